@@ -1,0 +1,52 @@
+//! The engine's limits and delays; each is a key of the configuration.
+
+use touchmark_proto::Millis;
+
+/// Limits and delays, with the defaults of CLI.md's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The canonical absolute path of the workspace, to resolve names by text.
+    pub root: Vec<u8>,
+    /// Names differing in case are one file (SEEN-6).
+    pub case_insensitive: bool,
+    /// How long an edit stays open: `marks.edit_ttl`.
+    pub edit_ttl: Millis,
+    /// How long a one-call mark holds: `marks.flag_ttl`.
+    pub flag_ttl: Millis,
+    /// How long an edit named by a hook stays open: `marks.hook_ttl`.
+    pub hook_ttl: Millis,
+    /// How late a declaration may come: `marks.late` (ATTR-14).
+    pub late: Millis,
+    /// How long a bound edit outlives its connection (ATTR-9).
+    pub bind_grace: Millis,
+    /// How far an editor's report and the version may lie apart (ATTR-2).
+    pub editor_window: Millis,
+    /// How long an absence is waited out before it is recorded although
+    /// nobody asked; shorter absences are part of a save (ATTR-12).
+    pub settle: Millis,
+    /// Whether repeats are told from first reads: `dedup.enabled`.
+    pub dedup: bool,
+    /// Bytes of text in one answer: `limits.read_text`.
+    pub read_text: u64,
+    /// Rows in one answer unless told (LIM-2).
+    pub list_limit: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            root: b"/".to_vec(),
+            case_insensitive: false,
+            edit_ttl: 60_000,
+            flag_ttl: 10_000,
+            hook_ttl: 600_000,
+            late: 10_000,
+            bind_grace: 2_000,
+            editor_window: 2_000,
+            settle: 100,
+            dedup: true,
+            read_text: 4 << 20,
+            list_limit: 1_000,
+        }
+    }
+}

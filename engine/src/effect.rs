@@ -1,0 +1,139 @@
+//! Everything the engine wants done, as one closed enum.
+
+use touchmark_proto::events::Happening;
+use touchmark_proto::{Clock, ConnectionId, Error, Hash, RelPath, Reply, Request, RequestId};
+
+use crate::record::Record;
+
+/// Something the shell is to do. Effects are carried out in their order;
+/// [`Reply`](Effect::Reply) and [`Publish`](Effect::Publish) leave the
+/// process only after every record before them is committed (DUR-1).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Keep this fact.
+    Record(Record),
+    /// Watch what can happen to this path, before any later effect.
+    Track(RelPath),
+    /// Nobody asks about this path any more.
+    Untrack(RelPath),
+    /// Read and hash this path, then hand over
+    /// [`Input::Read`](crate::Input::Read).
+    Read(ReadOrder),
+    /// Make a fence, then hand over `FenceReached` with this number behind
+    /// everything the watcher saw earlier.
+    Fence(u64),
+    /// Answer a request.
+    Reply {
+        /// Which.
+        request: RequestId,
+        /// The answer.
+        answer: Result<Answer, Error>,
+    },
+    /// Answer a request out of the log; see [`crate::recall`].
+    Recall {
+        /// Which.
+        request: RequestId,
+        /// What to look up.
+        recall: Recall,
+    },
+    /// It is this request's turn, and the shell answers it by itself:
+    /// `initialize`, `ping`, `status`, `shutdown`, `subscribe`, `unsubscribe`.
+    Host {
+        /// Which.
+        request: RequestId,
+        /// The connection it came on.
+        connection: ConnectionId,
+        /// What is asked.
+        ask: Request,
+    },
+    /// Tell subscribers.
+    Publish(Notice),
+}
+
+/// An order to read a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadOrder {
+    /// What.
+    pub path: RelPath,
+    /// Comes back with the outcome.
+    pub ticket: u64,
+    /// Lengths whose prefix hash is wanted too.
+    pub prefixes: Vec<u64>,
+    /// Whether the bytes are wanted.
+    pub bytes: bool,
+    /// Whether the content should be kept by its hash, for line counts
+    /// (within the configured caps, never of secrets).
+    pub keep: bool,
+}
+
+/// An answer, with what the shell is to fill in from kept contents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The answer.
+    pub reply: Reply,
+    /// Line counts wanted: the n-th change of the reply.
+    pub lines: Vec<LinesWanted>,
+    /// Previews wanted: the n-th file record of the reply, by this hash.
+    pub previews: Vec<(usize, Hash)>,
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        Self {
+            reply,
+            lines: Vec::new(),
+            previews: Vec::new(),
+        }
+    }
+}
+
+/// Line counts wanted between two kept contents; `None` is an absent file,
+/// that is no lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinesWanted {
+    /// Which change of the reply.
+    pub index: usize,
+    /// The older content.
+    pub old: Option<Hash>,
+    /// The newer content.
+    pub new: Option<Hash>,
+}
+
+/// What to look up in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recall {
+    /// `file/history`: baselines and versions of one path, newest first.
+    History {
+        /// Which path.
+        path: RelPath,
+        /// Only facts before this one.
+        before: Option<u64>,
+        /// At most this many.
+        limit: usize,
+    },
+    /// `modified/list` without a session, or with `since`: all versions after
+    /// a fact, oldest first.
+    Since {
+        /// Only facts after this one.
+        after: u64,
+        /// Only paths after this one, as the cursor said.
+        cursor: Option<RelPath>,
+        /// At most this many paths.
+        limit: usize,
+        /// Leave out what this session itself declared.
+        session: Option<touchmark_proto::SessionId>,
+        /// The clock to answer.
+        clock: Clock,
+    },
+}
+
+/// Something to tell subscribers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notice {
+    /// The fact it rests on.
+    pub clock: Clock,
+    /// What happened.
+    pub happening: Happening,
+    /// For a version: the content before and after, to count lines.
+    pub lines: Option<(Option<Hash>, Option<Hash>)>,
+}

@@ -1,0 +1,167 @@
+//! Everything that can happen to the engine, as one closed enum.
+
+use std::sync::Arc;
+
+use touchmark_proto::{ConnectionId, Hash, Millis, RelPath, Request, RequestId};
+
+/// Something happened. The shell hands these over one by one, in the order
+/// in which it learned of them.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The watcher says: look at this path. A hint is never trusted beyond
+    /// that; what the path holds is what the read that follows finds.
+    Hint {
+        /// A tracked path, or a path that may be one.
+        path: RelPath,
+        /// What the watcher saw.
+        hint: Hint,
+    },
+    /// The watcher saw one name become another, both inside watched
+    /// directories. Either may be a directory, then everything below moved.
+    Renamed {
+        /// The old name.
+        from: RelPath,
+        /// The new name.
+        to: RelPath,
+    },
+    /// Coverage was lost (queue overflow, or the watcher had to be made
+    /// anew): everything tracked is compared with the disk (ATTR-13).
+    Overflow,
+    /// Coverage was lost below one directory (it was not watched for a
+    /// while): the paths tracked below it are compared with the disk.
+    Gap {
+        /// The directory, or a single path.
+        below: RelPath,
+    },
+    /// A client asks.
+    Request {
+        /// The shell's number for it.
+        request: RequestId,
+        /// The connection it came on.
+        connection: ConnectionId,
+        /// What is asked.
+        ask: Request,
+        /// It has no effect unless answered by then (ATTR-9).
+        until: Option<Millis>,
+    },
+    /// A read that the engine ordered is done.
+    Read {
+        /// The path that was read.
+        path: RelPath,
+        /// The number the order carried.
+        ticket: u64,
+        /// What was found.
+        outcome: ReadOutcome,
+    },
+    /// Every hint about anything written before the fence was ordered has
+    /// been handed over.
+    FenceReached {
+        /// The number the order carried.
+        fence: u64,
+    },
+    /// No fence can be made here: whoever waited for it is answered from
+    /// reads of the paths asked for (SYNC-2).
+    FenceFailed {
+        /// The number the order carried.
+        fence: u64,
+    },
+    /// A connection ended: its requests in waiting have no effect, its bound
+    /// edits end after the grace (ATTR-9).
+    Disconnected {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// [`Engine::deadline`](crate::Engine::deadline) has come.
+    Tick,
+}
+
+/// What the watcher saw on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Bytes were written or cut off; the writer has not closed yet.
+    Written,
+    /// A writer closed the file, or the content arrived by a rename.
+    Closed,
+    /// The name appeared: created, linked.
+    Appeared,
+    /// The name is gone: removed, or renamed away to where nobody looks.
+    Removed,
+    /// Anything else (attributes): look, without meaning.
+    Touched,
+}
+
+/// What a read of a path found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadOutcome {
+    /// What is there.
+    pub found: Found,
+    /// For each length ordered that is no longer than the file: the hash of
+    /// the file's first bytes up to there.
+    pub prefixes: Vec<(u64, Hash)>,
+    /// The bytes, where the order asked for them and there is a file.
+    pub bytes: Option<Arc<[u8]>>,
+}
+
+impl From<Found> for ReadOutcome {
+    fn from(found: Found) -> Self {
+        Self {
+            found,
+            prefixes: Vec::new(),
+            bytes: None,
+        }
+    }
+}
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing, or a symlink to nothing.
+    Absent,
+    /// A regular file, read whole while its stat stayed the same.
+    File(Content),
+    /// A regular file that changed under every try to read it.
+    Unstable {
+        /// Its size at the last look.
+        size: u64,
+    },
+    /// It may not be read.
+    Unreadable {
+        /// The system's words.
+        cause: String,
+    },
+    /// A directory, FIFO, device or socket; it was not opened.
+    NotAFile {
+        /// `directory`, `fifo`, `device`, `socket`.
+        file_type: &'static str,
+    },
+    /// A symlink leads out of the workspace (SEC-2).
+    Outside,
+}
+
+/// A regular file's content and the stat that vouches for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// SHA-256 of all its bytes.
+    pub hash: Hash,
+    /// In bytes.
+    pub size: u64,
+    /// Lines: line feeds, and one more if the last line has none.
+    pub lines: u32,
+    /// The file's own modification time.
+    pub mtime_ms: Millis,
+    /// What tells this stat from another.
+    pub stamp: Stamp,
+}
+
+/// A stat, as far as it tells one state of a file from another. Equal stamps
+/// mean that nothing was written in between, as far as the file system's
+/// clock can tell; they never prove equal content (SYNC-4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The inode's number.
+    pub inode: u64,
+    /// Modification time in nanoseconds.
+    pub modified: i128,
+    /// Change time in nanoseconds.
+    pub changed: i128,
+}

@@ -1,0 +1,276 @@
+//! Facts. Folding them from the start gives the engine's state
+//! (`State::apply`); the store keeps them.
+
+use serde::{Deserialize, Serialize};
+use touchmark_proto::daemon::Program;
+use touchmark_proto::events::EditPhase;
+use touchmark_proto::files::{Source, Verdict};
+use touchmark_proto::{
+    Author, Evidence, Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId, VersionKind,
+};
+
+/// One fact, with its place in the order of all facts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its number; the `n` of a clock.
+    pub n: u64,
+    /// When it was recorded.
+    pub time: Millis,
+    /// What is so.
+    pub fact: Fact,
+}
+
+/// What can be so. The order of the variants is the stored numbering: new
+/// ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fact {
+    /// A session was opened or came back.
+    SessionOpened {
+        /// Which.
+        session: SessionId,
+        /// The agent's program, where it was said.
+        agent: Option<Program>,
+        /// The session that started it, where it was said.
+        parent: Option<SessionId>,
+        /// The agent's process, where it was said.
+        pid: Option<u32>,
+    },
+    /// A session was closed.
+    SessionClosed {
+        /// Which.
+        session: SessionId,
+    },
+    /// What a session knew was removed.
+    SessionForgotten {
+        /// Which.
+        session: SessionId,
+    },
+    /// A path came under watch with this content: where its log begins.
+    Baseline {
+        /// Which path.
+        path: RelPath,
+        /// What it held.
+        held: Held,
+    },
+    /// A new version, or the correction of one.
+    Version(VersionFact),
+    /// A session holds a path from now on, with this content as the baseline
+    /// of what it will be told.
+    Tracked {
+        /// Who.
+        session: SessionId,
+        /// What.
+        path: RelPath,
+        /// Why.
+        source: Source,
+        /// The agent's step.
+        step: Option<u64>,
+    },
+    /// A session no longer holds a path.
+    Untracked {
+        /// Who.
+        session: SessionId,
+        /// What.
+        path: RelPath,
+    },
+    /// A rename copied what sessions know of one name to another (ATTR-12).
+    Copied {
+        /// The old name.
+        from: RelPath,
+        /// The new name.
+        to: RelPath,
+    },
+    /// A copied name vanished before anyone had named it (ATTR-12).
+    CopyDropped {
+        /// Which.
+        path: RelPath,
+    },
+    /// Contents entered a session's context.
+    Read {
+        /// Whose.
+        session: SessionId,
+        /// Which file.
+        path: RelPath,
+        /// The content of the whole file; `None` where it changed between
+        /// the request and the read, so that the copy is stale at once.
+        hash: Option<Hash>,
+        /// Its lines.
+        lines: u32,
+        /// The lines read; `None` for the whole file.
+        range: Option<LineRange>,
+        /// What the read was.
+        verdict: Verdict,
+        /// How it came.
+        source: Source,
+        /// The agent's step.
+        step: Option<u64>,
+    },
+    /// A session wrote, and so has seen what it wrote (SEEN-1).
+    Wrote {
+        /// Who.
+        session: SessionId,
+        /// Which file.
+        path: RelPath,
+        /// What.
+        hash: HashOrAbsent,
+        /// The session did not name the hash: it is what the daemon found.
+        assumed: bool,
+    },
+    /// The session forgets what it read (SEEN-1); of all files if no path.
+    Invalidated {
+        /// Who.
+        session: SessionId,
+        /// Which file.
+        path: Option<RelPath>,
+    },
+    /// The session's context was compacted.
+    Compacted {
+        /// Whose.
+        session: SessionId,
+        /// Files still in it.
+        keep: Vec<RelPath>,
+    },
+    /// Parts of the session's context were cut.
+    Truncated {
+        /// Whose.
+        session: SessionId,
+        /// What; the whole file where there is no range.
+        items: Vec<(RelPath, Option<LineRange>)>,
+    },
+    /// An edit began.
+    EditBegun(EditFact),
+    /// Some paths of an edit ended; the edit itself, when none is left.
+    EditEnded {
+        /// Which edit.
+        edit: u64,
+        /// Which of its paths.
+        paths: Vec<RelPath>,
+        /// How.
+        phase: EditPhase,
+    },
+    /// Changes were delivered to a session.
+    Delivered {
+        /// To whom.
+        session: SessionId,
+        /// Each path with the newest fact told.
+        paths: Vec<(RelPath, u64)>,
+        /// Each lost version told.
+        lost: Vec<u64>,
+    },
+    /// The session has been told that the state was lost.
+    ResetTold {
+        /// Who.
+        session: SessionId,
+    },
+    /// A session's write destroyed a version it had not seen (ATTR-10).
+    Lost {
+        /// Who overwrote.
+        session: SessionId,
+        /// Where.
+        path: RelPath,
+        /// The version that is lost.
+        version: u64,
+    },
+    /// An editor reported a save (ATTR-2).
+    Saved {
+        /// Which file.
+        path: RelPath,
+        /// What it wrote.
+        hash: Hash,
+        /// When.
+        time: Millis,
+        /// A formatter changed it on the way.
+        formatted: bool,
+    },
+}
+
+/// What a path held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The content; `None` where there is no file.
+    pub hash: Option<Hash>,
+    /// In bytes.
+    pub size: u64,
+    /// Lines.
+    pub lines: u32,
+    /// The file's own modification time.
+    pub mtime_ms: Millis,
+}
+
+impl Held {
+    /// No file.
+    pub const ABSENT: Self = Self {
+        hash: None,
+        size: 0,
+        lines: 0,
+        mtime_ms: 0,
+    };
+}
+
+/// One version as recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionFact {
+    /// Which path.
+    pub path: RelPath,
+    /// What happened.
+    pub kind: VersionKind,
+    /// The name it had before.
+    pub from: Option<RelPath>,
+    /// What it holds.
+    pub held: Held,
+    /// Who.
+    pub author: Author,
+    /// On what grounds.
+    pub evidence: Evidence,
+    /// The version it corrects.
+    pub amends: Option<u64>,
+    /// The edit it is attributed to; provisional while that is open and the
+    /// evidence is `marked`.
+    pub edit: Option<u64>,
+    /// Declared, never read from disk.
+    pub unobserved: bool,
+    /// Declared after it was written.
+    pub late: bool,
+    /// A formatter wrote it.
+    pub formatted: bool,
+    /// Sessions whose windows covered it.
+    pub candidates: Vec<SessionId>,
+    /// The content before, for line counts; `None` for no file.
+    pub before: Option<Hash>,
+}
+
+/// An edit as it was begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditFact {
+    /// Its number; `e<number>` on the wire.
+    pub edit: u64,
+    /// Whose.
+    pub session: SessionId,
+    /// The agent's own name of the tool call.
+    pub call: Option<String>,
+    /// What, in the order named.
+    pub files: Vec<EditFileFact>,
+    /// When it lapses.
+    pub deadline: Millis,
+    /// The classic flag: ended by the first closed change (ATTR-8).
+    pub one_shot: bool,
+    /// The connection it ends with; has no meaning after a restart.
+    pub bound: Option<u64>,
+    /// The tool's name.
+    pub tool: Option<String>,
+    /// The agent's step.
+    pub step: Option<u64>,
+}
+
+/// One file of an edit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditFileFact {
+    /// Which path.
+    pub path: RelPath,
+    /// What it will hold.
+    pub expect: Option<HashOrAbsent>,
+    /// What it held when the edit began; an `expect` never matches that.
+    pub began: Option<Hash>,
+    /// The content the edit was computed from.
+    pub base: Option<Hash>,
+}

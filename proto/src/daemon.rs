@@ -1,0 +1,195 @@
+//! Requests about the daemon itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Clock, RelPath, SessionId};
+
+/// A program's name and version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// What a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    /// An agent.
+    Agent,
+    /// An editor.
+    Editor,
+    /// Anything else.
+    Tool,
+}
+
+/// Says who calls. Optional to call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Initialize {
+    /// The client.
+    pub client: Program,
+    /// The protocol it speaks.
+    pub protocol: u32,
+    /// The session this connection works for.
+    pub session: Option<SessionId>,
+    /// What the client is.
+    pub role: Option<Role>,
+}
+
+/// Who answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Initialized {
+    /// The daemon.
+    pub server: Program,
+    /// The protocol it speaks.
+    pub protocol: u32,
+    /// The absolute path of the workspace.
+    pub workspace: String,
+    /// Now.
+    pub clock: Clock,
+    /// Names of what this daemon can do beyond the first version.
+    pub capabilities: Vec<String>,
+}
+
+/// Is anybody there?
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ping {}
+
+/// Nothing but "done".
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {}
+
+/// How is the daemon?
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Status {}
+
+/// Counted since the daemon started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Counters {
+    /// Hints from the watcher.
+    pub events: u64,
+    /// Versions recorded.
+    pub versions: u64,
+    /// Fences made.
+    pub fences: u64,
+    /// Queue overflows.
+    pub overflows: u64,
+    /// Times everything tracked was compared with the disk.
+    pub rescans: u64,
+    /// Requests answered.
+    pub requests: u64,
+}
+
+/// Where touchmark sees less than it should, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Degraded {
+    /// What it concerns; everything if absent.
+    pub path: Option<RelPath>,
+    /// Why.
+    pub cause: String,
+}
+
+/// Where the state is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StoreStatus {
+    /// The store's file.
+    pub path: String,
+    /// Its size with its log.
+    pub size_bytes: u64,
+    /// `process` or `power`.
+    pub durability: String,
+}
+
+/// The daemon's condition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusReport {
+    /// The daemon's process.
+    pub pid: u32,
+    /// The daemon's version.
+    pub version: String,
+    /// The protocol it speaks.
+    pub protocol: u32,
+    /// The absolute path of the workspace.
+    pub workspace: String,
+    /// Now.
+    pub clock: Clock,
+    /// How long it has run.
+    pub uptime_ms: u64,
+    /// Paths tracked.
+    pub tracked_files: u64,
+    /// Directories watched.
+    pub watched_directories: u64,
+    /// Sessions known and not closed.
+    pub sessions: u64,
+    /// Connections open.
+    pub connections: u64,
+    /// Edits open.
+    pub open_edits: u64,
+    /// Counts.
+    pub counters: Counters,
+    /// The watcher in use.
+    pub backend: String,
+    /// Where coverage is reduced.
+    pub degraded: Vec<Degraded>,
+    /// The store.
+    pub store: StoreStatus,
+    /// Resident memory.
+    pub rss_bytes: u64,
+}
+
+/// Wait until everything written before this call has been read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sync {}
+
+/// The clock after a fence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Synced {
+    /// Now.
+    pub clock: Clock,
+}
+
+/// End the daemon cleanly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shutdown {}
+
+/// Be told what happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Subscribe {
+    /// Only what concerns this session.
+    pub session: Option<SessionId>,
+    /// Only these types of events; all if absent.
+    #[serde(default)]
+    pub kinds: Vec<String>,
+    /// First what was missed since then.
+    pub since: Option<Clock>,
+}
+
+/// A subscription's number, which its events carry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Subscribed {
+    /// The number.
+    pub subscription: u64,
+}
+
+/// Be told no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Unsubscribe {
+    /// The number that `subscribe` answered.
+    pub subscription: u64,
+}

@@ -1,0 +1,178 @@
+//! Errors as values: a stable code, a name, and a hint that says what to do.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Author, Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $hint:literal;)*) => {
+        /// Every error the daemon answers (PROTOCOL.md, Errors).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase")]
+        pub enum ErrorCode { $($(#[$doc])* $variant,)* }
+
+        impl ErrorCode {
+            /// All of them, in the order of the protocol's table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The number in JSON-RPC's `error.code`.
+            pub fn code(self) -> i32 {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// The name in `error.data.code`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What to do, where the error itself says nothing better.
+            pub fn hint(self) -> &'static str {
+                match self { $(Self::$variant => $hint,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The text is not JSON.
+    ParseError = -32700, "parseError", "send one JSON value per message";
+    /// The JSON is not a request.
+    InvalidRequest = -32600, "invalidRequest", "send {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"...\",\"params\":{...}}";
+    /// There is no such method.
+    MethodNotFound = -32601, "methodNotFound", "see the table of methods in the protocol's document";
+    /// A parameter is missing, unknown or of a wrong type.
+    InvalidParams = -32602, "invalidParams", "compare the parameters with the schema";
+    /// The daemon failed.
+    InternalError = -32603, "internalError", "run `touchmark doctor` and look at `touchmark logs`";
+    /// The session has not read an existing file it wants to write (GUARD-4).
+    NotRead = -32010, "notRead", "read the file first, or say `force`";
+    /// The session's copy is out of date (GUARD-4).
+    Stale = -32011, "stale", "read the file again, then repeat the edit";
+    /// Another session holds an edit on the path (GUARD-5).
+    Busy = -32012, "busy", "wait for the holder, or say `waitMs`";
+    /// Somebody wrote between check and write (GUARD-1).
+    Conflict = -32013, "conflict", "read the file again; what was there is kept";
+    /// The path leads out of the workspace (SEC-2).
+    OutsideWorkspace = -32014, "outsideWorkspace", "name a path inside the workspace";
+    /// The path is a directory, FIFO, device or socket (LOSS-4).
+    NotAFile = -32015, "notAFile", "name a regular file";
+    /// There is no such file or thing.
+    NotFound = -32016, "notFound", "check the name";
+    /// The file cannot be read.
+    Unreadable = -32017, "unreadable", "check the file's permissions";
+    /// The text to replace is not there, or more than once.
+    NoMatch = -32018, "noMatch", "read the file again and give a longer, unique text";
+    /// Larger than the limit.
+    TooLarge = -32019, "tooLarge", "ask for a part by `range`";
+    /// The state cannot be stored (LOSS-3).
+    Storage = -32020, "storage", "make room on the disk; the daemon goes on by itself";
+    /// The clock is of another epoch, or was pruned away (DUR-2).
+    UnknownClock = -32021, "unknownClock", "list again without a clock";
+    /// There is no such edit, or it has ended.
+    UnknownEdit = -32022, "unknownEdit", "begin the edit again, or name the path and the hash written";
+    /// The other side speaks another protocol.
+    Incompatible = -32023, "incompatible", "update the older of the two";
+    /// The peer is another user (SEC-1).
+    Denied = -32024, "denied", "connect as the user who started the daemon";
+    /// The daemon is ending.
+    ShuttingDown = -32025, "shuttingDown", "connect again; a new daemon is started on demand";
+    /// The answer would have come after `withinMs` (ATTR-9).
+    TooLate = -32026, "tooLate", "ask again with more time; nothing was changed";
+}
+
+/// The fields that errors name; each error uses those of its row in
+/// PROTOCOL.md.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[allow(missing_docs)] // each is named and described in the protocol's table of errors
+pub struct ErrorData {
+    pub path: Option<RelPath>,
+    /// The path as the client spoke it, where it has no place in the workspace.
+    pub spoken: Option<String>,
+    pub hash: Option<Hash>,
+    pub seen_hash: Option<Hash>,
+    pub changed_by: Option<Vec<Author>>,
+    pub since: Option<Millis>,
+    pub holder: Option<SessionId>,
+    pub deadline: Option<Millis>,
+    pub expected: Option<HashOrAbsent>,
+    pub recovered: Option<Vec<String>>,
+    pub file_type: Option<String>,
+    pub matches: Option<u32>,
+    pub limit: Option<u64>,
+    pub size: Option<u64>,
+    pub cause: Option<String>,
+    pub clock: Option<Clock>,
+    pub edit: Option<String>,
+    pub peer: Option<u32>,
+    pub within_ms: Option<u64>,
+    pub server: Option<u32>,
+    pub client: Option<u32>,
+}
+
+/// An error as a client gets it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// Which error.
+    pub code: ErrorCode,
+    /// One sentence for a person or a model.
+    pub message: String,
+    /// What to do next.
+    pub hint: String,
+    /// The fields of this error.
+    pub data: Box<ErrorData>,
+    /// The same per path, where several paths are concerned.
+    pub files: Vec<ErrorData>,
+}
+
+impl Error {
+    /// An error with its code's own hint and no fields.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: code.hint().into(),
+            data: Box::default(),
+            files: Vec::new(),
+        }
+    }
+
+    /// The same with fields.
+    #[must_use]
+    pub fn with(mut self, data: ErrorData) -> Self {
+        *self.data = data;
+        self
+    }
+
+    /// The same with a better hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    /// `invalidParams` with a reason.
+    pub fn invalid(reason: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidParams, reason)
+    }
+
+    /// An error about one path.
+    pub fn path(code: ErrorCode, path: &RelPath, message: impl Into<String>) -> Self {
+        Self::new(code, message).with(ErrorData {
+            path: Some(path.clone()),
+            ..ErrorData::default()
+        })
+    }
+}
+
+/// The first characters of a text that came from outside, for a message.
+pub(crate) fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(80).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,138 @@
+//! The identity of a content: SHA-256 of the file's bytes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// SHA-256 of a file's bytes; 64 lower-case hex digits in JSON, 32 bytes on
+/// the binary wire. Every client language has it without a dependency.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hash(pub [u8; 32]);
+
+/// What a writer declares: a content, or that the file will be gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HashOrAbsent {
+    /// The file will not exist. `"absent"` in JSON.
+    Absent,
+    /// The file will hold exactly this content.
+    Hash(Hash),
+}
+
+impl HashOrAbsent {
+    /// The hash, unless absent.
+    pub fn hash(self) -> Option<Hash> {
+        match self {
+            Self::Absent => None,
+            Self::Hash(hash) => Some(hash),
+        }
+    }
+}
+
+impl From<Option<Hash>> for HashOrAbsent {
+    fn from(hash: Option<Hash>) -> Self {
+        hash.map_or(Self::Absent, Self::Hash)
+    }
+}
+
+impl FromStr for Hash {
+    type Err = hex::FromHexError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text, &mut bytes)?;
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(&self.0[..4]))
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            text.parse().map_err(|_| {
+                de::Error::custom("a hash is SHA-256 as 64 hex digits, of the file's bytes")
+            })
+        } else {
+            <[u8; 32]>::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+/// How [`HashOrAbsent`] travels where enums are numbered.
+#[derive(Serialize, Deserialize)]
+enum Tagged {
+    Absent,
+    Hash(Hash),
+}
+
+impl Serialize for HashOrAbsent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (serializer.is_human_readable(), self) {
+            (true, Self::Absent) => serializer.serialize_str("absent"),
+            (true, Self::Hash(hash)) => hash.serialize(serializer),
+            (false, Self::Absent) => Tagged::Absent.serialize(serializer),
+            (false, Self::Hash(hash)) => Tagged::Hash(*hash).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for HashOrAbsent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            if text == "absent" {
+                return Ok(Self::Absent);
+            }
+            text.parse()
+                .map(Self::Hash)
+                .map_err(|_| de::Error::custom("expected \"absent\" or SHA-256 as 64 hex digits"))
+        } else {
+            Ok(match Tagged::deserialize(deserializer)? {
+                Tagged::Absent => Self::Absent,
+                Tagged::Hash(hash) => Self::Hash(hash),
+            })
+        }
+    }
+}
+
+impl JsonSchema for Hash {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Hash".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9a-f]{64}$",
+            "description": "SHA-256 of the file's bytes, lower-case hex"})
+    }
+}
+
+impl JsonSchema for HashOrAbsent {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "HashOrAbsent".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^([0-9a-f]{64}|absent)$",
+            "description": "SHA-256 of the file's bytes in lower-case hex, or \"absent\""})
+    }
+}

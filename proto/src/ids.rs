@@ -1,0 +1,80 @@
+//! Names of sessions, connections and requests.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The longest id taken from a client, in bytes.
+pub const MAX_ID_BYTES: usize = 256;
+
+/// The name of an agent's conversation or task. 1 to 256 bytes of UTF-8.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(Arc<str>);
+
+/// The text is empty or longer than [`MAX_ID_BYTES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a session's name has 1 to {MAX_ID_BYTES} bytes")]
+pub struct SessionIdError;
+
+impl SessionId {
+    /// Checks the length.
+    ///
+    /// # Errors
+    /// [`SessionIdError`] for an empty or over-long name.
+    pub fn new(text: &str) -> Result<Self, SessionIdError> {
+        if text.is_empty() || text.len() > MAX_ID_BYTES {
+            return Err(SessionIdError);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for SessionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::new(&text).map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for SessionId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SessionId".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "minLength": 1, "maxLength": MAX_ID_BYTES})
+    }
+}
+
+/// A connection to the daemon, numbered by it from 1 and never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// A request inside the daemon, numbered by it; the client's own id stays
+/// with the connection, since ids of clients may repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);

@@ -1,0 +1,50 @@
+//! The words touchmark speaks.
+//!
+//! Everything that crosses the socket is defined once here and spoken over
+//! three wires: bincode frames, JSON lines, and JSON with a `Content-Length`
+//! header. This crate knows nothing of sockets, of the engine or of files.
+//!
+//! # Layout
+//!
+//! - [`path`]: names as clients speak them ([`ClientPath`]) and names inside
+//!   the workspace ([`RelPath`]).
+//! - [`hash`], [`clock`], [`range`], [`ids`]: the small values.
+//! - [`facts`]: versions, changes, states of files: what the daemon tells.
+//! - [`error`]: every error with its code, name and hint.
+//! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
+//!   [`edits`], [`changes`], [`editors`].
+//! - [`methods`]: the table that joins a method's name, parameters and result.
+//! - [`events`]: notifications to subscribers.
+//! - [`codec`]: the three wires.
+
+pub mod changes;
+pub mod clock;
+pub mod codec;
+pub mod daemon;
+pub mod editors;
+pub mod edits;
+pub mod error;
+pub mod events;
+pub mod facts;
+pub mod files;
+pub mod hash;
+pub mod ids;
+pub mod methods;
+pub mod path;
+pub mod range;
+pub mod sessions;
+
+pub use clock::{Clock, Millis};
+pub use error::{Error, ErrorCode, ErrorData};
+pub use facts::{
+    Author, AuthorKind, Change, Evidence, FileState, LineCounts, State, Version, VersionKind,
+};
+pub use hash::{Hash, HashOrAbsent};
+pub use ids::{ConnectionId, RequestId, SessionId};
+pub use methods::{METHODS, Method, Reply, Request};
+pub use path::{ClientPath, RelPath};
+pub use range::LineRange;
+
+/// The protocol's version. A client that names another is refused with
+/// `incompatible`.
+pub const PROTOCOL: u32 = 1;

@@ -1,0 +1,166 @@
+//! The table of methods: one row joins a name, its parameters, its result.
+
+use crate::changes::{Changes, ModifiedAck, ModifiedList, ModifiedTake, ModifiedTaken};
+use crate::daemon::{
+    Done, Initialize, Initialized, Ping, Shutdown, Status, StatusReport, Subscribe, Subscribed,
+    Sync, Synced, Unsubscribe,
+};
+use crate::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
+use crate::edits::{
+    EditAbort, EditBegin, EditBegun, EditCommit, EditCommitted, EditMark, EditMarked,
+};
+use crate::error::{Error, ErrorCode};
+use crate::facts::FileState;
+use crate::files::{
+    FileHistory, FileInvalidate, FileList, FileMention, FileRead, FileReadResult, FileReadText,
+    FileRecords, FileStates, FileStatus, FileText, FileUntrack, Versions,
+};
+use crate::sessions::{
+    Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRows,
+    SessionTruncated,
+};
+
+/// The parameters of one method, and what it answers.
+pub trait Method: Sized {
+    /// Its name on the wire.
+    const NAME: &'static str;
+    /// What it answers.
+    type Result;
+    /// As one of all requests.
+    fn into_request(self) -> Request;
+    /// The answer out of all answers; `None` if it answers another method.
+    fn from_reply(reply: Reply) -> Option<Self::Result>;
+}
+
+macro_rules! methods {
+    ($($variant:ident: $name:literal, $params:ty => $result:ty;)*) => {
+        /// Every request. The order of the variants is the binary wire's
+        /// numbering: new ones go to the end.
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[allow(missing_docs)] // each is its parameters' type, documented there
+        pub enum Request { $($variant($params),)* }
+
+        /// Every answer, in the order of [`Request`].
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[allow(missing_docs)] // each is its result's type, documented there
+        pub enum Reply { $($variant($result),)* }
+
+        /// Every method's name, in the order of [`Request`].
+        pub const METHODS: &[&str] = &[$($name,)*];
+
+        impl Request {
+            /// The method's name on the wire.
+            pub fn method(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)* }
+            }
+
+            /// Reads the parameters of a method from JSON. Fields that are
+            /// `null` must have been taken out before: absent and `null` are
+            /// the same.
+            ///
+            /// # Errors
+            /// `methodNotFound` and `invalidParams`.
+            pub fn from_json(method: &str, params: serde_json::Value) -> Result<Self, Error> {
+                match method {
+                    $($name => serde_json::from_value(params)
+                        .map(Self::$variant)
+                        .map_err(|error| Error::invalid(format!("{method}: {error}"))),)*
+                    _ => Err(Error::new(
+                        ErrorCode::MethodNotFound,
+                        format!("there is no method {:?}", crate::error::shorten(method)),
+                    )),
+                }
+            }
+
+            /// The parameters as JSON.
+            pub fn to_json(&self) -> serde_json::Value {
+                let value = match self { $(Self::$variant(params) => serde_json::to_value(params),)* };
+                value.unwrap_or_default()
+            }
+        }
+
+        impl Reply {
+            /// The result as JSON, `null` fields still in it.
+            pub fn to_json(&self) -> serde_json::Value {
+                let value = match self { $(Self::$variant(result) => serde_json::to_value(result),)* };
+                value.unwrap_or_default()
+            }
+
+            /// Reads the result of a method from JSON.
+            ///
+            /// # Errors
+            /// `methodNotFound`, and `invalidParams` for a result of another
+            /// shape.
+            pub fn from_json(method: &str, result: serde_json::Value) -> Result<Self, Error> {
+                match method {
+                    $($name => serde_json::from_value(result)
+                        .map(Self::$variant)
+                        .map_err(|error| Error::invalid(format!("{method}: {error}"))),)*
+                    _ => Err(Error::new(
+                        ErrorCode::MethodNotFound,
+                        format!("there is no method {:?}", crate::error::shorten(method)),
+                    )),
+                }
+            }
+        }
+
+        $(impl Method for $params {
+            const NAME: &'static str = $name;
+            type Result = $result;
+            fn into_request(self) -> Request {
+                Request::$variant(self)
+            }
+            fn from_reply(reply: Reply) -> Option<$result> {
+                match reply {
+                    Reply::$variant(result) => Some(result),
+                    _ => None,
+                }
+            }
+        })*
+
+        /// The schemas of every method's parameters and result, by name.
+        pub fn schemas(generator: &mut schemars::SchemaGenerator)
+            -> Vec<(&'static str, schemars::Schema, schemars::Schema)>
+        {
+            vec![$((
+                $name,
+                generator.subschema_for::<$params>(),
+                generator.subschema_for::<$result>(),
+            ),)*]
+        }
+    };
+}
+
+methods! {
+    Initialize: "initialize", Initialize => Initialized;
+    Ping: "ping", Ping => Done;
+    Status: "status", Status => StatusReport;
+    Sync: "sync", Sync => Synced;
+    Shutdown: "shutdown", Shutdown => Done;
+    Subscribe: "subscribe", Subscribe => Subscribed;
+    Unsubscribe: "unsubscribe", Unsubscribe => Done;
+    SessionOpen: "session/open", SessionOpen => SessionOpened;
+    SessionClose: "session/close", SessionClose => Done;
+    SessionList: "session/list", SessionList => SessionRows;
+    SessionCompacted: "session/compacted", SessionCompacted => Evicted;
+    SessionTruncated: "session/truncated", SessionTruncated => Evicted;
+    FileRead: "file/read", FileRead => FileReadResult;
+    FileReadText: "file/readText", FileReadText => FileText;
+    FileMention: "file/mention", FileMention => FileState;
+    FileInvalidate: "file/invalidate", FileInvalidate => Done;
+    FileStatus: "file/status", FileStatus => FileStates;
+    FileList: "file/list", FileList => FileRecords;
+    FileHistory: "file/history", FileHistory => Versions;
+    FileUntrack: "file/untrack", FileUntrack => Done;
+    EditBegin: "edit/begin", EditBegin => EditBegun;
+    EditCommit: "edit/commit", EditCommit => EditCommitted;
+    EditAbort: "edit/abort", EditAbort => Done;
+    EditMark: "edit/mark", EditMark => EditMarked;
+    ModifiedList: "modified/list", ModifiedList => Changes;
+    ModifiedTake: "modified/take", ModifiedTake => ModifiedTaken;
+    ModifiedAck: "modified/ack", ModifiedAck => Done;
+    EditorDidOpen: "editor/didOpen", EditorDidOpen => Done;
+    EditorDidClose: "editor/didClose", EditorDidClose => Done;
+    EditorDirty: "editor/dirty", EditorDirty => Done;
+    EditorDidSave: "editor/didSave", EditorDidSave => Done;
+}

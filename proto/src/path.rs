@@ -1,0 +1,351 @@
+//! Names of files, as clients speak them and as the workspace knows them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The longest path taken from a client, in bytes (Linux's `PATH_MAX`).
+pub const MAX_PATH_BYTES: usize = 4096;
+
+/// Marks a name that is not UTF-8 inside a JSON string until the codec has
+/// turned it into a `uri`. A path never holds NUL, so nothing real collides.
+pub(crate) const RAW_MARK: char = '\0';
+
+/// A path as a client spoke it: relative to the workspace or absolute, not
+/// yet normalised, not yet checked. Bytes, since names need not be UTF-8.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientPath(Vec<u8>);
+
+/// A path inside the workspace: relative, `/`-separated, without empty, `.`
+/// or `..` components. Bytes, not UTF-8. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelPath(Arc<[u8]>);
+
+/// Why a text is not a path inside the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// It names the workspace itself or nothing.
+    #[error("the path is empty")]
+    Empty,
+    /// It leads out of the workspace (SEC-2).
+    #[error("the path leads out of the workspace")]
+    Outside,
+    /// It is longer than [`MAX_PATH_BYTES`].
+    #[error("the path is longer than {MAX_PATH_BYTES} bytes")]
+    TooLong,
+    /// It holds a NUL byte.
+    #[error("the path holds a NUL byte")]
+    Nul,
+}
+
+impl ClientPath {
+    /// Wraps bytes as they came.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The bytes as they came.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Resolves `.` and `..` by text and takes away the workspace's prefix,
+    /// so `./x/../a` is `a` whether or not `x` exists (PROTOCOL.md, Paths).
+    ///
+    /// `root` is the canonical absolute path of the workspace.
+    ///
+    /// # Errors
+    /// [`PathError`] says what is wrong with the text. Symlinks are not looked
+    /// at here: that takes the file system.
+    pub fn normalise(&self, root: &[u8]) -> Result<RelPath, PathError> {
+        if self.0.len() > MAX_PATH_BYTES {
+            return Err(PathError::TooLong);
+        }
+        if self.0.contains(&0) {
+            return Err(PathError::Nul);
+        }
+        let absolute = self.0.first() == Some(&b'/');
+        let mut parts: Vec<&[u8]> = Vec::new();
+        if !absolute {
+            parts.extend(components(root));
+        }
+        for part in components(&self.0) {
+            match part {
+                b"." => {}
+                b".." => {
+                    parts.pop();
+                }
+                name => parts.push(name),
+            }
+        }
+        let mut inside = parts.into_iter();
+        for expected in components(root) {
+            if inside.next() != Some(expected) {
+                return Err(PathError::Outside);
+            }
+        }
+        let rest: Vec<&[u8]> = inside.collect();
+        if rest.is_empty() {
+            return Err(PathError::Empty);
+        }
+        Ok(RelPath(rest.join(&b'/').into()))
+    }
+}
+
+fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/')
+        .filter(|part| !part.is_empty())
+}
+
+impl RelPath {
+    /// Checks that `bytes` are already in normal form.
+    ///
+    /// # Errors
+    /// As [`ClientPath::normalise`]; a text that is not in normal form is
+    /// [`PathError::Outside`].
+    pub fn new(bytes: &[u8]) -> Result<Self, PathError> {
+        if bytes.is_empty() {
+            return Err(PathError::Empty);
+        }
+        if bytes.len() > MAX_PATH_BYTES {
+            return Err(PathError::TooLong);
+        }
+        if bytes.contains(&0) {
+            return Err(PathError::Nul);
+        }
+        let normal = bytes
+            .split(|byte| *byte == b'/')
+            .all(|part| !part.is_empty() && part != b"." && part != b"..");
+        if normal {
+            Ok(Self(bytes.into()))
+        } else {
+            Err(PathError::Outside)
+        }
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The path for a reader; bytes that are not UTF-8 are replaced.
+    pub fn to_string_lossy(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+
+    /// The directory that holds it, `None` at the workspace's top.
+    pub fn parent(&self) -> Option<RelPath> {
+        let cut = self.0.iter().rposition(|byte| *byte == b'/')?;
+        Some(Self(self.0[..cut].into()))
+    }
+
+    /// The last component.
+    pub fn file_name(&self) -> &[u8] {
+        match self.0.iter().rposition(|byte| *byte == b'/') {
+            Some(cut) => &self.0[cut + 1..],
+            None => &self.0,
+        }
+    }
+
+    /// This path with one more component.
+    ///
+    /// # Errors
+    /// As [`RelPath::new`].
+    pub fn join(&self, name: &[u8]) -> Result<Self, PathError> {
+        Self::new(&[&self.0, b"/".as_slice(), name].concat())
+    }
+
+    /// What is left of this path below `directory`, if it lies below it.
+    pub fn below(&self, directory: &RelPath) -> Option<&[u8]> {
+        self.0.strip_prefix(&*directory.0)?.strip_prefix(b"/")
+    }
+
+    /// This path with the prefix `from` replaced by `to`; `None` if it does
+    /// not lie below `from`.
+    pub fn rebase(&self, from: &RelPath, to: &RelPath) -> Option<Self> {
+        let rest = self.below(from)?;
+        Some(Self([&to.0, b"/".as_slice(), rest].concat().into()))
+    }
+}
+
+impl From<&RelPath> for ClientPath {
+    fn from(path: &RelPath) -> Self {
+        Self(path.as_bytes().to_vec())
+    }
+}
+
+impl From<&str> for ClientPath {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+impl From<String> for ClientPath {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+#[cfg(unix)]
+impl From<&std::path::Path> for ClientPath {
+    fn from(path: &std::path::Path) -> Self {
+        use std::os::unix::ffi::OsStrExt as _;
+        Self(path.as_os_str().as_bytes().to_vec())
+    }
+}
+
+impl fmt::Debug for ClientPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Display for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+/// Writes bytes as a JSON string (with [`RAW_MARK`] before percent-encoded
+/// bytes where they are not UTF-8) or as raw bytes on a binary wire.
+fn serialize_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    if !serializer.is_human_readable() {
+        return serializer.serialize_bytes(bytes);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => serializer.serialize_str(text),
+        Err(_) => serializer.serialize_str(&format!(
+            "{RAW_MARK}{}",
+            percent_encoding::percent_encode(bytes, crate::codec::URI_ESCAPES)
+        )),
+    }
+}
+
+/// The other direction of [`serialize_bytes`]; `file://` URIs are taken too.
+fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    struct Text;
+    impl de::Visitor<'_> for Text {
+        type Value = Vec<u8>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a path")
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<u8>, E> {
+            let encoded = text
+                .strip_prefix(RAW_MARK)
+                .or_else(|| text.strip_prefix("file://"));
+            Ok(match encoded {
+                Some(encoded) => percent_encoding::percent_decode_str(encoded).collect(),
+                None => text.as_bytes().to_vec(),
+            })
+        }
+        fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.to_vec())
+        }
+        fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
+            Ok(bytes)
+        }
+    }
+    if deserializer.is_human_readable() {
+        deserializer.deserialize_str(Text)
+    } else {
+        deserializer.deserialize_byte_buf(Text)
+    }
+}
+
+impl Serialize for ClientPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_bytes(&self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ClientPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_bytes(deserializer).map(Self)
+    }
+}
+
+impl Serialize for RelPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_bytes(&self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RelPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = deserialize_bytes(deserializer)?;
+        Self::new(&bytes).map_err(de::Error::custom)
+    }
+}
+
+macro_rules! path_schema {
+    ($type:ty, $name:literal, $text:literal) => {
+        impl JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"type": "string", "description": $text})
+            }
+        }
+    };
+}
+path_schema!(
+    ClientPath,
+    "ClientPath",
+    "A path relative to the workspace, or absolute inside it. A name that is not UTF-8 travels in a field `uri` instead, as a percent-encoded file:// URI."
+);
+path_schema!(
+    RelPath,
+    "RelPath",
+    "A path relative to the workspace, /-separated. Where the name is not UTF-8 it is lossy and a field `uri` stands beside it."
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normal(text: &str) -> Result<String, PathError> {
+        ClientPath::from(text)
+            .normalise(b"/w/s")
+            .map(|path| path.to_string_lossy())
+    }
+
+    #[test]
+    fn dots_are_resolved_by_text() {
+        assert_eq!(normal("./x/../a"), Ok("a".into()));
+        assert_eq!(normal("a//b/./c"), Ok("a/b/c".into()));
+        assert_eq!(normal("/w/s/a"), Ok("a".into()));
+        assert_eq!(normal("/w/x/../s/a"), Ok("a".into()));
+        assert_eq!(normal("../s/a"), Ok("a".into()));
+    }
+
+    #[test]
+    fn what_leads_out_is_refused() {
+        assert_eq!(normal("../a"), Err(PathError::Outside));
+        assert_eq!(normal("/w/sx/a"), Err(PathError::Outside));
+        assert_eq!(normal("/etc/passwd"), Err(PathError::Outside));
+        assert_eq!(normal(""), Err(PathError::Empty));
+        assert_eq!(normal("a/.."), Err(PathError::Empty));
+        assert_eq!(normal("a\0b"), Err(PathError::Nul));
+        assert_eq!(normal(&"a/".repeat(3000)), Err(PathError::TooLong));
+    }
+
+    #[test]
+    fn rebasing_takes_whole_components() {
+        let (d, e) = (RelPath::new(b"d").unwrap(), RelPath::new(b"e").unwrap());
+        assert_eq!(
+            RelPath::new(b"d/f").unwrap().rebase(&d, &e),
+            RelPath::new(b"e/f").ok()
+        );
+        assert_eq!(RelPath::new(b"dd/f").unwrap().rebase(&d, &e), None);
+        assert_eq!(RelPath::new(b"d").unwrap().below(&d), None);
+    }
+}
