@@ -147,7 +147,7 @@ impl Upkeep {
 
     /// Looks up what to drop and has the writer drop it. New versions that
     /// come meanwhile change nothing about the old ones found.
-    fn prune(&self, prune: Prune) -> Result<(), rusqlite::Error> {
+    pub(super) fn prune(&self, prune: Prune) -> Result<(), rusqlite::Error> {
         // Facts after the snapshot are needed to start.
         let covered = meta::<i64>(&self.connection, "snapshot")?.map_or(0, uint);
         let mut statement = self.connection.prepare_cached(
