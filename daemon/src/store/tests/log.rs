@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::upkeep::Log;
 use super::*;
 
 #[test]
@@ -266,6 +267,28 @@ fn pruning_leaves_what_somebody_may_compare_with() {
         "5 is not older"
     );
     assert_eq!(prune(directory.path(), all), [4, 6, 7], "one of each path");
+}
+
+#[test]
+fn a_log_at_rest_is_emptied_while_the_store_is_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = world(directory.path());
+    world.store(&records(1..=50));
+    let log = directory.path().join("store.db-wal");
+    let size = || fs::metadata(&log).unwrap().len();
+    let (work_sender, work) = channel();
+    let (writer, _messages) = channel();
+    let nudge = Nudge::new(work_sender);
+    let file = directory.path().join("store.db");
+    let upkeep = Upkeep::new(&file, Duration::ZERO, work, &nudge, writer).unwrap();
+    let before = size();
+    assert!(upkeep.advance(Log::Written) == Log::Copied);
+    assert_eq!(size(), before, "copied, not emptied");
+    assert!(upkeep.advance(Log::Copied) == Log::Clean);
+    assert_eq!(size(), 0);
+    world.store(&records(51..=60));
+    world.close();
+    assert_eq!(super::world(directory.path()).opened.facts, records(1..=60));
 }
 
 #[test]
