@@ -1,1 +1,4 @@
-//! To be filled.
+//! The shell around the engine.
+
+pub mod lines;
+pub mod store;
