@@ -1,1 +1,7 @@
-//! To be filled.
+//! The shell around the engine: watcher, reader, store, sockets, one loop.
+
+pub mod config;
+pub mod error;
+pub mod log;
+
+pub use error::Error;
