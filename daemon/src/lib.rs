@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod error;
+pub mod life;
 pub mod log;
 
 pub use error::Error;
