@@ -2,7 +2,10 @@
 
 pub mod config;
 pub mod error;
+pub mod event;
 pub mod life;
 pub mod log;
+pub mod socket;
+pub mod time;
 
 pub use error::Error;
