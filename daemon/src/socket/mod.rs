@@ -12,6 +12,8 @@ pub mod credentials;
 pub mod listener;
 pub mod peer;
 
+#[cfg(test)]
+mod tests;
 
 pub use connection::{Hub, serve};
 pub use listener::Listener;

@@ -128,9 +128,7 @@ impl Peer {
     }
 
     fn lock(&self) -> MutexGuard<'_, Outgoing> {
-        self.outgoing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn speaks(&self, encoder: Encoder) {
@@ -171,10 +169,6 @@ impl Peer {
         outgoing.end(End::AfterFlush);
     }
 
-    pub(super) fn may_take_more(&self) -> bool {
-        self.lock().may_take_more()
-    }
-
     pub(super) fn wanted(&self) -> Wanted {
         let outgoing = self.lock();
         let write = outgoing.pending() > 0;
@@ -191,10 +185,7 @@ impl Peer {
     ///
     /// # Errors
     /// What `write` fails with.
-    pub(super) fn write<E>(
-        &self,
-        write: impl FnOnce(&[u8]) -> Result<usize, E>,
-    ) -> Result<(), E> {
+    pub(super) fn write<E>(&self, write: impl FnOnce(&[u8]) -> Result<usize, E>) -> Result<(), E> {
         let mut outgoing = self.lock();
         let written = outgoing.written;
         let taken = write(outgoing.bytes.get(written..).unwrap_or_default())?;
