@@ -1,11 +1,23 @@
 //! The shell around the engine: watcher, reader, store, sockets, one loop.
+//! Nothing here decides who wrote or what is stale.
+//!
+//! - [`run`]: the loop. Who reads it sees everything that ever happens.
+//! - [`socket`]: connections; requests in, answers and events out.
+//! - [`store`], [`lines`]: facts and kept contents.
+//! - [`life`], [`config`], [`log`], [`start`]: how the daemon lives.
+//! - [`error`]: what stops it.
 
 pub mod config;
 pub mod error;
 pub mod event;
 pub mod life;
+pub mod lines;
 pub mod log;
+pub mod run;
 pub mod socket;
+pub mod start;
+pub mod store;
 pub mod time;
 
 pub use error::Error;
+pub use start::{DaemonOptions, main_daemon};
