@@ -1,5 +1,7 @@
 //! A connection for tokio: many calls at once over one socket.
 
+mod session;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +21,8 @@ use crate::blocking::{connect_error, wrong_reply};
 use crate::error::{Error, Result};
 use crate::wire::{self, Inbox, Incoming};
 use crate::{Hello, MAX_WAITING_EVENTS};
+
+pub use session::{Edit, Session};
 
 type Answer = Result<Reply>;
 
@@ -93,7 +97,7 @@ impl Client {
             outgoing,
             deadline: hello.deadline,
         });
-        tokio::spawn(write(writer, queue));
+        tokio::spawn(write(writer, queue, hello.deadline));
         let reading = tokio::spawn(read(reader, Arc::downgrade(&shared)));
         let client = Self {
             closer: Arc::new(Closer(vec![reading.abort_handle()])),
@@ -124,11 +128,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::call`].
-    pub async fn call_within<M: Method>(
-        &self,
-        params: M,
-        deadline: Duration,
-    ) -> Result<M::Result> {
+    pub async fn call_within<M: Method>(&self, params: M, deadline: Duration) -> Result<M::Result> {
         let reply = self.request(params.into_request(), deadline).await?;
         M::from_reply(reply).ok_or_else(|| wrong_reply(M::NAME))
     }
@@ -234,10 +234,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn write(mut stream: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Vec<u8>>) {
+/// Ends when the last handle is gone and everything queued is out, or when
+/// the daemon takes nothing for that long.
+async fn write(
+    mut stream: OwnedWriteHalf,
+    mut queue: mpsc::UnboundedReceiver<Vec<u8>>,
+    patience: Duration,
+) {
     while let Some(bytes) = queue.recv().await {
-        if stream.write_all(&bytes).await.is_err() {
-            // The reader sees the end of the stream and tells the callers.
+        let sent = tokio::time::timeout(patience, stream.write_all(&bytes)).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            // The callers are told by the reader's end or their deadlines.
             return;
         }
     }

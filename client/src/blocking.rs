@@ -199,7 +199,11 @@ impl Connection {
             },
             broken: false,
         };
-        connection.write(wire::PREFACE, Instant::now() + connection.deadline, "connect")?;
+        connection.write(
+            wire::PREFACE,
+            Instant::now() + connection.deadline,
+            "connect",
+        )?;
         Ok(connection)
     }
 

@@ -204,7 +204,10 @@ impl Starting {
                 .and_then(|()| file.by_ref().take(16 * 1024).read_to_end(&mut said));
         }
         let said = String::from_utf8_lossy(&said);
-        let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last: Vec<&str> = said
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
         let last = last
             .get(last.len().saturating_sub(3)..)
             .unwrap_or_default()
