@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Role;
-use touchmark_client::proto::{ClientPath, Method, SessionId};
+use touchmark_client::proto::{ClientPath, SessionId};
 use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start};
 
 use crate::args::Global;
@@ -53,12 +53,6 @@ impl Context {
     /// How this command starts daemons.
     pub(crate) fn start(&self) -> Start {
         Start::default()
-    }
-
-    /// Asks the workspace's daemon one thing.
-    pub(crate) fn ask<M: Method>(&self, params: M) -> Outcome<M::Result> {
-        let workspace = self.workspace()?;
-        Ok(self.connect(&workspace)?.call(params)?)
     }
 
     /// A file as it was named on the command line, for the daemon.
@@ -121,6 +115,16 @@ pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// The terminal's width, if a person reads the output.
+pub(crate) fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    // A terminal that does not know its size says 0.
+    Some(match usize::from(size.ws_col) {
+        0 => 80,
+        columns => columns,
+    })
+}
+
 /// How this command introduces itself.
 pub(crate) fn hello() -> Hello {
     Hello {
@@ -164,7 +168,10 @@ mod tests {
         assert_eq!(said("../a", &root.join("src")), root.join("a"));
         assert_eq!(said("src/a", &elsewhere), Path::new("src/a"));
         let linked = home.join("link/src/a");
-        assert_eq!(said(linked.to_str().unwrap(), &elsewhere), root.join("src/a"));
+        assert_eq!(
+            said(linked.to_str().unwrap(), &elsewhere),
+            root.join("src/a")
+        );
         assert_eq!(said("/etc/passwd", &root), Path::new("/etc/passwd"));
     }
 }

@@ -11,6 +11,7 @@ mod feed;
 mod output;
 mod style;
 mod text;
+mod tour;
 
 fn main() -> ExitCode {
     // Wrong use ends here with code 2, help and version with 0.

@@ -22,6 +22,16 @@ pub(crate) enum Failure {
     /// The client, or the daemon through it.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// The daemon that this process was to be.
+    #[error("{message}")]
+    Daemon {
+        /// The exit code it asks for.
+        code: u8,
+        /// Why it ended.
+        message: String,
+        /// What to do.
+        hint: &'static str,
+    },
     /// Nobody reads what is printed.
     #[error("the output was closed")]
     Closed,
@@ -49,6 +59,7 @@ impl Failure {
             Self::Closed => 0,
             Self::No(_) | Self::Other(_) => 1,
             Self::Usage(_) => 2,
+            Self::Daemon { code, .. } => *code,
             Self::Client(error) => match error {
                 ClientError::Daemon(_) | ClientError::Protocol(_) => 4,
                 ClientError::Place { .. } => 2,
@@ -62,6 +73,7 @@ impl Failure {
         let (name, hint) = match self {
             Self::Closed => return,
             Self::Client(error) => (Some(error.code()), error.hint()),
+            Self::Daemon { hint, .. } => (None, *hint),
             _ => (None, ""),
         };
         let mut text = paint(style::WARN, "touchmark:");
@@ -199,7 +211,9 @@ mod tests {
         assert_eq!(code(Failure::No(String::new())), 1);
         assert_eq!(code(Failure::Usage(String::new())), 2);
         assert_eq!(
-            code(Failure::Client(ClientError::NoDaemon { socket: "/x".into() })),
+            code(Failure::Client(ClientError::NoDaemon {
+                socket: "/x".into()
+            })),
             3
         );
         assert_eq!(code(Failure::Client(ClientError::Daemon(daemon))), 4);

@@ -39,7 +39,8 @@ impl Environment {
                 runtime: base.runtime_dir().map(Path::to_owned),
                 state: base
                     .state_dir()
-                    .map_or_else(|| base.home_dir().join(".local/state"), Path::to_owned),
+                    .unwrap_or_else(|| base.data_local_dir())
+                    .to_owned(),
                 config: base.config_dir().to_owned(),
                 cache: base.cache_dir().to_owned(),
             },
