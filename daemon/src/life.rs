@@ -7,8 +7,8 @@ mod process;
 
 use std::path::{Path, PathBuf};
 
-use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 use touchmark_proto::Places;
+use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 
 pub use directory::private_directory;
 pub use lock::Lock;
