@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 /// Sent once, before the first request.
 pub(crate) const PREFACE: &[u8] = &frames::PREFACE;
 
+#[allow(clippy::large_enum_variant)] // passes from hand to hand, is never kept in numbers
 /// What the daemon sent.
 #[derive(Debug)]
 pub(crate) enum Incoming {

@@ -317,7 +317,7 @@ fn a_terminal_gets_no_longer_lines_than_it_has_room_for() {
     );
     assert_eq!(
         told,
-        "00:00:01  a-se…long-name  edited     deep/…parser.rs   +1 -0      stale for one\n"
+        "00:00:01  a-se…long-name  edited     deep/…/parser.rs  +1 -0      stale for one\n"
     );
     assert!(told.trim_end().chars().count() <= 80);
 }
