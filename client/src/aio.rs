@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -17,7 +17,8 @@ use touchmark_proto::daemon::{Initialize, Initialized, Subscribe};
 use touchmark_proto::events::Event;
 use touchmark_proto::{Method, Reply, Request};
 
-use crate::blocking::{connect_error, wrong_reply};
+use crate::blocking::wrong_reply;
+use crate::dial::{AGAIN, is_full, refused, try_dial};
 use crate::error::{Error, Result};
 use crate::wire::{self, Inbox, Incoming};
 use crate::{Hello, MAX_WAITING_EVENTS};
@@ -85,9 +86,7 @@ impl Client {
     /// `noDaemon` if nothing listens; `incompatible` if the daemon speaks
     /// another protocol; `deadline` if it does not answer.
     pub async fn connect(socket: &Path, hello: &Hello) -> Result<Self> {
-        let stream = UnixStream::connect(socket)
-            .await
-            .map_err(|error| connect_error(socket, error))?;
+        let stream = dial(socket, hello.deadline).await?;
         let (reader, writer) = stream.into_split();
         let (outgoing, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
@@ -232,6 +231,20 @@ impl Shared {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Connecting never blocks, so that it can be done on the runtime's thread.
+async fn dial(socket: &Path, deadline: Duration) -> Result<UnixStream> {
+    let until = Instant::now() + deadline;
+    let stream = loop {
+        match try_dial(socket) {
+            Err(error) if is_full(&error) && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            result => break result.map_err(|error| refused(socket, error, deadline))?,
+        }
+    };
+    UnixStream::from_std(stream).map_err(|error| Error::io("watch the socket", error))
 }
 
 /// Ends when the last handle is gone and everything queued is out, or when

@@ -11,6 +11,7 @@ use touchmark_proto::daemon::{Initialize, Initialized, Subscribe};
 use touchmark_proto::events::Event;
 use touchmark_proto::{Method, Reply, Request};
 
+use crate::dial::dial;
 use crate::error::{Error, Result};
 use crate::wire::{self, Inbox, Incoming};
 use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
@@ -184,7 +185,12 @@ impl Client {
 
 impl Connection {
     fn open(socket: &Path, deadline: Duration) -> Result<Self> {
-        let stream = UnixStream::connect(socket).map_err(|error| connect_error(socket, error))?;
+        let deadline = if deadline.is_zero() {
+            DEFAULT_DEADLINE
+        } else {
+            deadline
+        };
+        let stream = dial(socket, deadline)?;
         let mut connection = Self {
             stream,
             inbox: Inbox::default(),
@@ -192,11 +198,7 @@ impl Connection {
             waiting: HashSet::new(),
             events: VecDeque::new(),
             next_id: 1,
-            deadline: if deadline.is_zero() {
-                DEFAULT_DEADLINE
-            } else {
-                deadline
-            },
+            deadline,
             broken: false,
         };
         connection.write(
@@ -365,13 +367,4 @@ fn is_timeout(error: &io::Error) -> bool {
 
 pub(crate) fn wrong_reply(method: &str) -> Error {
     Error::Protocol(format!("the answer to {method} is another method's"))
-}
-
-pub(crate) fn connect_error(socket: &Path, error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Error::NoDaemon {
-            socket: socket.to_owned(),
-        },
-        _ => Error::io(format!("connect to {}", socket.display()), error),
-    }
 }

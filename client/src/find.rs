@@ -3,12 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use touchmark_proto::places::SOCKET_VARIABLE;
 use touchmark_proto::{BaseDirectories, Places};
 
+use crate::dial::{is_full, try_dial};
 use crate::error::{Error, Result};
 
 /// The longest path of a socket that the kernel takes, in bytes.
@@ -152,7 +152,11 @@ pub fn listens(socket: &Path) -> bool {
     // The file is looked at first: connecting costs more than a stat, and
     // most directories have none.
     fs::symlink_metadata(socket).is_ok_and(|file| file.file_type().is_socket())
-        && UnixStream::connect(socket).is_ok()
+        && match try_dial(socket) {
+            Ok(_) => true,
+            // A daemon that is stopped or busy is there all the same.
+            Err(error) => is_full(&error),
+        }
 }
 
 /// Every socket of this user's daemons, dead ones included.

@@ -37,6 +37,7 @@ use touchmark_proto::{Hash, PROTOCOL, SessionId};
 
 pub mod aio;
 pub mod blocking;
+mod dial;
 mod error;
 pub mod feed;
 pub mod find;
