@@ -24,15 +24,17 @@ mod subscriptions;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::UnixStream;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{Effect, Engine, Hint, Input, ReadOrder, Record};
-use touchmark_proto::{ConnectionId, Error as Refusal, ErrorCode, Millis, Places, Request, RequestId};
+use touchmark_proto::{
+    ConnectionId, Error as Refusal, ErrorCode, Millis, Places, Request, RequestId,
+};
 
 use crate::Error;
 use crate::config::Config;
@@ -106,8 +108,6 @@ struct Daemon {
     store: Store,
     /// A connection of the loop's own to the store; made anew if lost.
     log: Option<store::Reader>,
-    /// Clocks before this are unknown.
-    pruned: u64,
     /// What was lost when the store was opened.
     loss: Option<String>,
     listener: Listener,
@@ -154,6 +154,10 @@ impl Daemon {
         mut events: UnboundedReceiver<Event>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), Error> {
+        let mut hangup = signal(SignalKind::hangup()).map_err(|cause| Error::Part {
+            part: "signals",
+            cause: cause.to_string(),
+        })?;
         self.begin();
         tokio::pin!(shutdown);
         while self.ending.is_none() {
@@ -169,6 +173,7 @@ impl Daemon {
                     continue;
                 }
                 event = events.recv() => event,
+                _ = hangup.recv() => Some(Event::HungUp),
                 () = sleep_until(wake) => None,
             };
             self.turn(first, &mut events);
@@ -198,7 +203,9 @@ impl Daemon {
                 if self.watcher.root_gone() {
                     self.ending = Some("the workspace is gone");
                 }
-                self.look_at_places();
+                if self.watcher.take_beside() {
+                    self.look_at_places();
+                }
             }
             Event::Ask {
                 request,
@@ -387,7 +394,10 @@ impl Daemon {
             return;
         }
         let paths = self.engine.state().paths.keys();
-        let blind: Vec<_> = paths.filter(|path| self.watcher.blind(path)).cloned().collect();
+        let blind: Vec<_> = paths
+            .filter(|path| self.watcher.blind(path))
+            .cloned()
+            .collect();
         for path in blind {
             self.decide(Input::Hint {
                 path,
@@ -457,7 +467,7 @@ impl Daemon {
                 self.store.commit(turn, facts);
             }
             self.say_all();
-            if self.facts.is_empty() {
+            if self.facts.is_empty() && !self.outbox.has_fresh() {
                 break;
             }
         }
@@ -485,7 +495,10 @@ impl Daemon {
                 ErrorCode::TooLarge,
                 format!("{most} connections are open already"),
             );
-            return credentials::refuse(stream, error.hint("close some, or raise limits.connections"));
+            return credentials::refuse(
+                stream,
+                error.hint("close some, or raise limits.connections"),
+            );
         }
         self.last_connection += 1;
         let id = ConnectionId(self.last_connection);

@@ -1,6 +1,6 @@
 //! `touchmark daemon`: from a directory to a running loop.
 
-use std::future::Future;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -66,7 +66,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
             cause: cause.to_string(),
         })?;
     let ended = runtime.block_on(async {
-        let shutdown = shutdown_signals()?;
+        let shutdown = shutdown_signals(!options.on_demand && std::io::stderr().is_terminal())?;
         let listener = Listener::bind(&places.socket)?;
         tracing::info!(
             "pid {} serves {} at {}",
@@ -90,8 +90,9 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     ended
 }
 
-/// SIGTERM, SIGINT or SIGQUIT.
-fn shutdown_signals() -> Result<impl Future<Output = ()>, Error> {
+/// SIGTERM, SIGINT or SIGQUIT; on a terminal SIGHUP as well, which says that
+/// the terminal is closed.
+fn shutdown_signals(terminal: bool) -> Result<impl Future<Output = ()>, Error> {
     let on = |kind| {
         signal(kind).map_err(|cause| Error::Part {
             part: "signals",
@@ -101,11 +102,13 @@ fn shutdown_signals() -> Result<impl Future<Output = ()>, Error> {
     let mut terminate = on(SignalKind::terminate())?;
     let mut interrupt = on(SignalKind::interrupt())?;
     let mut quit = on(SignalKind::quit())?;
+    let mut hangup = on(SignalKind::hangup())?;
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
             _ = quit.recv() => {}
+            _ = hangup.recv(), if terminal => {}
         }
     })
 }

@@ -241,7 +241,7 @@ fn what_may_not_be_read_is_unreadable() {
     }
     let world = World::new();
     fs::write(world.at("f"), "x").unwrap();
-    fs::set_permissions(world.at("f"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(world.at("f"), fs::Permissions::from_mode(0o000)).unwrap();
     assert!(matches!(world.found("f"), Found::Unreadable { .. }));
 }
 

@@ -15,10 +15,7 @@ use crate::event::Event;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Daemon {
-    pub(super) async fn end(
-        mut self,
-        mut events: UnboundedReceiver<Event>,
-    ) -> Result<(), Error> {
+    pub(super) async fn end(mut self, mut events: UnboundedReceiver<Event>) -> Result<(), Error> {
         tracing::info!("ending: {}", self.ending.unwrap_or_default());
         let deadline = Instant::now() + PATIENCE;
         self.close_turn();

@@ -111,9 +111,11 @@ impl Daemon {
     fn degraded(&self) -> Vec<Degraded> {
         let everything = |cause: String| Degraded { path: None, cause };
         let mut degraded = self.watcher.degraded();
-        degraded.extend(self.storage_trouble.as_ref().map(|cause| {
-            everything(format!("the state cannot be stored: {cause}"))
-        }));
+        degraded.extend(
+            self.storage_trouble
+                .as_ref()
+                .map(|cause| everything(format!("the state cannot be stored: {cause}"))),
+        );
         degraded.extend(
             self.loss
                 .as_ref()
@@ -131,7 +133,7 @@ impl Daemon {
         let subscription = Subscription::new(connection, ask)?;
         let state = self.engine.state();
         if let Some(since) = ask.since {
-            replay::check(since, state, self.pruned)?;
+            replay::check(since, state)?;
         }
         Ok(Say::Subscribed {
             request,
@@ -143,11 +145,7 @@ impl Daemon {
         })
     }
 
-    fn unsubscribe(
-        &mut self,
-        connection: ConnectionId,
-        ask: &Unsubscribe,
-    ) -> Result<Reply, Error> {
+    fn unsubscribe(&mut self, connection: ConnectionId, ask: &Unsubscribe) -> Result<Reply, Error> {
         if !self.subscriptions.remove(ask.subscription, connection) {
             return Err(Error::new(
                 ErrorCode::NotFound,

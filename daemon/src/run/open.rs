@@ -53,7 +53,6 @@ impl Daemon {
             epoch,
             snapshot,
             facts,
-            pruned,
             trouble,
             ..
         } = store::open(&store_options, move |event| {
@@ -105,7 +104,6 @@ impl Daemon {
             reader,
             store,
             log: None,
-            pruned,
             loss: trouble,
             listener,
             lock,

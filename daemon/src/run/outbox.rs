@@ -57,6 +57,11 @@ impl<T> Outbox<T> {
         self.waiting.pop_front()
     }
 
+    /// Whether something was said in a turn that is not closed.
+    pub(super) fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
     /// Whether nothing waits to be said.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.fresh.is_empty()

@@ -1,6 +1,6 @@
 //! Saying what may be said: answers, events.
 
-use touchmark_engine::{Answer, Input, Notice, Recall};
+use touchmark_engine::{Answer, Input, Notice, Recall, recall};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
@@ -102,7 +102,7 @@ impl Daemon {
             }
             Say::Recall { request, recall } => {
                 if let Some(asked) = self.asked.remove(&request) {
-                    let outcome = self.recall(&recall);
+                    let outcome = self.recall(recall);
                     self.answer(asked.connection, request, outcome);
                 }
             }
@@ -115,7 +115,14 @@ impl Daemon {
                 until,
             } => {
                 if let Some(asked) = self.asked.remove(&request) {
-                    self.subscribe(asked.connection, request, number, subscription, since, until);
+                    self.subscribe(
+                        asked.connection,
+                        request,
+                        number,
+                        subscription,
+                        since,
+                        until,
+                    );
                 }
             }
             Say::End { request } => {
@@ -128,12 +135,7 @@ impl Daemon {
         }
     }
 
-    fn answer(
-        &self,
-        connection: ConnectionId,
-        request: RequestId,
-        outcome: Result<Reply, Error>,
-    ) {
+    fn answer(&self, connection: ConnectionId, request: RequestId, outcome: Result<Reply, Error>) {
         if let Some(peer) = self.peers.get(&connection) {
             peer.answer(request, outcome);
         }
@@ -178,13 +180,42 @@ impl Daemon {
         }
     }
 
-    fn recall(&mut self, recall: &Recall) -> Result<Reply, Error> {
+    /// Answers out of the log.
+    fn recall(&mut self, recall: Recall) -> Result<Reply, Error> {
+        let epoch = self.engine.state().epoch;
         self.connect_log();
         let Some(log) = &self.log else {
             return Err(storage("the log cannot be read"));
         };
-        let answer = host_recall(log, recall, &self.engine)?;
-        Ok(Contents::new(Some(log)).fill(answer))
+        match recall {
+            Recall::History {
+                path,
+                before,
+                limit,
+                marks,
+            } => {
+                // One more, to know whether there is more.
+                let records = log.history(&path, before, limit.saturating_add(1))?;
+                let versions = recall::history(epoch, &records, limit, &marks);
+                Ok(Reply::FileHistory(versions))
+            }
+            Recall::Since {
+                after,
+                cursor,
+                limit,
+                session,
+                clock,
+            } => {
+                // From the beginning is as far back as there is.
+                if after > 0 {
+                    replay::check_kept(log, Clock { epoch, n: after })?;
+                }
+                let records = log.versions_after(after)?;
+                let answer =
+                    recall::since(&records, clock, cursor.as_ref(), limit, session.as_ref());
+                Ok(Contents::new(Some(log)).fill(answer))
+            }
+        }
     }
 
     /// Tells those subscribers who want to know.
@@ -208,7 +239,12 @@ impl Daemon {
         }
         if let Some((old, new)) = lines {
             self.connect_log();
-            count_lines(&mut happening, old, new, &mut Contents::new(self.log.as_ref()));
+            count_lines(
+                &mut happening,
+                old,
+                new,
+                &mut Contents::new(self.log.as_ref()),
+            );
         }
         let state = self.engine.state();
         for (subscription, connection) in self.subscriptions.wanting(&happening, state) {
@@ -235,9 +271,13 @@ impl Daemon {
             Some(since) => {
                 self.connect_log();
                 let Some(log) = &self.log else {
-                    return self.answer(connection, request, Err(storage("the log cannot be read")));
+                    return self.answer(
+                        connection,
+                        request,
+                        Err(storage("the log cannot be read")),
+                    );
                 };
-                match replay::missed(log, since, until, self.engine.state()) {
+                match replay::missed(log, since, until) {
                     Ok(missed) => missed,
                     Err(error) => return self.answer(connection, request, Err(error)),
                 }

@@ -27,6 +27,12 @@ impl Watcher {
         if raw.path.starts_with(self.fence.dir()) {
             return self.fence_event(&raw, out);
         }
+        if let Some(beside) = &self.beside
+            && raw.path.starts_with(beside)
+        {
+            self.beside_touched = true;
+            return;
+        }
         if raw.path == self.root {
             return self.root_event(raw.kind, out);
         }
@@ -315,6 +321,10 @@ impl Watcher {
         let backend = make_backend(self.choice, self.generation, &self.sink);
         self.directories.restart(backend);
         self.watch_fence();
+        if let Some(beside) = self.beside.clone() {
+            self.watch_beside(&beside);
+            self.beside_touched = true;
+        }
         for path in self.hard_links.clear() {
             self.watch_file(&path);
         }

@@ -114,6 +114,9 @@ pub struct Watcher {
     fence: Fence,
     /// Set when the fence's own directory is not known to be watched.
     fence_broken: Option<String>,
+    /// A directory outside the workspace, and whether it was touched.
+    beside: Option<PathBuf>,
+    beside_touched: bool,
     held: Option<HeldMove>,
     /// Held moves that were given up, should their second half come late.
     given_up: VecDeque<HeldMove>,
@@ -158,6 +161,8 @@ impl Watcher {
             hard_links: HardLinks::default(),
             fence: Fence::new(fence_dir),
             fence_broken: None,
+            beside: None,
+            beside_touched: false,
             held: None,
             given_up: VecDeque::new(),
             last_from: None,
@@ -178,6 +183,23 @@ impl Watcher {
         self.cover.add(path, path);
         self.directories.need(path);
         self.follow(path);
+    }
+
+    /// Watches a directory outside the workspace. Nothing that happens there
+    /// is an input; [`take_beside`](Self::take_beside) says that something
+    /// did. Again, if the directory was made anew.
+    pub fn watch_beside(&mut self, directory: &Path) {
+        self.beside = Some(directory.to_path_buf());
+        let places = [directory.to_path_buf()];
+        self.directories.backend.unwatch(&places);
+        // Without it, whoever asks just looks later.
+        let _unwatched = self.directories.backend.watch(&places);
+    }
+
+    /// Whether something has happened in the directory that is
+    /// [watched beside](Self::watch_beside) since the last call.
+    pub fn take_beside(&mut self) -> bool {
+        std::mem::take(&mut self.beside_touched)
     }
 
     /// Ends what [`track`](Self::track) began; watches that nothing else
