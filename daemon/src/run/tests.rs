@@ -412,3 +412,32 @@ async fn a_large_file_is_read_aside() {
     assert_eq!(read["hash"], hash(&bytes));
     running.end().await;
 }
+
+#[tokio::test]
+async fn a_snapshot_that_is_not_understood_is_set_aside() {
+    let world = World::new();
+    world.start().end().await;
+    let options = crate::store::Options::new(&world.places.state, &world.workspace);
+    let opened = crate::store::open(&options, |_| {}).unwrap();
+    opened
+        .store
+        .snapshot(opened.last, b"{\"of\":\"another time\"}".to_vec());
+    opened.store.close();
+
+    let running = world.start();
+    let mut client = world.client().await;
+    let status = client.ok("status", json!({})).await;
+    let cause = status["degraded"][0]["cause"].as_str().unwrap();
+    assert!(cause.starts_with("state was lost"), "{cause}");
+    let kept = std::fs::read_dir(&world.places.state)
+        .unwrap()
+        .any(|entry| {
+            entry
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .contains("damaged")
+        });
+    assert!(kept);
+    running.end().await;
+}
