@@ -1,11 +1,14 @@
 //! Line counts between two contents, and the first characters of one.
 
-use imara_diff::{Algorithm, Diff, InternedInput};
+use imara_diff::{Algorithm, Diff, InternedInput, Token};
 use touchmark_proto::LineCounts;
 
-/// Contents larger than this are not compared, so that one answer costs at
-/// most some milliseconds.
+/// Contents larger than this are not compared.
 pub const MAX_BYTES: usize = 1 << 20;
+
+/// Contents whose comparison could take more than this many steps are not
+/// compared either, so that one answer costs some milliseconds.
+const MAX_EFFORT: u64 = 32 << 20;
 
 /// A NUL byte among this many first bytes makes a content binary (as in git).
 const BINARY_PROBE: usize = 8_000;
@@ -15,7 +18,8 @@ const PREVIEW_CHARS: usize = 200;
 
 /// Lines added and removed between two contents, as `git diff --numstat`
 /// counts them: a line differs also if only its line ending does. `None` for
-/// binary contents and those larger than [`MAX_BYTES`]. An absent file is an
+/// binary contents, those larger than [`MAX_BYTES`], and those that repeat the
+/// same lines so much that comparing them would take long. An absent file is an
 /// empty one.
 pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
     if [old, new]
@@ -24,13 +28,91 @@ pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
     {
         return None;
     }
-    // The histogram falls back on Myers with its heuristics where lines
-    // repeat, so neither goes quadratic.
-    let diff = Diff::compute(Algorithm::Histogram, &InternedInput::new(old, new));
+    let input = InternedInput::new(old, new);
+    if effort(&input) > MAX_EFFORT {
+        return None;
+    }
+    let diff = Diff::compute(Algorithm::Histogram, &input);
     Some(LineCounts {
         added: diff.count_additions(),
         removed: diff.count_removals(),
     })
+}
+
+/// How many pairs of lines a comparison may come to look at, at worst.
+///
+/// Lines that are unique in both texts, and in the same order, split the texts
+/// into pieces that are compared by themselves. Real edits leave many of them;
+/// texts of the same few lines over and over, or in another order, leave none,
+/// and every algorithm becomes quadratic (measured: half a minute for half a
+/// megabyte).
+fn effort(input: &InternedInput<&[u8]>) -> u64 {
+    let places = |side: &[Token]| {
+        let mut places = vec![(0_u32, 0_usize); input.interner.num_tokens() as usize];
+        for (at, line) in side.iter().enumerate() {
+            let place = &mut places[line.0 as usize];
+            *place = (place.0 + 1, at);
+        }
+        places
+    };
+    let in_old = places(&input.before);
+    let in_new = places(&input.after);
+    // (place in old, place in new) of lines unique in both, in old's order.
+    let unique: Vec<(usize, usize)> = input
+        .before
+        .iter()
+        .map(|line| (in_old[line.0 as usize], in_new[line.0 as usize]))
+        .filter(|(old, new)| old.0 == 1 && new.0 == 1)
+        .map(|(old, new)| (old.1, new.1))
+        .collect();
+    // A line that the other side has not is set apart before the search.
+    let shared_old = running(&input.before, |line| in_new[line.0 as usize].0 > 0);
+    let shared_new = running(&input.after, |line| in_old[line.0 as usize].0 > 0);
+    let mut effort = 0;
+    let (mut old_from, mut new_from) = (0, 0);
+    let ends = (input.before.len(), input.after.len());
+    for (old, new) in increasing(&unique).into_iter().chain([ends]) {
+        effort +=
+            (shared_old[old] - shared_old[old_from]) * (shared_new[new] - shared_new[new_from]);
+        // The last pair is the end, after which nothing is looked up.
+        (old_from, new_from) = (old + 1, new + 1);
+    }
+    effort
+}
+
+/// How many of the first lines are so, for each number of first lines.
+fn running(side: &[Token], is_so: impl Fn(&Token) -> bool) -> Vec<u64> {
+    let mut counts = vec![0];
+    let mut count = 0;
+    for line in side {
+        count += u64::from(is_so(line));
+        counts.push(count);
+    }
+    counts
+}
+
+/// The longest subsequence whose second numbers increase, too.
+fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // By length: the pair that ends the best subsequence of that length.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (at, pair) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| pairs[*end].1 < pair.1);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        if length == ends.len() {
+            ends.push(at);
+        } else {
+            ends[length] = at;
+        }
+    }
+    let mut found = Vec::with_capacity(ends.len());
+    let mut at = ends.last().copied();
+    while let Some(index) = at {
+        found.push(pairs[index]);
+        at = before[index];
+    }
+    found.reverse();
+    found
 }
 
 fn is_binary(content: &[u8]) -> bool {
@@ -80,10 +162,40 @@ mod tests {
     }
 
     #[test]
-    fn repetitive_content_is_bounded() {
-        let old: Vec<u8> = b"x\ny\n".repeat(60_000);
-        let new: Vec<u8> = b"y\nz\nx\n".repeat(60_000);
-        assert!(count(&old, &new).is_some());
+    fn comparing_is_bounded_by_its_effort_not_by_size() {
+        let numbered = |name: &str| -> Vec<String> {
+            (0..50_000).map(|line| format!("{name}{line}\n")).collect()
+        };
+        let old = numbered("a");
+        let bytes = |lines: &[String]| lines.concat().into_bytes();
+
+        // Edits all over a long text, in its first and its last line, too.
+        let mut edited = old.clone();
+        for line in (0..50_000).step_by(101).chain([49_999]) {
+            edited[line] = "edited\n".into();
+        }
+        assert_eq!(counted(&bytes(&old), &bytes(&edited)), (497, 497));
+        // Another text altogether.
+        let other = bytes(&numbered("b"));
+        assert_eq!(counted(&bytes(&old), &other), (50_000, 50_000));
+        // Few lines, over and over: a comparison would take half a minute.
+        let repeated = |lines: &[u8]| lines.repeat(60_000);
+        assert_eq!(count(&repeated(b"x\ny\n"), &repeated(b"y\nz\nx\n")), None);
+        // The same on a scale that real files have.
+        let some = |lines: &[u8]| lines.repeat(500);
+        assert!(count(&some(b"x\ny\n"), &some(b"y\nz\nx\n")).is_some());
+    }
+
+    #[test]
+    fn the_longest_increasing_subsequence_is_found() {
+        let of = |seconds: &[usize]| -> Vec<usize> {
+            let pairs: Vec<_> = seconds.iter().copied().enumerate().collect();
+            increasing(&pairs).into_iter().map(|pair| pair.1).collect()
+        };
+        assert_eq!(of(&[]), [0; 0]);
+        assert_eq!(of(&[3, 2, 1]), [1]);
+        assert_eq!(of(&[9, 1, 8, 2, 7, 3]), [1, 2, 3]);
+        assert_eq!(of(&[0, 1, 2]), [0, 1, 2]);
     }
 
     #[test]

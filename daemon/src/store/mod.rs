@@ -27,12 +27,15 @@
 //! follows. A turn without facts is always reported committed, so queries go
 //! on. Only if the daemon ends before that are the waiting facts gone; the
 //! next start then begins a new epoch, since answered clocks may name them.
+//! A daemon that *starts* where SQLite cannot even open its files is refused
+//! with [`StoreError::Storage`]: without the old facts it would number new
+//! ones like them.
 //!
 //! # When the file cannot be trusted (DUR-2)
 //!
 //! [`open`] finds damage by SQLite's own check (after an unclean end only),
 //! by facts that cannot be decoded, and by facts that were answered and are
-//! not there ([`witness`]). Everything that belongs to the damaged store is
+//! not there (`witness.rs`). Everything that belongs to the damaged store is
 //! renamed to `store.db.damaged-<time>...`, never deleted, and an empty store
 //! with a new epoch takes its place. After a power cut without
 //! [`Durability::Power`] the last moments may be missing without any damage:

@@ -55,7 +55,7 @@ impl Nudge {
 
 /// Where the log stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Log {
+pub(super) enum Log {
     /// Empty.
     Clean,
     /// Written to since the last checkpoint.
@@ -119,13 +119,17 @@ impl Upkeep {
         self.checkpoint("TRUNCATE");
     }
 
-    fn advance(&self, log: Log) -> Log {
+    /// The next checkpoint, after the log rested.
+    pub(super) fn advance(&self, log: Log) -> Log {
         if log == Log::Written {
             // Before the checkpoint: what is written during it nudges again.
             self.told.store(false, Ordering::Release);
             // Copies without holding up the writer.
             self.checkpoint("PASSIVE");
             if fs::metadata(&self.log).is_ok_and(|log| log.len() > LARGEST_LOG) {
+                // What came during the long first pass is copied by a short
+                // second one, so that little is left while the writer waits.
+                self.checkpoint("PASSIVE");
                 self.checkpoint("TRUNCATE");
             }
             Log::Copied
@@ -147,7 +151,7 @@ impl Upkeep {
 
     /// Looks up what to drop and has the writer drop it. New versions that
     /// come meanwhile change nothing about the old ones found.
-    fn prune(&self, prune: Prune) -> Result<(), rusqlite::Error> {
+    pub(super) fn prune(&self, prune: Prune) -> Result<(), rusqlite::Error> {
         // Facts after the snapshot are needed to start.
         let covered = meta::<i64>(&self.connection, "snapshot")?.map_or(0, uint);
         let mut statement = self.connection.prepare_cached(

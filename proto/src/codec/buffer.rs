@@ -67,3 +67,37 @@ impl Buffer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_searched_is_not_searched_again() {
+        let mut buffer = Buffer::default();
+        for _ in 0..1000 {
+            buffer.push(b"x");
+            assert_eq!(buffer.find(b'\n'), None);
+            assert_eq!(buffer.searched, buffer.unread().len());
+        }
+        buffer.push(b"\n\n");
+        assert_eq!(buffer.find(b'\n'), Some(1000));
+        let line = buffer.take(1000);
+        assert_eq!(buffer.bytes(line).len(), 1000);
+        assert_eq!(buffer.find(b'\n'), Some(0));
+    }
+
+    #[test]
+    fn what_was_taken_gives_its_memory_back() {
+        let mut buffer = Buffer::default();
+        buffer.push(&[0; 10 * KEPT_CAPACITY]);
+        buffer.take(10 * KEPT_CAPACITY);
+        buffer.settle();
+        assert!(buffer.bytes.capacity() <= 2 * KEPT_CAPACITY);
+        for _ in 0..100 {
+            buffer.push(&[0; KEPT_CAPACITY]);
+            buffer.take(KEPT_CAPACITY - 1);
+        }
+        assert!(buffer.bytes.len() <= 3 * KEPT_CAPACITY);
+    }
+}

@@ -168,19 +168,22 @@ pub fn decode_server(payload: &[u8]) -> Result<ServerMessage, Error> {
     decode(payload)
 }
 
-/// Takes as much of the preface as has come; `left` is what is still to come.
-pub(super) fn take_preface(buffer: &mut Buffer, left: &mut &'static [u8]) -> Result<(), Error> {
-    let there = buffer.unread().len().min(left.len());
-    let (expected, rest) = left.split_at(there);
-    if buffer.unread()[..there] != *expected {
+/// Takes the preface once all of it is there; `false` before.
+///
+/// # Errors
+/// `incompatible` at the first byte that differs.
+pub(super) fn take_preface(buffer: &mut Buffer, preface: &[u8]) -> Result<bool, Error> {
+    let there = buffer.unread().len().min(preface.len());
+    if buffer.unread()[..there] != preface[..there] {
         return Err(Error::new(
             ErrorCode::Incompatible,
             "the connection does not begin with TMK1",
         ));
     }
-    buffer.take(there);
-    *left = rest;
-    Ok(())
+    if there == preface.len() {
+        buffer.take(there);
+    }
+    Ok(there == preface.len())
 }
 
 /// The next frame's payload.

@@ -21,7 +21,7 @@ pub(super) struct Splitter {
     framing: Framing,
     buffer: Buffer,
     max_frame: usize,
-    /// Bytes of the preface that must come first.
+    /// Must come first; empty once it has.
     preface: &'static [u8],
     /// After a framing error nothing that follows can be told apart.
     failed: Option<Error>,
@@ -72,10 +72,10 @@ impl Splitter {
     fn split(&mut self) -> Result<Option<Range<usize>>, Error> {
         let (buffer, max) = (&mut self.buffer, self.max_frame);
         if !self.preface.is_empty() {
-            frames::take_preface(buffer, &mut self.preface)?;
-            if !self.preface.is_empty() {
+            if !frames::take_preface(buffer, self.preface)? {
                 return Ok(None);
             }
+            self.preface = b"";
         }
         match &mut self.framing {
             Framing::Frames => frames::next(buffer, max),

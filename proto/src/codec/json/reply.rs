@@ -77,10 +77,11 @@ fn error_to_json(error: &Error, root: &[u8]) -> Value {
         let mut fields = object(data);
         // A path that leads out has no name inside the workspace: its field
         // is `path` all the same.
-        if error.code == ErrorCode::OutsideWorkspace && data.path.is_none() {
-            if let Some(spoken) = fields.remove("spoken") {
-                fields.insert("path".into(), spoken);
-            }
+        if error.code == ErrorCode::OutsideWorkspace
+            && data.path.is_none()
+            && let Some(spoken) = fields.remove("spoken")
+        {
+            fields.insert("path".into(), spoken);
         }
         fields
     };
