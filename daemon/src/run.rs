@@ -320,10 +320,9 @@ impl Daemon {
             links,
             ..
         } = report;
-        if links > 1 {
-            self.watcher.watch_file(real.as_ref().unwrap_or(&path));
-        }
-        if self.watcher.alias(&path, real.as_ref()) {
+        let linked = links > 1 && self.watcher.watch_file(real.as_ref().unwrap_or(&path));
+        let led = self.watcher.alias(&path, real.as_ref());
+        if linked || led {
             // More is watched than before: what was written meanwhile may
             // have been missed.
             self.decide(Input::Hint {
