@@ -329,7 +329,8 @@ impl Audit {
                     let now_or_before = world.disk.between(&path, 0, world.disk.moment);
                     ensure!(
                         "ATTR-16",
-                        file.began.is_none_or(|h| now_or_before.contains(&At::File(h))),
+                        file.began
+                            .is_none_or(|h| now_or_before.contains(&At::File(h))),
                         "{record:?} began with what never was there"
                     );
                     files.entry(path).or_default().push(OpenFile {
@@ -434,7 +435,11 @@ impl Audit {
             }
             Evidence::Gap => version.author == Author::UNKNOWN,
         };
-        ensure!("ATTR", pair_ok, "author and evidence do not go together: {record:?}");
+        ensure!(
+            "ATTR",
+            pair_ok,
+            "author and evidence do not go together: {record:?}"
+        );
         if let Some(session) = &version.author.session {
             let key = (session.clone(), path.clone());
             if let Some(hash) = content {
@@ -471,7 +476,10 @@ impl Audit {
             let already = old.author == version.author && old.evidence == version.evidence;
             ensure!(
                 "ATTR-11",
-                !already || version.unobserved || old.evidence == Evidence::Marked || version.late
+                !already
+                    || version.unobserved
+                    || old.evidence == Evidence::Marked
+                    || version.late
                     || content != self.latest.get(&path).copied().flatten(),
                 "corrects nothing: {record:?}"
             );
@@ -535,7 +543,11 @@ impl Audit {
         }
         self.latest.insert(path.into(), content);
         if version.kind == VersionKind::Renamed {
-            ensure!("ATTR-12", version.from.is_some(), "{record:?} names no source");
+            ensure!(
+                "ATTR-12",
+                version.from.is_some(),
+                "{record:?} names no source"
+            );
         }
         let step = self.step;
         let open: Vec<(u64, &mut OpenFile, SessionId)> = self
@@ -576,8 +588,7 @@ impl Audit {
         match version.evidence {
             Evidence::Declared => ensure!(
                 "ATTR-1",
-                version.late
-                    || (declared_by.is_some() && declared_by == version.author.session),
+                version.late || (declared_by.is_some() && declared_by == version.author.session),
                 "{record:?} without an open edit that expects it"
             ),
             Evidence::Marked => ensure!(
@@ -685,13 +696,7 @@ impl Audit {
                     );
                 }
             }
-            Reply::FileRead(read) => self.read(
-                world,
-                asked,
-                &who,
-                read.hash,
-                moment,
-            )?,
+            Reply::FileRead(read) => self.read(world, asked, &who, read.hash, moment)?,
             Reply::FileReadText(read) => self.read(world, asked, &who, read.hash, moment)?,
             Reply::ModifiedTake(taken) => {
                 let (peek, explicit) = match &asked.asking.ask {
@@ -899,10 +904,16 @@ impl Audit {
             let path = text(&change.path);
             let there = world.disk.between(&path, asked.moment, moment);
             if change.lost.is_none() {
-                ensure!("MOD-1", plain.insert(path.clone()), "{path} is listed twice");
                 ensure!(
                     "MOD-1",
-                    change.hash.is_none_or(|hash| there.contains(&At::File(hash))),
+                    plain.insert(path.clone()),
+                    "{path} is listed twice"
+                );
+                ensure!(
+                    "MOD-1",
+                    change
+                        .hash
+                        .is_none_or(|hash| there.contains(&At::File(hash))),
                     "{change:?}, but the disk held {there:?}"
                 );
                 if let Some(told) = self.told.get(&(who.clone(), path.clone())) {
@@ -921,7 +932,11 @@ impl Audit {
             _ => None,
         };
         for ((session, path), last) in &self.last {
-            if session != who || only.as_ref().is_some_and(|only| !only.contains(&path.as_str())) {
+            if session != who
+                || only
+                    .as_ref()
+                    .is_some_and(|only| !only.contains(&path.as_str()))
+            {
                 continue;
             }
             let key = (who.clone(), path.clone());
@@ -977,8 +992,7 @@ impl Audit {
                     let fine = files.iter().all(|(path, _)| {
                         let last = self.last.get(&(who.clone(), (*path).to_owned()));
                         let there = world.disk.between(path, asked.moment, moment);
-                        there == [At::Absent]
-                            || last.is_some_and(|last| there == [At::File(*last)])
+                        there == [At::Absent] || last.is_some_and(|last| there == [At::File(*last)])
                     });
                     ensure!("GUARD-4", !fine, "{error:?} although all was seen");
                 }

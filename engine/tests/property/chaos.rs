@@ -36,6 +36,8 @@ struct Mood {
     losses: bool,
     permissions: bool,
     within: bool,
+    /// Every step is drained: no question is cut short or left unsynced.
+    eager: bool,
 }
 
 struct Maker {
@@ -69,7 +71,7 @@ impl Maker {
     }
 
     fn how(&mut self) -> How {
-        *self.rng.pick(&[
+        self.rng.pick(&[
             How::InPlace,
             How::InPlace,
             How::Replace,
@@ -109,7 +111,7 @@ impl Maker {
             session,
             connection: (session * 2 + self.rng.below(2)) as u64,
             within,
-            sync: !self.rng.chance(5),
+            sync: self.mood.eager || !self.rng.chance(5),
             ask,
         })
     }
@@ -201,8 +203,14 @@ impl Maker {
         let slot = self.slot;
         let mut ops = Vec::new();
         let count = if self.rng.chance(20) { 2 } else { 1 };
-        let files: Vec<(Path, Named)> =
-            (0..count).map(|_| (self.any_file(), self.expect())).collect();
+        let mut files: Vec<(Path, Named)> = Vec::new();
+        while files.len() < count {
+            let path = self.any_file();
+            if files.iter().any(|(other, _)| *other == path) {
+                break;
+            }
+            files.push((path, self.expect()));
+        }
         if self.rng.chance(60) {
             for (path, _) in &files {
                 let named = if self.rng.chance(50) {
@@ -234,7 +242,7 @@ impl Maker {
                 files,
                 require_read: !self.rng.chance(40),
                 force: self.rng.chance(20),
-                wait: self.rng.chance(15).then_some(300),
+                wait: (!self.mood.eager && self.rng.chance(15)).then_some(300),
                 ttl: self.rng.chance(10).then_some(1_000),
                 bind: self.rng.chance(10),
                 call: self.rng.chance(10),
@@ -263,7 +271,11 @@ impl Maker {
             0..=6 => {
                 let ask = Ask::Commit {
                     slot,
-                    files: if self.rng.chance(15) { vec![0] } else { Vec::new() },
+                    files: if self.rng.chance(15) {
+                        vec![0]
+                    } else {
+                        Vec::new()
+                    },
                     name_hash: self.rng.chance(40),
                     by_call: self.rng.chance(50),
                 };
@@ -310,22 +322,17 @@ impl Maker {
                 },
                 Op::Unlink { path: "n" },
             ],
-            1 => vec![
-                Op::MoveOut { path },
-                Op::MoveBack { path },
-            ],
-            2 => vec![
-                Op::Rename {
-                    from: path,
-                    to: self.file(),
-                },
-            ],
+            1 => vec![Op::MoveOut { path }, Op::MoveBack { path }],
+            2 => vec![Op::Rename {
+                from: path,
+                to: self.file(),
+            }],
             3 => {
-                let (from, to) = *self.rng.pick(DIR_RENAMES);
+                let (from, to) = self.rng.pick(DIR_RENAMES);
                 vec![Op::RenameDir { from, to }]
             }
             4 => {
-                let (from, to) = *self.rng.pick(DIR_RENAMES);
+                let (from, to) = self.rng.pick(DIR_RENAMES);
                 vec![
                     Op::RenameDir { from, to },
                     self.user_write(),
@@ -360,20 +367,18 @@ impl Maker {
             14 => vec![Op::Unlink { path }],
             15 => {
                 let id = self.content();
+                let named = if self.rng.chance(50) {
+                    Named::Disk
+                } else {
+                    Named::Content(id)
+                };
                 vec![
                     Op::Write {
                         path,
                         content: id,
                         how: self.how(),
                     },
-                    self.ask(Ask::Saved {
-                        path,
-                        named: if self.rng.chance(50) {
-                            Named::Disk
-                        } else {
-                            Named::Content(id)
-                        },
-                    }),
+                    self.ask(Ask::Saved { path, named }),
                 ]
             }
             16 => {
@@ -395,7 +400,9 @@ impl Maker {
                     }),
                 ]
             }
-            17 => vec![Op::Pass(*self.rng.pick(&[1, 30, 120, 3_000, 11_000, 70_000]))],
+            17 => vec![Op::Pass(
+                self.rng.pick(&[1, 30, 120, 3_000, 11_000, 70_000]),
+            )],
             18 => vec![Op::Drain],
             19 if self.mood.pieces => self.writer(),
             20 if self.mood.renames => self.renames(),
@@ -404,7 +411,7 @@ impl Maker {
                 for _ in 0..self.rng.below(3) {
                     ops.push(self.user_write());
                 }
-                ops.push(Op::Pass(*self.rng.pick(&[1, 5_000, 700_000])));
+                ops.push(Op::Pass(self.rng.pick(&[1, 5_000, 700_000])));
                 ops.push(Op::Up {
                     snapshot: self.rng.chance(50),
                 });
@@ -443,7 +450,7 @@ impl Maker {
 pub fn script(seed: u64, length: usize) -> Script {
     let mut rng = Rng::new(seed);
     let mood = Mood {
-        files: *rng.pick(&[1, 2, 3, 6]),
+        files: rng.pick(&[1, 2, 3, 6]),
         sessions: 1 + rng.below(SESSIONS.len()),
         lag: rng.below(5),
         renames: rng.chance(50),
@@ -452,8 +459,31 @@ pub fn script(seed: u64, length: usize) -> Script {
         losses: rng.chance(35),
         permissions: rng.chance(15),
         within: rng.chance(25),
+        eager: false,
     };
-    let tick = *rng.pick(&[1, 1, 4, 10, 1_000]);
+    write(rng, mood, length)
+}
+
+/// A run for the exact model: whole operations, each drained.
+pub fn eager_script(seed: u64, length: usize) -> Script {
+    let mut rng = Rng::new(seed);
+    let mood = Mood {
+        files: rng.pick(&[1, 2, 3, 6]),
+        sessions: 1 + rng.below(SESSIONS.len()),
+        lag: 5,
+        renames: rng.chance(40),
+        pieces: false,
+        restarts: rng.chance(35),
+        losses: false,
+        permissions: false,
+        within: false,
+        eager: true,
+    };
+    write(rng, mood, length)
+}
+
+fn write(mut rng: Rng, mood: Mood, length: usize) -> Script {
+    let tick = rng.pick(&[1, 1, 4, 10, 1_000]);
     let mut maker = Maker {
         rng,
         mood,
@@ -481,7 +511,7 @@ pub fn script(seed: u64, length: usize) -> Script {
                 plans.remove(which);
             }
         }
-        for _ in 0..maker.rng.below(5 - mood.lag + 1) {
+        for _ in 0..maker.rng.below(6 - mood.lag) {
             let op = maker.turn();
             ops.push(op);
         }
@@ -521,38 +551,40 @@ pub fn replay(world: &World) -> Result<(), String> {
     Ok(())
 }
 
+fn go(world: &mut World, audit: &mut Audit, op: Op) -> Result<Vec<Seen>, String> {
+    world.step(&op);
+    audit.look(world)?;
+    Ok(std::mem::take(&mut world.seen))
+}
+
 /// Whatever happened, when all is quiet the next change is a user's, is told
 /// once to each who holds the file, and nobody waits for an answer.
 fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
-    let mut go = |world: &mut World, op: Op| -> Result<Vec<Seen>, String> {
-        world.step(&op);
-        audit.look(world)?;
-        Ok(std::mem::take(&mut world.seen))
-    };
-    go(world, Op::Up { snapshot: false })?;
+    go(world, audit, Op::Up { snapshot: false })?;
     for writer in 0..60 {
         world.step(&Op::WClose { writer });
     }
     for _ in 0..3 {
-        go(world, Op::Drain)?;
-        go(world, Op::Pass(700_000))?;
+        go(world, audit, Op::Drain)?;
+        go(world, audit, Op::Pass(700_000))?;
     }
-    go(world, Op::Drain)?;
+    go(world, audit, Op::Drain)?;
     if !world.pending.is_empty() {
         return Err(format!("never answered: {:?}", world.pending));
     }
     for path in ALL_FILES {
         if world.disk.exists(path) && world.hash_of(path).is_none() {
-            go(world, Op::Chmod { path })?;
+            go(world, audit, Op::Chmod { path })?;
         }
     }
-    go(world, Op::Drain)?;
+    go(world, audit, Op::Drain)?;
     let mut last = Vec::new();
     for (index, path) in ALL_FILES.iter().enumerate() {
         let id = 2_000_000 + index as u32;
         let (path, how) = (*path, How::InPlace);
         go(
             world,
+            audit,
             Op::Write {
                 path,
                 content: id,
@@ -561,9 +593,9 @@ fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
         )?;
         last.push((path, id));
     }
-    go(world, Op::Drain)?;
-    go(world, Op::Pass(1_000))?;
-    go(world, Op::Drain)?;
+    go(world, audit, Op::Drain)?;
+    go(world, audit, Op::Pass(1_000))?;
+    go(world, audit, Op::Drain)?;
     if audit.open_edits() > 0 {
         return Err(format!("ATTR-9: {} edits never ended", audit.open_edits()));
     }
@@ -597,8 +629,8 @@ fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
         };
         let mut replies = Vec::new();
         for op in [asking(Ask::Status { paths: None }), take(), take()] {
-            let mut seen = go(world, op)?;
-            seen.extend(go(world, Op::Drain)?);
+            let mut seen = go(world, audit, op)?;
+            seen.extend(go(world, audit, Op::Drain)?);
             for one in seen {
                 if let Seen::Answered {
                     outcome: Outcome::Reply(Ok(answer)),

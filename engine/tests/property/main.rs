@@ -10,6 +10,8 @@ mod audit;
 mod chaos;
 mod content;
 mod disk;
+mod eager;
+mod model;
 mod op;
 mod rng;
 mod shrink;
@@ -88,5 +90,14 @@ fn chaos() {
         steps(600_000),
         |seed| chaos::script(seed, if seed % 4 == 0 { 40 } else { 200 }),
         |script| chaos::run(script, script.ops.len() < 60),
+    );
+}
+
+#[test]
+fn eager() {
+    explore(
+        steps(500_000),
+        |seed| chaos::eager_script(seed, if seed % 4 == 0 { 30 } else { 120 }),
+        |script| eager::run(script, script.ops.len() < 40),
     );
 }

@@ -385,10 +385,8 @@ impl World {
     /// Lets everything under way arrive, time standing still.
     pub fn drain(&mut self) {
         for _ in 0..5_000 {
-            let more = self.give_read(0)
-                || self.exec_read(0, false)
-                || self.deliver_hint()
-                || self.tick();
+            let more =
+                self.give_read(0) || self.exec_read(0, false) || self.deliver_hint() || self.tick();
             if !more {
                 self.seen.push(Seen::Drained);
                 return;
@@ -550,7 +548,11 @@ impl World {
         self.disk.moment += 1;
         self.steps += 1;
         match op {
-            Op::Write { path, content: id, how } => self.put(path, &content(*id), *how),
+            Op::Write {
+                path,
+                content: id,
+                how,
+            } => self.put(path, &content(*id), *how),
             Op::AgentWrite { slot, file, how } => {
                 let Some(slot) = self.slots.get(slot) else {
                     return;
