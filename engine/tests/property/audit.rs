@@ -50,6 +50,8 @@ struct Told {
     newest: u64,
     moment: u64,
     contents: Vec<At>,
+    /// The save that was under way and stood on disk.
+    save: Option<usize>,
 }
 
 #[derive(Default)]
@@ -64,6 +66,8 @@ pub struct Audit {
     /// The last thing seen, where that is certain: a whole read.
     last: BTreeMap<Key, Hash>,
     told: BTreeMap<Key, Told>,
+    /// Told of a save under way; nothing read and no coverage lost since.
+    continued: BTreeSet<Key>,
     unacked: BTreeMap<SessionId, Vec<(String, BTreeMap<String, Told>)>>,
     gaps: BTreeSet<String>,
     read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
@@ -106,6 +110,7 @@ impl Audit {
                     moment,
                 } => self.answered(world, asked, outcome, *moment)?,
                 Seen::Gap(below) => {
+                    self.continued.clear();
                     self.gaps.insert(below.clone());
                 }
                 Seen::Drained => {
@@ -146,6 +151,13 @@ impl Audit {
 
     fn asked(&mut self, asked: &Asked) {
         use touchmark_proto::Request;
+        if !matches!(
+            asked.asking.ask,
+            Ask::Take { .. } | Ask::Status { .. } | Ask::Sync | Ask::ModList
+        ) {
+            // Reads, marks and their ends may make a save news again.
+            self.continued.clear();
+        }
         let who = asks::session(asked.asking.session);
         let name = |path: &touchmark_proto::ClientPath| {
             String::from_utf8_lossy(path.as_bytes()).into_owned()
@@ -712,6 +724,9 @@ impl Audit {
                         .push((taken.cursor.clone(), told));
                 } else if !peek {
                     for (path, one) in told {
+                        if one.save.is_some() {
+                            self.continued.insert((who.clone(), path.clone()));
+                        }
                         self.told.insert((who.clone(), path), one);
                     }
                 }
@@ -882,6 +897,10 @@ impl Audit {
                     newest: self.newest.get(&path).copied().unwrap_or(0),
                     moment,
                     contents: world.disk.between(&path, asked.moment, moment),
+                    save: world
+                        .disk
+                        .one_save(&path, asked.moment)
+                        .filter(|writer| world.writes(*writer, &path)),
                 };
                 (path, told)
             })
@@ -923,6 +942,14 @@ impl Audit {
                         newest > told.newest,
                         "{change:?} was taken at moment {} and nothing has happened since",
                         told.moment
+                    );
+                    let same = told.save.is_some()
+                        && world.disk.one_save(&path, told.moment) == told.save
+                        && self.continued.contains(&(who.clone(), path.clone()));
+                    ensure!(
+                        "MOD-2 (one save)",
+                        !same,
+                        "{change:?} continues a save told before"
                     );
                 }
             }

@@ -36,6 +36,14 @@ struct Node {
     links: u32,
 }
 
+/// One change of a path.
+#[derive(Clone, Copy)]
+struct Past {
+    moment: u64,
+    at: At,
+    writer: Option<usize>,
+}
+
 pub struct Disk {
     nodes: Vec<Node>,
     names: BTreeMap<String, usize>,
@@ -43,7 +51,9 @@ pub struct Disk {
     tick: Millis,
     /// Moves with every operation; a moment between two requests.
     pub moment: u64,
-    past: BTreeMap<String, Vec<(u64, At)>>,
+    /// The writer at work, if it is one that keeps its file open.
+    pub writer: Option<usize>,
+    past: BTreeMap<String, Vec<Past>>,
 }
 
 impl Disk {
@@ -54,6 +64,7 @@ impl Disk {
             inodes: BTreeSet::new(),
             tick,
             moment: 0,
+            writer: None,
             past: BTreeMap::new(),
         }
     }
@@ -91,8 +102,12 @@ impl Disk {
     fn note(&mut self, path: &str) {
         let at = self.at(path);
         let past = self.past.entry(path.into()).or_default();
-        if past.last().map_or(At::Absent, |(_, last)| *last) != at {
-            past.push((self.moment, at));
+        if past.last().map_or(At::Absent, |last| last.at) != at {
+            past.push(Past {
+                moment: self.moment,
+                at,
+                writer: self.writer,
+            });
         }
     }
 
@@ -100,14 +115,26 @@ impl Disk {
     pub fn between(&self, path: &str, from: u64, to: u64) -> Vec<At> {
         let none = Vec::new();
         let past = self.past.get(path).unwrap_or(&none);
-        let first = past.iter().rev().find(|(moment, _)| *moment <= from);
-        let mut all = vec![first.map_or(At::Absent, |(_, at)| *at)];
+        let first = past.iter().rev().find(|change| change.moment <= from);
+        let mut all = vec![first.map_or(At::Absent, |change| change.at)];
         all.extend(
             past.iter()
-                .filter(|(moment, _)| *moment > from && *moment <= to)
-                .map(|(_, at)| *at),
+                .filter(|change| change.moment > from && change.moment <= to)
+                .map(|change| change.at),
         );
         all
+    }
+
+    /// The writer to whom all changes since a moment go back, and the one
+    /// that stood then, if there is one.
+    pub fn one_save(&self, path: &str, since: u64) -> Option<usize> {
+        let past = self.past.get(path)?;
+        let stood = past.iter().rposition(|change| change.moment <= since)?;
+        let writer = past[stood].writer?;
+        let same = past[stood..]
+            .iter()
+            .all(|change| change.writer == Some(writer));
+        same.then_some(writer)
     }
 
     /// The moment of the path's last change.
@@ -115,7 +142,7 @@ impl Disk {
         self.past
             .get(path)
             .and_then(|past| past.last())
-            .map_or(0, |(moment, _)| *moment)
+            .map_or(0, |change| change.moment)
     }
 
     /// A new file that has no name yet.

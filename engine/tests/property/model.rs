@@ -306,14 +306,16 @@ impl Model {
                 session
             });
         if let Some(session) = declared {
-            return Attributed::new(
-                Author::agent(asks::session(session)),
-                Evidence::Declared,
-                Some(session),
-            );
+            return Attributed {
+                author: Author::agent(asks::session(session)),
+                evidence: Evidence::Declared,
+            };
         }
         if gap {
-            return Attributed::new(Author::UNKNOWN, Evidence::Gap, None);
+            return Attributed {
+                author: Author::UNKNOWN,
+                evidence: Evidence::Gap,
+            };
         }
         if let Some(report) = self.reports.iter_mut().find(|report| {
             report.path == path
@@ -322,20 +324,25 @@ impl Model {
                 && now.saturating_sub(report.time) <= 2_000
         }) {
             report.used = true;
-            return Attributed::new(Author::USER, Evidence::Editor, None);
+            return Attributed {
+                author: Author::USER,
+                evidence: Evidence::Editor,
+            };
         }
         let marked = self
             .open_on(path)
             .find(|(_, _, file)| file.expect.is_none())
             .map(|(session, ..)| session);
         if let Some(session) = marked {
-            return Attributed::new(
-                Author::agent(asks::session(session)),
-                Evidence::Marked,
-                Some(session),
-            );
+            return Attributed {
+                author: Author::agent(asks::session(session)),
+                evidence: Evidence::Marked,
+            };
         }
-        Attributed::new(Author::USER, Evidence::Unmarked, None)
+        Attributed {
+            author: Author::USER,
+            evidence: Evidence::Unmarked,
+        }
     }
 
     /// Takes in a version that was recorded as allowed.
@@ -560,17 +567,6 @@ pub enum Listing {
 pub struct Attributed {
     pub author: Author,
     pub evidence: Evidence,
-    pub session: Option<usize>,
-}
-
-impl Attributed {
-    fn new(author: Author, evidence: Evidence, session: Option<usize>) -> Self {
-        Self {
-            author,
-            evidence,
-            session,
-        }
-    }
 }
 
 /// A refusal is one of those allowed, and nothing is refused without need.

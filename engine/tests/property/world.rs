@@ -13,7 +13,7 @@ use touchmark_proto::{
 use crate::asks;
 use crate::content::{content, hash};
 use crate::disk::Disk;
-use crate::op::{ALL_FILES, Ask, Asking, How, Named, Op, Path, SESSIONS};
+use crate::op::{ALL_FILES, Ask, Asking, How, Named, Op, Path};
 
 pub const EPOCH: u64 = 7;
 pub const START: Millis = 1_700_000_000_000;
@@ -50,7 +50,6 @@ struct Writer {
 #[derive(Clone, Debug)]
 pub struct Slot {
     pub session: usize,
-    pub mark: bool,
     /// Path, declared content, what will be written.
     pub files: Vec<(Path, Option<HashOrAbsent>, Option<Vec<u8>>)>,
     pub call: Option<String>,
@@ -68,7 +67,6 @@ pub struct Asked {
     pub until: Option<Millis>,
     /// The disk's moment.
     pub moment: u64,
-    pub time: Millis,
 }
 
 #[derive(Debug)]
@@ -167,15 +165,17 @@ impl World {
         }
     }
 
-    /// Whether anything is still under way.
-    pub fn busy(&self) -> bool {
-        !(self.queue.is_empty() && self.reads.is_empty() && self.done.is_empty())
-    }
-
     pub fn writing(&self, path: &str) -> bool {
         self.writers
             .values()
             .any(|writer| self.disk.name_of(writer.node).as_deref() == Some(path))
+    }
+
+    /// Whether this writer has the path open.
+    pub fn writes(&self, writer: usize, path: &str) -> bool {
+        self.writers
+            .get(&writer)
+            .is_some_and(|open| self.disk.name_of(open.node).as_deref() == Some(path))
     }
 
     pub fn folded(&self) -> State {
@@ -484,7 +484,6 @@ impl World {
                 });
                 let made = Slot {
                     session,
-                    mark: false,
                     files: files.collect(),
                     call: call.then(|| format!("call{slot}")),
                     answered: false,
@@ -498,7 +497,6 @@ impl World {
                 let planned = self.planned(path, *expect, *slot, 0);
                 let made = Slot {
                     session,
-                    mark: true,
                     files: vec![(*path, self.named(path, *expect), planned)],
                     call: None,
                     answered: false,
@@ -531,7 +529,6 @@ impl World {
             connection,
             until: asking.within.map(|within| self.now + within),
             moment: self.disk.moment,
-            time: self.now,
         };
         self.pending.insert(id, asked.clone());
         let until = asked.until;
@@ -611,6 +608,7 @@ impl World {
                 content: id,
             } => {
                 self.close_writer(*writer);
+                self.disk.writer = Some(*writer);
                 let node = match self.disk.node(path) {
                     Some(node) => {
                         if *truncate {
@@ -626,6 +624,7 @@ impl World {
                         node
                     }
                 };
+                self.disk.writer = None;
                 let left = content(*id);
                 self.writers.insert(*writer, Writer { node, left, path });
             }
@@ -745,7 +744,9 @@ impl World {
             return;
         }
         let node = open.node;
+        self.disk.writer = Some(writer);
         self.disk.append(node, &piece, self.now);
+        self.disk.writer = None;
         if let Some(name) = self.disk.name_of(node) {
             self.hint(&name, Hint::Written);
         }
@@ -764,9 +765,5 @@ impl World {
 
     pub fn hash_of(&self, path: &str) -> Option<Hash> {
         self.disk.at(path).hash()
-    }
-
-    pub fn session_name(index: usize) -> &'static str {
-        SESSIONS[index % SESSIONS.len()]
     }
 }
