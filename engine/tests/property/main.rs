@@ -14,6 +14,7 @@ mod eager;
 mod model;
 mod op;
 mod rng;
+mod scenarios;
 mod shrink;
 mod world;
 
