@@ -372,7 +372,9 @@ impl Audit {
                     },
                 );
             }
-            Fact::EditEnded { edit, paths, phase } => {
+            Fact::EditEnded {
+                edit, paths, phase, ..
+            } => {
                 let step = self.step;
                 let Some(open) = self.edits.get_mut(edit) else {
                     return Err(format!("an unknown edit ended: {record:?}"));

@@ -190,11 +190,11 @@ impl World {
 
     fn up(&mut self, snapshot: bool) {
         let (state, skip) = match (&self.snapshot, snapshot) {
-            (Some((state, count)), true) => (Some(state.clone()), *count),
-            _ => (None, 0),
+            (Some((state, count)), true) => (state.clone(), *count),
+            _ => (State::new(EPOCH, false), 0),
         };
         let records: Vec<Record> = self.records[skip..].to_vec();
-        let mut engine = Engine::restore(self.config.clone(), EPOCH, state, records, self.now);
+        let mut engine = Engine::restore(self.config.clone(), state, records, self.now);
         let mut effects = Vec::new();
         engine.start(self.now, &mut effects);
         self.engine = Some(engine);
@@ -314,7 +314,7 @@ impl World {
     }
 
     fn hint(&mut self, path: &str, hint: Hint) {
-        if self.watched.contains(parent(path)) {
+        if self.tracked.contains(path) {
             self.push(Queued::Hint(path.into(), hint));
         }
     }
@@ -416,20 +416,11 @@ impl World {
                 self.hint(path, Hint::Closed);
             }
             How::Replace => {
-                let directory = parent(path);
-                let temporary = if directory.is_empty() {
-                    ".tmp".to_owned()
-                } else {
-                    format!("{directory}/.tmp")
-                };
                 let node = self.disk.create(bytes, self.now);
-                self.hint(&temporary, Hint::Appeared);
-                self.hint(&temporary, Hint::Written);
-                self.hint(&temporary, Hint::Closed);
                 self.disk.link(path, node);
-                if self.watched.contains(directory) {
-                    self.push(Queued::Renamed(temporary, path.into()));
-                }
+                // The temporary name is not tracked: to the watcher the
+                // content just arrives.
+                self.hint(path, Hint::Closed);
             }
             How::FromOutside => {
                 let node = self.disk.create(bytes, self.now);
@@ -567,17 +558,14 @@ impl World {
             Op::Rename { from, to } => {
                 if let (true, Some(node)) = (from != to, self.disk.unlink(from)) {
                     self.disk.link(to, node);
-                    match (
-                        self.watched.contains(parent(from)),
-                        self.watched.contains(parent(to)),
-                    ) {
-                        (true, true) => self.push(Queued::Renamed((*from).into(), (*to).into())),
-                        (true, false) => self.hint(from, Hint::Removed),
-                        (false, true) => self.hint(to, Hint::Closed),
-                        (false, false) => {}
+                    if self.tracked.contains(*from) {
+                        if self.watched.contains(parent(to)) {
+                            self.push(Queued::Renamed((*from).into(), (*to).into()));
+                        } else {
+                            self.hint(from, Hint::Removed);
+                        }
                     }
-                } else if from == to {
-                    self.steps += 0;
+                    self.hint(to, Hint::Closed);
                 }
             }
             Op::MoveOut { path } => {
@@ -729,8 +717,25 @@ impl World {
         };
         // An ancestor of anything tracked is watched, so both ends are seen
         // from their parents.
-        if below(from) || below(to) {
+        if below(from) {
             self.push(Queued::Renamed(from.into(), to.into()));
+        }
+        let arrived: Vec<String> = self
+            .tracked
+            .iter()
+            .filter(|path| {
+                path.strip_prefix(to)
+                    .is_some_and(|rest| rest.starts_with('/'))
+            })
+            .cloned()
+            .collect();
+        for path in arrived {
+            let hint = if self.disk.exists(&path) {
+                Hint::Closed
+            } else {
+                Hint::Removed
+            };
+            self.hint(&path, hint);
         }
     }
 
