@@ -400,8 +400,10 @@ impl Engine {
                 live.wrote = false;
             }
             self.order_read(&old, false);
+            let watched = self.watched.contains(&new);
             let live = self.live.entry(new.clone()).or_default();
-            live.closes += 1;
+            // Where the new name is watched, the arrival is hinted by itself.
+            live.closes += u32::from(!watched);
             live.writing = writing;
             live.wrote = wrote;
             self.episodes += 1;
