@@ -277,6 +277,12 @@ impl Engine {
         let Some(held) = live.held_back.last().copied() else {
             return;
         };
+        // A commit that claimed a write nobody saw has recorded it already.
+        let recorded = self.state.paths.get(path).map(|state| state.held.hash);
+        if recorded == Some(held.hash) {
+            live.held_back.clear();
+            return;
+        }
         let seen = Observation {
             path,
             hash: held.hash,

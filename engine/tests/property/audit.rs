@@ -60,6 +60,8 @@ pub struct Audit {
     versions: BTreeMap<u64, Known>,
     latest: BTreeMap<String, Option<Hash>>,
     newest: BTreeMap<String, u64>,
+    /// The newest fact about the path is a claim nobody saw.
+    unobserved: BTreeSet<String>,
     claims: BTreeMap<Key, BTreeSet<HashOrAbsent>>,
     saves: BTreeMap<String, BTreeSet<Hash>>,
     maybe_seen: BTreeMap<Key, BTreeSet<Hash>>,
@@ -71,6 +73,8 @@ pub struct Audit {
     unacked: BTreeMap<SessionId, Vec<(String, BTreeMap<String, Told>)>>,
     gaps: BTreeSet<String>,
     read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
+    /// Edits that end in this step, wherever in it.
+    ending: BTreeSet<u64>,
     begun_now: BTreeSet<u64>,
     answered_now: BTreeSet<u64>,
     step: u64,
@@ -100,6 +104,16 @@ impl Audit {
         self.begun_now.clear();
         self.answered_now.clear();
         let seen = std::mem::take(&mut world.seen);
+        self.ending = seen
+            .iter()
+            .filter_map(|one| match one {
+                Seen::Fact(Record {
+                    fact: Fact::EditEnded { edit, .. },
+                    ..
+                }) => Some(*edit),
+                _ => None,
+            })
+            .collect();
         for one in &seen {
             match one {
                 Seen::Asked(asked) => self.asked(asked),
@@ -208,7 +222,7 @@ impl Audit {
                 self.read_asked
                     .entry(key)
                     .or_default()
-                    .push((asked.moment, read.hash));
+                    .push((if asked.asking.sync { asked.moment } else { 0 }, read.hash));
             }
             Request::FileReadText(read) => {
                 let key = (who, name(&read.path));
@@ -216,17 +230,17 @@ impl Audit {
                 self.read_asked
                     .entry(key)
                     .or_default()
-                    .push((asked.moment, None));
+                    .push((if asked.asking.sync { asked.moment } else { 0 }, None));
             }
             Request::FileMention(mention) => {
                 let key = (who, name(&mention.path));
                 if let Some(hash) = mention.hash {
                     self.maybe_seen.entry(key.clone()).or_default().insert(hash);
                     self.gaps.insert(key.1.clone());
-                    self.read_asked
-                        .entry(key.clone())
-                        .or_default()
-                        .push((asked.moment, mention.hash));
+                    self.read_asked.entry(key.clone()).or_default().push((
+                        if asked.asking.sync { asked.moment } else { 0 },
+                        mention.hash,
+                    ));
                 }
                 self.last.remove(&key);
             }
@@ -488,15 +502,16 @@ impl Audit {
                 "amends another content: {record:?}"
             );
             let already = old.author == version.author && old.evidence == version.evidence;
+            // Where a write was claimed that nobody saw, a correction says
+            // that the other came after it (ATTR-10).
             ensure!(
                 "ATTR-11",
-                !already
-                    || version.unobserved
-                    || old.evidence == Evidence::Marked
-                    || version.late
-                    || content != self.latest.get(&path).copied().flatten(),
+                !already || self.unobserved.contains(&path),
                 "corrects nothing: {record:?}"
             );
+            if already {
+                self.latest.insert(path.clone(), content);
+            }
             if version.author == Author::USER
                 && old.author.session.is_some()
                 && version.evidence != Evidence::Editor
@@ -509,6 +524,16 @@ impl Audit {
             }
         } else if !version.unobserved {
             self.observed(world, record, version, &path)?;
+        }
+        if let Some(old) = version.amends.and_then(|n| self.versions.get_mut(&n)) {
+            old.author = version.author.clone();
+            old.evidence = version.evidence;
+        }
+        if version.unobserved {
+            self.unobserved.insert(path.clone());
+            self.latest.insert(path.clone(), content);
+        } else {
+            self.unobserved.remove(&path);
         }
         self.newest.insert(path.clone(), record.n);
         self.versions.insert(
@@ -590,12 +615,12 @@ impl Audit {
                             file.matched = version.evidence == Evidence::Declared;
                             declared_by = Some(session);
                         }
-                        sure |= !file.ended;
+                        sure |= !file.ended && !self.ending.contains(&number);
                     }
                 }
                 None => {
                     marked_by.push(session);
-                    sure |= !file.ended;
+                    sure |= !file.ended && !self.ending.contains(&number);
                 }
             }
         }
@@ -770,12 +795,13 @@ impl Audit {
     }
 
     fn read_over(&mut self, who: &SessionId, asked: &Asked) {
+        let since = if asked.asking.sync { asked.moment } else { 0 };
         let path = match &asked.asking.ask {
             Ask::Read { path, .. } | Ask::ReadText { path, .. } | Ask::Mention { path, .. } => path,
             _ => return,
         };
         if let Some(all) = self.read_asked.get_mut(&(who.clone(), (*path).to_owned())) {
-            if let Some(index) = all.iter().position(|(moment, _)| *moment == asked.moment) {
+            if let Some(index) = all.iter().position(|(moment, _)| *moment == since) {
                 all.remove(index);
             }
         }
@@ -1056,6 +1082,9 @@ impl Audit {
                 }
             }
             ErrorCode::Unreadable => {}
+            // A range that begins behind the last line.
+            ErrorCode::InvalidParams
+                if matches!(asked.asking.ask, Ask::ReadText { range: Some(_), .. }) => {}
             ErrorCode::UnknownEdit => {
                 let edit = match &asked.request {
                     touchmark_proto::Request::EditCommit(commit) => commit.edit.as_deref(),

@@ -34,8 +34,12 @@ pub struct Eager {
     model: Model,
     /// Told, but not yet acknowledged: by session.
     unacked: BTreeMap<usize, Vec<Told>>,
-    /// The paths under watch before this step.
     corrections: Corrections,
+    /// Paths for which this step has claimed a write that nobody saw.
+    unobserved: BTreeSet<Path>,
+    /// New names of tracked files that are not settled yet: from where, and
+    /// who moved them.
+    copies: BTreeMap<Path, (Path, Attributed)>,
 }
 
 type Told = (BTreeMap<Path, u64>, BTreeSet<(Path, u64)>);
@@ -47,6 +51,8 @@ pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> 
         model: Model::default(),
         unacked: BTreeMap::new(),
         corrections: Corrections::default(),
+        unobserved: BTreeSet::new(),
+        copies: BTreeMap::new(),
     };
     for (index, op) in script.ops.iter().enumerate() {
         eager.step(op).map_err(|why| (index, why))?;
@@ -93,6 +99,7 @@ impl Eager {
             return Ok(());
         }
         self.corrections.0.clear();
+        self.unobserved.clear();
         let expected = self.expected_versions(op, &before, up);
         self.expected_corrections(&seen);
         self.facts(op, &seen, expected)?;
@@ -147,19 +154,24 @@ impl Eager {
                 expected.insert(path, by);
             }
         }
-        // A new name for a tracked file is tracked from then on (ATTR-12).
-        if let (Op::Rename { .. } | Op::RenameDir { .. }, true) = (op, up) {
+        // A new name for a tracked file is tracked from then on, once it has
+        // settled there (ATTR-12).
+        for path in ALL_FILES {
+            if self.now(path) != before[path] {
+                self.copies.remove(path);
+            }
+        }
+        if up {
             for (from, to) in self.moves(op, before) {
-                if self.tracked(from) && !expected.contains_key(to) && self.now(to).is_some() {
-                    let fresh = !self.tracked(to);
-                    if fresh {
-                        let now = self.now(to);
-                        let log = self.model.logs.entry(to).or_default();
-                        log.latest = None;
-                        log.resumed = true;
-                        let by = self.model.attribute(to, self.world.now, now, false);
-                        expected.insert(to, by);
-                    }
+                let source = self.copies.get(from).map(|(source, _)| *source);
+                let source = source.or_else(|| self.tracked(from).then_some(from));
+                if let Some(source) = source
+                    && !self.tracked(to)
+                {
+                    let by = self
+                        .model
+                        .attribute(to, self.world.now, self.now(to), false);
+                    self.copies.insert(to, (source, by));
                 }
             }
         }
@@ -249,14 +261,14 @@ impl Eager {
                     let Ask::Mark { path, .. } = &asked.asking.ask else {
                         continue;
                     };
-                    if let Some(n) = self.late(who, path, mark.expect) {
-                        self.may(n, agent, Evidence::Declared, true);
+                    if let Some((n, latest)) = self.late(who, path, mark.expect) {
+                        self.may(n, agent, Evidence::Declared, latest);
                     }
                 }
                 Request::EditBegin(begin) if ok => {
                     if let Ask::Begin { files, .. } = &asked.asking.ask {
                         for ((path, _), file) in files.iter().zip(&begin.files) {
-                            if let Some(n) = self.late(who, path, file.expect) {
+                            if let Some((n, _)) = self.late(who, path, file.expect) {
                                 self.may(n, agent.clone(), Evidence::Declared, false);
                                 self.model.ignored.insert(path);
                             }
@@ -316,7 +328,7 @@ impl Eager {
                                 .is_some_and(|h| !is_prefix(h, hash, &self.world));
                             self.may(n, Author::USER, Evidence::Unmarked, sure);
                         }
-                        if let Some(n) = self.late(session, path, Some(hash)) {
+                        if let Some((n, _)) = self.late(session, path, Some(hash)) {
                             let agent = Author::agent(asks::session(session));
                             self.may(n, agent, Evidence::Declared, false);
                         }
@@ -327,19 +339,24 @@ impl Eager {
         }
     }
 
-    /// The version that a late declaration speaks for (ATTR-14).
-    fn late(&self, who: usize, path: Path, named: Option<HashOrAbsent>) -> Option<u64> {
+    /// The version that a late declaration speaks for (ATTR-14), and whether
+    /// it is the latest.
+    fn late(&self, who: usize, path: Path, named: Option<HashOrAbsent>) -> Option<(u64, bool)> {
         let named = named?;
         let log = self.model.logs.get(path)?;
-        let version = log.versions.last()?;
-        let seen = self
-            .model
-            .copies
-            .get(&(who, path))
-            .is_some_and(|copy| version.hash.is_some_and(|hash| copy.of(hash).is_some()));
+        let newest = log.versions.last().map(|version| version.n);
+        let version = log
+            .versions
+            .iter()
+            .rev()
+            .find(|version| HashOrAbsent::from(version.hash) == named)?;
+        let copy = self.model.copies.get(&(who, path));
+        let seen = version
+            .hash
+            .is_some_and(|hash| copy.is_some_and(|copy| copy.of(hash).is_some()));
         let young = self.world.now.saturating_sub(version.time) < 10_000;
         let open = matches!(version.evidence, Evidence::Unmarked | Evidence::Gap);
-        (HashOrAbsent::from(version.hash) == named && open && young && !seen).then_some(version.n)
+        (open && young && !seen).then_some((version.n, newest == Some(version.n)))
     }
 
     fn session_of(&self, number: u64) -> Option<usize> {
@@ -397,12 +414,19 @@ impl Eager {
                 _ => None,
             })
             .collect();
-        let mut copied: BTreeSet<(Path, Path)> = BTreeSet::new();
         for record in &records {
             if let Fact::Copied { from, to } = &record.fact
                 && let (Some(from), Some(to)) = (path_of(from), path_of(to))
             {
-                copied.insert((from, to));
+                match self.copies.remove(to) {
+                    Some((source, by)) if source == from => {
+                        self.model.logs.entry(to).or_default().latest = None;
+                        expected.insert(to, by);
+                    }
+                    other => {
+                        return Err(format!("ATTR-12: {record:?}, but it is {other:?}"));
+                    }
+                }
                 for session in 0..SESSIONS.len() {
                     let Some(copy) = self.model.copies.get(&(session, from)).cloned() else {
                         continue;
@@ -468,6 +492,16 @@ impl Eager {
                         if edit.session == who {
                             for file in edit.files.iter_mut().filter(|file| file.path == path) {
                                 file.clobbered = true;
+                            }
+                        }
+                    }
+                }
+                Fact::EditEnded { edit, paths, .. } => {
+                    // Whether a matched one-call mark stays open is left open.
+                    for open in &mut self.model.edits {
+                        if open.number == *edit && open.one_shot {
+                            for file in &mut open.files {
+                                file.done |= paths.iter().any(|p| path_of(p) == Some(file.path));
                             }
                         }
                     }
@@ -564,6 +598,14 @@ impl Eager {
             Op::Ask(asking) if matches!(asking.ask, Ask::Mark { .. } | Ask::Commit { .. } | Ask::Begin { .. })
         );
         if (version.unobserved || version.late) && declares {
+            if version.unobserved {
+                self.unobserved.insert(path);
+            }
+            return Ok(());
+        }
+        if self.unobserved.contains(path) && found == (Author::USER, Evidence::Unmarked) {
+            // What replaced a write that nobody saw (ATTR-10).
+            expected.remove(path);
             return Ok(());
         }
         let now = self.now(path);
@@ -637,6 +679,7 @@ impl Eager {
     /// Edits end at their deadline.
     fn lapse(&mut self) {
         let now = self.world.now;
+
         for edit in &mut self.model.edits {
             if edit.deadline > now {
                 continue;
@@ -890,7 +933,8 @@ impl Eager {
                 }
             }
             (_, Ok(_)) => {}
-            (Ask::ReadText { path, .. }, Err(_)) if self.now(path).is_none() => {}
+            (Ask::ReadText { path, range, .. }, Err(_))
+                if self.now(path).is_none() || range.is_some() => {}
             (Ask::Mention { path, .. }, Err(_)) if self.now(path).is_none() => {}
             (ask, Err(error)) => return Err(format!("{ask:?}: {error:?}")),
         }

@@ -1,7 +1,9 @@
 //! The engine against its rules: random runs, checked after every step.
 //!
 //! `TOUCHMARK_STEPS` sets how many steps each kind of run takes in all,
-//! `TOUCHMARK_SEED` runs one seed only.
+//! `TOUCHMARK_SEED` runs one seed only and prints the way of the shrunk run
+//! through the engine, `TOUCHMARK_FAILURES` collects that many kinds of
+//! failures before it stops.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(unreachable_pub)] // the modules of one test are its own world
 
@@ -52,6 +54,10 @@ fn explore(
                 done += 200;
                 let (small, why) = shrink::shrink(&script, &run);
                 let kind = why.split(':').next().unwrap_or_default().to_owned();
+                if only.is_some() {
+                    world::TRACE.store(true, std::sync::atomic::Ordering::Relaxed);
+                    let _ = shrink::caught(|| run(&small));
+                }
                 if !failures.iter().any(|text| text.starts_with(&kind)) {
                     failures.push(format!(
                         "{kind} failed with seed {seed}: {why}\nfirst: {}\ntick {}, initial {:?}\n{:#?}",

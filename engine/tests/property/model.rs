@@ -182,10 +182,14 @@ impl Copy {
         if resident & there == there && resident != 0 {
             all.push("Repeat");
         }
+        if self.evicted {
+            // What the first read after an eviction is called is left open.
+            all.push("First");
+        }
         if self.last == Some(hash) {
             all.push("Extends");
             if self.evicted {
-                all.extend(["First", "Changed"]);
+                all.push("Changed");
             }
         } else {
             all.push("Changed");

@@ -132,9 +132,12 @@ fn play(steps: &[Op], at_rest: bool) -> Vec<Told> {
     };
     for op in steps {
         go(&mut world, op);
-        // Reads are answered before anything else happens; what follows them
-        // may stay under way.
-        let settles = matches!(op, Op::Ask(asking) if matches!(asking.ask, Ask::Read { .. }));
+        // The agent waits for answers; whatever else happens may stay under
+        // way.
+        let settles = matches!(
+            op,
+            Op::Ask(asking) if matches!(asking.ask, Ask::Read { .. } | Ask::Take { .. })
+        );
         if at_rest || settles {
             go(&mut world, &Op::Drain);
         }

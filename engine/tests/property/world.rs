@@ -18,6 +18,9 @@ use crate::op::{ALL_FILES, Ask, Asking, How, Named, Op, Path};
 pub const EPOCH: u64 = 7;
 pub const START: Millis = 1_700_000_000_000;
 
+/// Whether new worlds print what happens in them.
+pub static TRACE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 pub fn rel(path: &str) -> RelPath {
     RelPath::new(path.as_bytes()).unwrap()
 }
@@ -116,6 +119,8 @@ pub struct World {
     next_request: u64,
     fail_fence: bool,
     pub steps: u64,
+    /// Prints what goes into the engine and what comes out.
+    pub trace: bool,
 }
 
 impl World {
@@ -154,6 +159,7 @@ impl World {
             next_request: 0,
             fail_fence: false,
             steps: 0,
+            trace: TRACE.load(std::sync::atomic::Ordering::Relaxed),
         };
         world.up(false);
         world
@@ -218,6 +224,9 @@ impl World {
     }
 
     fn handle(&mut self, input: Input) {
+        if self.trace {
+            eprintln!("[{}] <- {input:?}", self.now - START);
+        }
         let Some(engine) = &mut self.engine else {
             return;
         };
@@ -228,6 +237,9 @@ impl World {
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
+            if self.trace && !matches!(effect, Effect::Publish(_)) {
+                eprintln!("        -> {effect:?}");
+            }
             match effect {
                 Effect::Record(record) => {
                     if self.records.last().is_some_and(|last| last.n >= record.n) {
@@ -533,6 +545,9 @@ impl World {
     }
 
     pub fn step(&mut self, op: &Op) {
+        if self.trace {
+            eprintln!("[{}] {op:?}", self.now - START);
+        }
         self.disk.moment += 1;
         self.steps += 1;
         match op {
@@ -556,7 +571,10 @@ impl World {
             }
             Op::Unlink { path } => self.remove(path),
             Op::Rename { from, to } => {
-                if let (true, Some(node)) = (from != to, self.disk.unlink(from)) {
+                if from == to {
+                    return;
+                }
+                if let Some(node) = self.disk.unlink(from) {
                     self.disk.link(to, node);
                     if self.tracked.contains(*from) {
                         if self.watched.contains(parent(to)) {
