@@ -166,18 +166,7 @@ impl Engine {
             None if expect.is_some() => self.commit_expected(path, expect, began, matched),
             None => self.commit_marked(edit, session, path),
         };
-        let own = self.state.sessions.get(session).is_some_and(|known| {
-            known.lost.iter().any(|lost| {
-                lost.path == *path
-                    && lost.by > begun
-                    && self.state.paths.get(path).is_some_and(|state| {
-                        state
-                            .versions
-                            .iter()
-                            .any(|kept| kept.n == lost.by && kept.author.is(session))
-                    })
-            })
-        });
+        let own = self.overwrote_unseen(session, path, begun);
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         match verdict.outcome {
             Outcome::Applied if own => Verdict {
@@ -186,6 +175,22 @@ impl Engine {
             },
             _ => verdict,
         }
+    }
+
+    /// Whether the session has written over a version that it had not seen,
+    /// since that fact; also where the loss has been told meanwhile.
+    fn overwrote_unseen(&self, session: &SessionId, path: &RelPath, since: u64) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        let mut lost = false;
+        for kept in state.versions.iter().filter(|kept| !kept.unobserved) {
+            if lost && kept.n > since && kept.author.is(session) {
+                return true;
+            }
+            lost = kept.lost;
+        }
+        false
     }
 
     /// The commit says what was written.
