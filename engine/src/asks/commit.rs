@@ -367,17 +367,28 @@ impl Engine {
             None => {
                 // The disk holds what it held when the edit began: somebody
                 // put that back.
-                self.make_version(
-                    path,
-                    now,
-                    None,
-                    crate::attribution::Decision::By {
-                        author: Author::USER,
-                        evidence: Evidence::Unmarked,
-                        edit: None,
-                        formatted: false,
-                    },
-                );
+                let kind = match (hash, now.hash) {
+                    (_, None) => VersionKind::Deleted,
+                    (None, Some(_)) => VersionKind::Created,
+                    (Some(_), Some(_)) => VersionKind::Modified,
+                };
+                let n = self.record(Fact::Version(VersionFact {
+                    path: path.clone(),
+                    kind,
+                    from: None,
+                    held: now,
+                    author: Author::USER,
+                    evidence: Evidence::Unmarked,
+                    amends: None,
+                    edit: None,
+                    unobserved: false,
+                    late: false,
+                    formatted: false,
+                    candidates: Vec::new(),
+                    before: hash,
+                }));
+                self.counts.versions += 1;
+                self.publish_version(path, n, Some((hash, now.hash)));
             }
         }
         version
