@@ -78,6 +78,12 @@ impl Engine {
         if files.is_empty() || baseless {
             return Step::Done(Err(unknown_edit(ask.edit.as_deref())));
         }
+        for path in paths.iter().filter(|path| open.contains(path)) {
+            // Untracked since the edit began: what it holds now is where its
+            // log begins anew.
+            self.begin_log(path, pending);
+            self.hold(&session, path, Source::AgentEdited, None);
+        }
         let before: Vec<(RelPath, u64)> = paths
             .iter()
             .filter_map(|path| Some((path.clone(), self.state.knowledge(&session, path)?.at)))
