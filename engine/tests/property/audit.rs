@@ -588,6 +588,10 @@ impl Audit {
                 "{record:?} names no source"
             );
         }
+        if self.unobserved.contains(path) && version.evidence == Evidence::Unmarked {
+            // What replaced a write that nobody saw (ATTR-10).
+            return Ok(());
+        }
         let step = self.step;
         let open: Vec<(u64, &mut OpenFile, SessionId)> = self
             .edits

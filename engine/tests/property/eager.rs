@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_engine::{Fact, VersionFact};
 use touchmark_proto::edits::{EditCommitted, Outcome as Fate};
+use touchmark_proto::events::EditPhase;
 use touchmark_proto::{
     Author, Change, ErrorCode, Evidence, Hash, HashOrAbsent, Millis, Reply, Request, VersionKind,
 };
@@ -496,7 +497,12 @@ impl Eager {
                         }
                     }
                 }
-                Fact::EditEnded { edit, paths, .. } => {
+                Fact::EditEnded {
+                    edit,
+                    paths,
+                    phase: EditPhase::Committed,
+                    ..
+                } if !matches!(op, Op::Ask(_)) => {
                     // Whether a matched one-call mark stays open is left open.
                     for open in &mut self.model.edits {
                         if open.number == *edit && open.one_shot {
@@ -653,6 +659,16 @@ impl Eager {
         match due {
             Some((author, evidence, _)) if (author.clone(), evidence) == found => {}
             _ if self.model.ignored.contains(path) || order_only => {}
+            // A one-call mark was consumed and then the same bytes were
+            // written again: whose they were is left open.
+            None if found == (Author::USER, Evidence::Unmarked)
+                && old
+                    .as_ref()
+                    .is_some_and(|(_, evidence)| *evidence == Evidence::Marked)
+                && self.model.edits.iter().any(|edit| edit.one_shot) =>
+            {
+                self.model.ignored.insert(path);
+            }
             due => {
                 return Err(format!(
                     "ATTR-11: {version:?} corrects {old:?}; due: {due:?}"
@@ -773,6 +789,7 @@ impl Eager {
                     let copy = self.model.copies.entry((who, path)).or_default();
                     copy.blurred_reads = true;
                     copy.invalidated = false;
+                    copy.foreign = Some(hash) != self.world.hash_of(path);
                     copy.see(hash, count, bits(*range), true);
                 }
                 let (now, count) = (self.now(path), self.lines(path));
@@ -970,6 +987,7 @@ impl Eager {
             return Err(format!("SEEN: read number {count}, not {}", copy.reads));
         }
         copy.invalidated = false;
+        copy.foreign = !known;
         copy.see(content, known.then_some(length), bits(range), true);
         if range.is_none() {
             copy.blurred = false;
@@ -1367,6 +1385,7 @@ impl Eager {
         for (path, newest) in plain {
             if let Some(copy) = self.model.copies.get_mut(&(who, path)) {
                 copy.told = copy.told.max(newest);
+                copy.foreign = false;
                 copy.told_perhaps = copy.told_perhaps.max(newest);
             }
         }

@@ -59,6 +59,8 @@ pub struct Copy {
     /// A mark of its own without a hash is open and has been written under.
     pub marked: bool,
     pub invalidated: bool,
+    /// The last read was of other bytes than the file held (SEEN-1).
+    pub foreign: bool,
     /// Evicted since the last read.
     pub evicted: bool,
     /// Came by a rename and was never named (ATTR-12).
@@ -451,7 +453,7 @@ impl Model {
         let own = log
             .and_then(|log| log.versions.last())
             .is_some_and(|last| last.author.is(&asks::session(session)));
-        let told = newest <= copy.told && !pending;
+        let told = newest <= copy.told && !pending && !copy.foreign;
         if states.iter().all(|state| !wants(state)) || told || (own && !pending && !copy.open()) {
             return Listing::Never;
         }
@@ -459,12 +461,12 @@ impl Model {
             .and_then(|hash| copy.of(hash))
             .is_some_and(|seen| seen.ranges != 0);
         let sure = states.iter().all(wants)
-            && (newest > copy.told_perhaps || pending)
+            && (newest > copy.told_perhaps || pending || copy.foreign)
             && !own
             && !partly
             && !copy.open()
             && !copy.invalidated
-            && newest > 0;
+            && (newest > 0 || copy.foreign);
         if sure {
             Listing::Must
         } else {
