@@ -44,6 +44,11 @@ fn explore(
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(1);
+    // The hook is one for all threads.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     while done < steps {
