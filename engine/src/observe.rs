@@ -45,12 +45,7 @@ impl Engine {
         }
         let live = self.live.entry(path.clone()).or_default();
         live.retries = 0;
-        live.obstacle = match &outcome.found {
-            Found::Unreadable { cause } => Some(Obstacle::Unreadable(cause.clone())),
-            Found::NotAFile { file_type } => Some(Obstacle::NotAFile(file_type)),
-            Found::Outside => Some(Obstacle::Outside),
-            Found::Absent | Found::File(_) | Found::Unstable { .. } => None,
-        };
+        live.obstacle = Obstacle::of(&outcome.found);
         match &outcome.found {
             Found::File(content) => {
                 let hints = self.take_hints(path);
