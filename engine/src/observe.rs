@@ -512,6 +512,7 @@ impl Engine {
         let version = self.make_version(to, held, Some(from), decision);
         let live = self.live.entry(to.clone()).or_default();
         live.closes = 0;
+        live.gap = false;
         self.consume_marks(to, 1, version);
     }
 
