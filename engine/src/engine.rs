@@ -525,6 +525,9 @@ impl Engine {
         let batch = self
             .outstanding
             .iter()
+            // Reads of one path may come back out of order: an older one
+            // still under way tells nothing that the newest has not told.
+            .filter(|(_, outstanding)| outstanding.applied < outstanding.newest)
             .map(|(path, outstanding)| (path.clone(), outstanding.newest))
             .collect();
         self.fences.batches.insert(fence, batch);

@@ -15,6 +15,7 @@ use touchmark_proto::{
 
 use crate::effect::{Answer, Effect};
 use crate::engine::Engine;
+use crate::live::Obstacle;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
 
@@ -259,10 +260,17 @@ impl Engine {
             live.wrote = false;
             live.gap = false;
         }
-        if let Some(crate::input::Found::File(content)) =
-            pending.found.get(path).map(|outcome| &outcome.found)
-        {
+        let found = pending.found.get(path).map(|outcome| &outcome.found);
+        if let Some(crate::input::Found::File(content)) = found {
             self.live.entry(path.clone()).or_default().stamp = Some(content.stamp);
+        }
+        // A file that cannot be read is not absent (LOSS-4).
+        if let Some(obstacle) = found.and_then(Obstacle::of) {
+            let unstable = obstacle == Obstacle::Unstable;
+            self.live.entry(path.clone()).or_default().obstacle = Some(obstacle);
+            if unstable {
+                self.retry(path);
+            }
         }
     }
 }
