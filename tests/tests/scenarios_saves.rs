@@ -108,19 +108,19 @@ fn s9_the_query_comes_soon_after_the_edit() {
             let (name, path) = lane.tracked(&format!("{delay}.txt"), "one\n");
             user::write(&path, "two\n");
             pause(delay);
-            assert_eq!(lane.agent.taken(), [name.clone()]);
+            assert_eq!(lane.agent.taken(), [name.as_str()]);
             assert_eq!(lane.agent.status(&name)["hash"], sha256("two\n"));
             // Edits by one write, and by a rename, each asked about at once.
             user::overwrite(&path, "four\n");
             pause(delay);
-            assert_eq!(lane.agent.taken(), [name.clone()]);
+            assert_eq!(lane.agent.taken(), [name.as_str()]);
             user::replace(&path, "five\n");
             pause(delay);
-            assert_eq!(lane.agent.taken(), [name.clone()]);
+            assert_eq!(lane.agent.taken(), [name.as_str()]);
             fs::remove_file(&path).unwrap();
             pause(delay);
             assert_eq!(lane.agent.state(&name), "deleted");
-            assert_eq!(lane.agent.taken(), [name.clone()]);
+            assert_eq!(lane.agent.taken(), [name.as_str()]);
         }
     });
 }

@@ -125,9 +125,9 @@ fn sync5_files_in_new_directories_are_seen() {
         agent.ok("file/mention", json!({"path": name}));
         world.file(&name, "one\n");
         assert_eq!(agent.status(&name)["hash"], sha256("one\n"), "{name}");
-        assert_eq!(agent.taken(), [name.clone()]);
+        assert_eq!(agent.taken(), [name.as_str()]);
         user::write(&world.path(&name), "two\n");
-        assert_eq!(agent.taken(), [name]);
+        assert_eq!(agent.taken(), [name.as_str()]);
     }
 }
 
