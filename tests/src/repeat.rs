@@ -178,7 +178,12 @@ impl<'w> Lane<'w> {
             .iter()
             .map(String::as_str)
             .filter(|path| !wanted.contains(path))
-            .chain(wanted.iter().copied().filter(|path| !found.iter().any(|f| f == path)));
+            .chain(
+                wanted
+                    .iter()
+                    .copied()
+                    .filter(|path| !found.iter().any(|f| f == path)),
+            );
         for path in differing.take(3) {
             let history = self.agent.client.ok("file/history", json!({"path": path}));
             let status = self.agent.call("file/status", json!({"paths": [path]}));
@@ -207,17 +212,17 @@ impl Verdicts {
                 .cloned()
                 .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
                 .unwrap_or_else(|| "a panic without words".into());
-            self.wrong.lock().expect("the verdicts").push((rep, message));
+            self.wrong
+                .lock()
+                .expect("the verdicts")
+                .push((rep, message));
         }
     }
 
     fn deliver(self, total: usize) {
         let wrong = self.wrong.into_inner().expect("the verdicts");
         if let Some((rep, message)) = wrong.first() {
-            panic!(
-                "{}/{total} wrong; repetition {rep}: {message}",
-                wrong.len()
-            );
+            panic!("{}/{total} wrong; repetition {rep}: {message}", wrong.len());
         }
     }
 }

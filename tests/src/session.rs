@@ -180,7 +180,13 @@ impl Session {
         let mut changes = Vec::new();
         loop {
             let taken = self.ok("modified/take", json!({}));
-            changes.extend(taken["changes"].as_array().expect("changes").iter().cloned());
+            changes.extend(
+                taken["changes"]
+                    .as_array()
+                    .expect("changes")
+                    .iter()
+                    .cloned(),
+            );
             if taken["more"] != true {
                 return changes;
             }

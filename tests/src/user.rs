@@ -65,7 +65,9 @@ pub fn replace_synced(path: &Path, content: &str) {
     drop(file);
     fs::rename(&temporary, path).expect("a rename");
     let parent = path.parent().expect("a parent");
-    File::open(parent).and_then(|dir| dir.sync_all()).expect("a directory's sync");
+    File::open(parent)
+        .and_then(|dir| dir.sync_all())
+        .expect("a directory's sync");
 }
 
 /// Saves as vim does by default: the old file becomes a backup, a new one is
@@ -154,4 +156,10 @@ pub fn replace_by_link(path: &Path, content: &str) {
     let _ = fs::remove_file(path);
     fs::hard_link(&temporary, path).expect("a link");
     fs::remove_file(&temporary).expect("the temporary name's end");
+}
+
+/// Saves by a rename from a temporary file with a name of its own.
+pub fn replace_beside(path: &Path, temporary: &Path, content: &str) {
+    fs::write(temporary, content).expect("a temporary file");
+    fs::rename(temporary, path).expect("a rename");
 }

@@ -137,7 +137,9 @@ fn compare(client: &mut Client, worker: usize, answered: &mut Answered) {
         );
     }
     for edit in answered.ended.drain(..) {
-        let error = client.call("edit/abort", json!({"edit": edit})).unwrap_err();
+        let error = client
+            .call("edit/abort", json!({"edit": edit}))
+            .unwrap_err();
         assert_eq!(error.name, "unknownEdit", "{edit} had ended: {error}");
     }
     for (edit, _) in std::mem::take(&mut answered.open) {

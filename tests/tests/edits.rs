@@ -13,7 +13,11 @@ fn guard4_what_was_not_read_or_is_stale_is_refused() {
     let mut agent = world.session("s");
     world.file("a.txt", "one\n");
     let error = agent.begin("a.txt", None).unwrap_err();
-    assert_eq!((error.name.as_str(), error.code), ("notRead", -32010), "{error}");
+    assert_eq!(
+        (error.name.as_str(), error.code),
+        ("notRead", -32010),
+        "{error}"
+    );
     assert_eq!(error.data["path"], "a.txt", "{}", error.data);
     // A mark asks only when told to.
     let params = json!({"path": "a.txt", "requireRead": true});
@@ -21,7 +25,11 @@ fn guard4_what_was_not_read_or_is_stale_is_refused() {
     agent.read("a.txt");
     user::write(&world.path("a.txt"), "two\n");
     let error = agent.begin("a.txt", None).unwrap_err();
-    assert_eq!((error.name.as_str(), error.code), ("stale", -32011), "{error}");
+    assert_eq!(
+        (error.name.as_str(), error.code),
+        ("stale", -32011),
+        "{error}"
+    );
     assert_eq!(error.data["changedBy"][0]["kind"], "user", "{}", error.data);
     assert!(error.data["since"].is_u64(), "{}", error.data);
     let files = json!([{"path": "a.txt"}]);
@@ -65,7 +73,11 @@ fn guard5_one_holder_at_a_time() {
     other.read("a.txt");
     let edit = agent.begin("a.txt", None).unwrap();
     let error = other.begin("a.txt", None).unwrap_err();
-    assert_eq!((error.name.as_str(), error.code), ("busy", -32012), "{error}");
+    assert_eq!(
+        (error.name.as_str(), error.code),
+        ("busy", -32012),
+        "{error}"
+    );
     assert_eq!(error.data["holder"], "s", "{}", error.data);
     assert!(error.data["deadline"].is_u64(), "{}", error.data);
     other.refused("edit/mark", json!({"path": "a.txt"}), "busy");
@@ -74,9 +86,10 @@ fn guard5_one_holder_at_a_time() {
     agent.abort(&second);
     // Waiting: until the holder ends.
     let files = json!([{"path": "a.txt"}]);
-    let waiting = other
-        .client
-        .send("edit/begin", &json!({"session": "o", "files": files, "waitMs": 30_000}));
+    let waiting = other.client.send(
+        "edit/begin",
+        &json!({"session": "o", "files": files, "waitMs": 30_000}),
+    );
     // The request has arrived when a later one of the same connection has
     // been answered.
     other.client.ok("ping", json!({}));
@@ -139,7 +152,12 @@ fn attr8_a_declared_mark_cannot_swallow_anothers_edit() {
     agent.sync();
     assert_eq!(
         agent.story("a.txt"),
-        ["user unmarked", "agent:s declared", "user unmarked", "user unmarked"]
+        [
+            "user unmarked",
+            "agent:s declared",
+            "user unmarked",
+            "user unmarked"
+        ]
     );
 }
 
@@ -155,7 +173,9 @@ fn attr9_an_edit_ends_by_its_deadline() {
     let begun = agent.ok("edit/begin", json!({"files": files, "ttlMs": 50}));
     subscriber.events_until(|event| event["phase"] == "lapsed");
     let edit = text(&begun, "edit");
-    agent.client.refused("edit/abort", json!({"edit": edit}), "unknownEdit");
+    agent
+        .client
+        .refused("edit/abort", json!({"edit": edit}), "unknownEdit");
     user::write(&world.path("a.txt"), "two\n");
     assert_eq!(agent.story("a.txt"), ["user unmarked"]);
 }
@@ -180,7 +200,10 @@ fn attr9_a_bound_edit_ends_with_its_connection() {
     user::write(&world.path("bound.txt"), "user\n");
     user::write(&world.path("free.txt"), "agent\n");
     assert_eq!(agent.taken(), ["bound.txt"]);
-    assert_eq!(agent.commit(&free, "free.txt", Some("agent\n"))["outcome"], "applied");
+    assert_eq!(
+        agent.commit(&free, "free.txt", Some("agent\n"))["outcome"],
+        "applied"
+    );
 }
 
 #[test]
@@ -324,9 +347,10 @@ fn attr1_a_declared_deletion_is_the_sessions() {
     let begun = agent.ok("edit/begin", json!({"files": files}));
     fs::remove_file(world.path("a.txt")).unwrap();
     let files = json!([{"path": "a.txt", "hash": "absent"}]);
-    let done = agent
-        .client
-        .ok("edit/commit", json!({"edit": begun["edit"], "files": files}));
+    let done = agent.client.ok(
+        "edit/commit",
+        json!({"edit": begun["edit"], "files": files}),
+    );
     assert_eq!(done["files"][0]["outcome"], "applied", "{done}");
     assert_eq!(agent.taken(), Vec::<String>::new());
     let changes = other.take();
@@ -344,7 +368,10 @@ fn attr2_an_editors_report_is_evidence() {
     // While an undeclared edit is open: the report tells them apart.
     let edit = agent.begin("a.txt", None).unwrap();
     user::write(&world.path("a.txt"), "user\n");
-    editor.ok("editor/didSave", json!({"path": "a.txt", "hash": sha256("user\n")}));
+    editor.ok(
+        "editor/didSave",
+        json!({"path": "a.txt", "hash": sha256("user\n")}),
+    );
     agent.sync();
     assert_eq!(agent.story("a.txt"), ["user editor"]);
     agent.commit(&edit, "a.txt", None);
@@ -354,7 +381,10 @@ fn attr2_an_editors_report_is_evidence() {
     agent.read("a.txt");
     user::write(&world.path("a.txt"), "user 2\n");
     agent.sync();
-    editor.ok("editor/didSave", json!({"path": "a.txt", "hash": sha256("user 2\n")}));
+    editor.ok(
+        "editor/didSave",
+        json!({"path": "a.txt", "hash": sha256("user 2\n")}),
+    );
     assert_eq!(agent.story("a.txt"), ["user editor", "user editor"]);
     // Unsaved changes are said.
     editor.ok("editor/didOpen", json!({"path": "a.txt"}));
@@ -425,12 +455,22 @@ fn an_edit_of_many_files_is_committed_in_parts() {
     let begun = agent.ok("edit/begin", json!({"files": files}));
     let edit = text(&begun, "edit");
     user::write(&world.path("a.txt"), "agent\n");
-    assert_eq!(agent.commit(&edit, "a.txt", Some("agent\n"))["outcome"], "applied");
+    assert_eq!(
+        agent.commit(&edit, "a.txt", Some("agent\n"))["outcome"],
+        "applied"
+    );
     // The other path is still held.
     user::write(&world.path("b.txt"), "agent\n");
     let done = agent.client.ok("edit/commit", json!({"edit": edit}));
-    assert_eq!(touchmark_tests::paths(done["files"].as_array().unwrap()), ["b.txt"]);
+    assert_eq!(
+        touchmark_tests::paths(done["files"].as_array().unwrap()),
+        ["b.txt"]
+    );
     assert_eq!(agent.story("b.txt"), [Way::Blind.story("s")]);
-    agent.client.refused("edit/commit", json!({"edit": edit}), "unknownEdit");
-    agent.client.refused("edit/commit", json!({"edit": "e999999"}), "unknownEdit");
+    agent
+        .client
+        .refused("edit/commit", json!({"edit": edit}), "unknownEdit");
+    agent
+        .client
+        .refused("edit/commit", json!({"edit": "e999999"}), "unknownEdit");
 }

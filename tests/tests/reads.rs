@@ -37,10 +37,16 @@ fn seen1_a_read_records_the_clients_hash_or_the_daemons_own() {
         "[File previously read: a.txt. Content unchanged since last read.]"
     );
     // A hash that the file no longer has.
-    agent.ok("file/read", json!({"path": "a.txt", "hash": sha256("older\n")}));
+    agent.ok(
+        "file/read",
+        json!({"path": "a.txt", "hash": sha256("older\n")}),
+    );
     assert_eq!(agent.state("a.txt"), "stale");
     agent.refused("file/read", json!({"path": "none.txt"}), "notFound");
-    agent.ok("file/read", json!({"path": "none.txt", "hash": sha256("x")}));
+    agent.ok(
+        "file/read",
+        json!({"path": "none.txt", "hash": sha256("x")}),
+    );
     assert_eq!(agent.state("none.txt"), "deleted");
 }
 
@@ -58,7 +64,10 @@ fn seen1_a_mention_starts_tracking_and_is_no_read() {
     assert_eq!(agent.state("a.txt"), "unread");
     assert_eq!(agent.taken(), ["a.txt"]);
     // With a hash it is a read.
-    agent.ok("file/mention", json!({"path": "a.txt", "hash": sha256("two\n")}));
+    agent.ok(
+        "file/mention",
+        json!({"path": "a.txt", "hash": sha256("two\n")}),
+    );
     assert_eq!(agent.state("a.txt"), "fresh");
 }
 
@@ -90,7 +99,10 @@ fn seen2_states_are_of_the_moment() {
     agent.read("b.txt");
     user::write(&world.path("b.txt"), "two\n");
     let stale = agent.ok("file/status", json!({"state": ["stale"]}));
-    assert_eq!(touchmark_tests::paths(stale["files"].as_array().unwrap()), ["b.txt"]);
+    assert_eq!(
+        touchmark_tests::paths(stale["files"].as_array().unwrap()),
+        ["b.txt"]
+    );
 }
 
 #[test]
@@ -190,11 +202,17 @@ fn read_text_gives_the_text_once_and_in_parts() {
     let world = World::new();
     let mut agent = world.session("s");
     world.file("a.txt", ten());
-    let read = agent.ok("file/readText", json!({"path": "a.txt", "range": lines(2, 3)}));
+    let read = agent.ok(
+        "file/readText",
+        json!({"path": "a.txt", "range": lines(2, 3)}),
+    );
     assert_eq!(read["text"], "line 2\nline 3\n", "{read}");
     assert_eq!(read["range"], lines(2, 3), "{read}");
     assert_eq!(read["encoding"], "utf8", "{read}");
-    let read = agent.ok("file/readText", json!({"path": "a.txt", "range": lines(2, 3)}));
+    let read = agent.ok(
+        "file/readText",
+        json!({"path": "a.txt", "range": lines(2, 3)}),
+    );
     assert_eq!(read["verdict"], "repeat", "{read}");
     assert!(read["text"].is_null(), "{read}");
     let read = agent.ok(
@@ -304,8 +322,14 @@ fn attr12_a_rename_copies_what_is_known() {
         .iter()
         .map(|change| (text(change, "path"), text(change, "kind")))
         .collect();
-    assert!(kinds.contains(&("e/x.txt".into(), "deleted".into())), "{kinds:?}");
-    assert!(kinds.contains(&("e/y.txt".into(), "modified".into())), "{kinds:?}");
+    assert!(
+        kinds.contains(&("e/x.txt".into(), "deleted".into())),
+        "{kinds:?}"
+    );
+    assert!(
+        kinds.contains(&("e/y.txt".into(), "modified".into())),
+        "{kinds:?}"
+    );
     assert_eq!(kinds.len(), 2, "{kinds:?}");
 }
 
@@ -319,7 +343,7 @@ fn loss4_a_file_that_cannot_be_read_is_unreadable() {
         let mut agent = world.session("s");
         world.file("a.txt", "one\n");
         agent.read("a.txt");
-        fs::set_permissions(world.path("a.txt"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(world.path("a.txt"), fs::Permissions::from_mode(0o0)).unwrap();
         assert_eq!(agent.state("a.txt"), "unreadable");
     }
     let world = World::new();
@@ -371,7 +395,12 @@ fn file_list_and_untrack() {
     assert_eq!(a["lastStep"], 2, "{a}");
     assert_eq!(a["readCount"], 2, "{a}");
     assert_eq!(a["preview"], "one\n", "{a}");
-    assert_eq!(row("b.txt")["recordSource"], "user_edited", "{}", row("b.txt"));
+    assert_eq!(
+        row("b.txt")["recordSource"],
+        "user_edited",
+        "{}",
+        row("b.txt")
+    );
     assert_eq!(files.len(), 2, "one active row for each path: {list}");
     agent.ok("file/untrack", json!({"path": "b.txt"}));
     assert_eq!(agent.taken(), Vec::<String>::new());

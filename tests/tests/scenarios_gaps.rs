@@ -8,7 +8,13 @@ use touchmark_tests::{authors, own_worlds, paths, sha256, text, user};
 #[test]
 fn s11_the_daemon_is_down_while_a_user_edits() {
     own_worlds(|world, rep| {
-        let names = ["edited.txt", "deleted.txt", "same.txt", "agent.txt", "replaced.txt"];
+        let names = [
+            "edited.txt",
+            "deleted.txt",
+            "same.txt",
+            "agent.txt",
+            "replaced.txt",
+        ];
         let mut agent = world.session("s");
         for name in names {
             world.file(name, "one\n");

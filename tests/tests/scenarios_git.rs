@@ -70,10 +70,16 @@ fn s10_a_thousand_files_rewritten_at_once() {
             }
         });
         let twice: Vec<_> = times.iter().filter(|(_, times)| **times != 1).collect();
-        assert!(twice.is_empty(), "not once: {:?}", &twice[..twice.len().min(5)]);
+        assert!(
+            twice.is_empty(),
+            "not once: {:?}",
+            &twice[..twice.len().min(5)]
+        );
         assert_eq!(times.len(), names.len(), "listed");
         lane.silent();
-        let stale = lane.agent.ok("file/status", serde_json::json!({"state": ["stale"]}));
+        let stale = lane
+            .agent
+            .ok("file/status", serde_json::json!({"state": ["stale"]}));
         assert_eq!(stale["files"].as_array().map(Vec::len), Some(1000));
     });
 }
@@ -91,8 +97,11 @@ fn template() -> &'static Path {
                 for number in 0..1000 {
                     let sub = dir.join(format!("d{}", number % 10));
                     fs::create_dir_all(&sub).unwrap();
-                    fs::write(sub.join(format!("f{number}.txt")), format!("{word} {number}\n"))
-                        .unwrap();
+                    fs::write(
+                        sub.join(format!("f{number}.txt")),
+                        format!("{word} {number}\n"),
+                    )
+                    .unwrap();
                 }
             };
             fill("main");
@@ -132,8 +141,14 @@ fn exactly(lane: &mut Lane, expected: &[String], what: &str) {
     let mut expected = expected.to_vec();
     expected.sort();
     if listed != expected {
-        let missing: Vec<_> = expected.iter().filter(|path| !listed.contains(path)).collect();
-        let extra: Vec<_> = listed.iter().filter(|path| !expected.contains(path)).collect();
+        let missing: Vec<_> = expected
+            .iter()
+            .filter(|path| !listed.contains(path))
+            .collect();
+        let extra: Vec<_> = listed
+            .iter()
+            .filter(|path| !expected.contains(path))
+            .collect();
         panic!(
             "{what}: {} listed, {} should be; {} missing {:?}, {} extra {:?}; {:#?}",
             listed.len(),

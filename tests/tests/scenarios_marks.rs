@@ -12,8 +12,9 @@ fn s1_agent_marks_and_writes_once() {
     lanes(|lane| {
         for way in Way::ALL {
             let (name, _) = lane.tracked(&format!("{way:?}.txt"), "one\n");
-            lane.agent
-                .edit(way, &name, "one\ntwo\n", |path| user::write(path, "one\ntwo\n"));
+            lane.agent.edit(way, &name, "one\ntwo\n", |path| {
+                user::write(path, "one\ntwo\n")
+            });
             lane.own(&name);
             let session = lane.agent.name.clone();
             assert_eq!(lane.agent.story(&name), [way.story(&session)], "{name}");
@@ -121,8 +122,7 @@ fn s4_agent_marks_writes_nothing_and_a_user_edits() {
         ] {
             user::write(path, "user\n");
         }
-        let changes =
-            lane.reported(&[&failed, &same, &aborted, &declared, &empty, &noop]);
+        let changes = lane.reported(&[&failed, &same, &aborted, &declared, &empty, &noop]);
         for change in changes {
             assert_eq!(authors(&change), ["user"], "{change}");
         }
@@ -182,7 +182,12 @@ fn s6_a_user_edits_and_the_agent_overwrites() {
                 pause(delay);
                 let error = lane.agent.begin(&name, expect).unwrap_err();
                 assert_eq!(error.name, "stale", "{error}");
-                assert_eq!(author(&error.data["changedBy"][0]), "user", "{}", error.data);
+                assert_eq!(
+                    author(&error.data["changedBy"][0]),
+                    "user",
+                    "{}",
+                    error.data
+                );
                 assert_eq!(error.data["hash"], sha256("user\n"), "{}", error.data);
                 assert_eq!(error.data["seenHash"], sha256("one\n"), "{}", error.data);
                 lane.reported_one(&name);
@@ -208,7 +213,9 @@ fn s6_a_user_edits_and_the_agent_overwrites() {
                 json!({"files": [{"path": name, "expect": sha256("agent\n")}], "force": true}),
             );
             user::write(&path, "agent\n");
-            let outcome = lane.agent.commit(&text(&begun, "edit"), &name, Some("agent\n"));
+            let outcome = lane
+                .agent
+                .commit(&text(&begun, "edit"), &name, Some("agent\n"));
             assert_eq!(outcome["outcome"], "clobbered", "{outcome}");
             let change = lane.listed(&[&name]).remove(0);
             lost(&change, &name);
@@ -218,7 +225,11 @@ fn s6_a_user_edits_and_the_agent_overwrites() {
 
 /// The change reports that the user's version was overwritten unseen.
 fn lost(change: &serde_json::Value, name: &str) {
-    assert_eq!(author(&change["lost"]["author"]), "user", "{name}: {change}");
+    assert_eq!(
+        author(&change["lost"]["author"]),
+        "user",
+        "{name}: {change}"
+    );
     assert_eq!(change["lost"]["hash"], sha256("user\n"), "{name}: {change}");
 }
 

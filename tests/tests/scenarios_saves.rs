@@ -24,12 +24,24 @@ fn more(path: &Path, line: &str) -> String {
 /// steps also happen quickly and slowly in this process.
 const SAVES: &[Save] = &[
     ("inplace", |path, line| user::write(path, &more(path, line))),
-    ("append", |path, line| user::append(path, &format!("{line}\n"))),
-    ("replace", |path, line| user::replace(path, &more(path, line))),
-    ("fsync", |path, line| user::replace_synced(path, &more(path, line))),
-    ("quickvim", |path, line| user::like_vim(path, &more(path, line), 0)),
-    ("slowvim", |path, line| user::like_vim(path, &more(path, line), 30)),
-    ("slowervim", |path, line| user::like_vim(path, &more(path, line), 150)),
+    ("append", |path, line| {
+        user::append(path, &format!("{line}\n"))
+    }),
+    ("replace", |path, line| {
+        user::replace(path, &more(path, line))
+    }),
+    ("fsync", |path, line| {
+        user::replace_synced(path, &more(path, line))
+    }),
+    ("quickvim", |path, line| {
+        user::like_vim(path, &more(path, line), 0)
+    }),
+    ("slowvim", |path, line| {
+        user::like_vim(path, &more(path, line), 30)
+    }),
+    ("slowervim", |path, line| {
+        user::like_vim(path, &more(path, line), 150)
+    }),
     ("vim", |path, line| user::vim(path, line, "auto")),
     ("vimno", |path, line| user::vim(path, line, "no")),
     ("vimyes", |path, line| user::vim(path, line, "yes")),
@@ -95,7 +107,10 @@ fn attr12_each_way_to_save_makes_one_version() {
                     "{name}: {story:?} {:#?}",
                     lane.agent.history(&name)
                 );
-                assert!(story.iter().all(|version| version == "user unmarked"), "{story:?}");
+                assert!(
+                    story.iter().all(|version| version == "user unmarked"),
+                    "{story:?}"
+                );
             }
         }
     });
@@ -161,13 +176,20 @@ fn s20_a_user_appends_for_five_seconds() {
         // One file is closed after each append, one is kept open.
         let (closed, closed_path) = lane.tracked("closed.txt", "one\n");
         let (open, open_path) = lane.tracked("open.txt", "one\n");
-        let mut kept = fs::OpenOptions::new().append(true).open(&open_path).unwrap();
+        let mut kept = fs::OpenOptions::new()
+            .append(true)
+            .open(&open_path)
+            .unwrap();
         for append in 0..100 {
             user::append(&closed_path, "more\n");
             kept.write_all(b"more\n").unwrap();
             let taken = lane.agent.taken();
             assert!(taken.contains(&closed), "append {append}: {taken:?}");
-            assert_eq!(taken.contains(&open), append == 0, "append {append}: {taken:?}");
+            assert_eq!(
+                taken.contains(&open),
+                append == 0,
+                "append {append}: {taken:?}"
+            );
             assert_eq!(lane.agent.state(&open), "stale", "append {append}");
             pause(50);
         }
@@ -175,7 +197,11 @@ fn s20_a_user_appends_for_five_seconds() {
         lane.settle();
         let status = lane.agent.status(&open);
         assert_eq!(status["state"], "stale", "{status}");
-        assert_eq!(status["hash"], sha256(fs::read(&open_path).unwrap()), "{status}");
+        assert_eq!(
+            status["hash"],
+            sha256(fs::read(&open_path).unwrap()),
+            "{status}"
+        );
         assert_eq!(lane.agent.state(&closed), "stale");
         // Somebody else wrote between two reads of the session's: listed.
         lane.agent.read(&open);
@@ -256,8 +282,10 @@ fn s22_the_agent_reads_again_before_it_asks() {
 fn s25_one_edit_polled_by_take() {
     lanes(|lane| {
         for interval in [1, 5, 50] {
-            for (way, save) in [("write", user::write as fn(&Path, &str)), ("replace", user::replace)]
-            {
+            for (way, save) in [
+                ("write", user::write as fn(&Path, &str)),
+                ("replace", user::replace),
+            ] {
                 let (name, path) = lane.tracked(&format!("{way}-{interval}.txt"), "one\n");
                 let done = AtomicBool::new(false);
                 let listed = std::thread::scope(|scope| {

@@ -10,7 +10,10 @@ fn open_close_and_forget() {
     let mut agent = world.session("s");
     let mut events = world.client();
     events.ok("subscribe", json!({"kinds": ["session"]}));
-    let opened = agent.ok("session/open", json!({"agent": {"name": "tester", "version": "1"}}));
+    let opened = agent.ok(
+        "session/open",
+        json!({"agent": {"name": "tester", "version": "1"}}),
+    );
     assert_eq!(opened["resumed"], false, "{opened}");
     world.file("a.txt", "one\n");
     agent.read("a.txt");
@@ -30,7 +33,9 @@ fn open_close_and_forget() {
     agent.read("b.txt");
     let edit = agent.begin("b.txt", Some("agent\n")).unwrap();
     agent.ok("session/close", json!({}));
-    agent.client.refused("edit/commit", json!({"edit": edit}), "unknownEdit");
+    agent
+        .client
+        .refused("edit/commit", json!({"edit": edit}), "unknownEdit");
     assert_eq!(session(&world, "s").unwrap()["open"], false);
     user::write(&world.path("b.txt"), "agent\n");
     assert_eq!(agent.story("b.txt"), ["user unmarked"]);
@@ -64,7 +69,13 @@ fn session(world: &World, name: &str) -> Option<Value> {
 fn mod1_what_is_listed() {
     let world = World::new();
     let mut agent = world.session("s");
-    for name in ["edited.txt", "reverted.txt", "reread.txt", "deleted.txt", "same.txt"] {
+    for name in [
+        "edited.txt",
+        "reverted.txt",
+        "reread.txt",
+        "deleted.txt",
+        "same.txt",
+    ] {
         world.file(name, "one\n");
         agent.read(name);
     }
@@ -76,13 +87,26 @@ fn mod1_what_is_listed() {
     agent.read("reread.txt");
     std::fs::remove_file(world.path("deleted.txt")).unwrap();
     let peeked = agent.ok("modified/take", json!({"peek": true}));
-    assert_eq!(paths(peeked["changes"].as_array().unwrap()), ["deleted.txt", "edited.txt"]);
+    assert_eq!(
+        paths(peeked["changes"].as_array().unwrap()),
+        ["deleted.txt", "edited.txt"]
+    );
     let listed = agent.ok("modified/list", json!({}));
-    assert_eq!(paths(listed["changes"].as_array().unwrap()), ["deleted.txt", "edited.txt"]);
+    assert_eq!(
+        paths(listed["changes"].as_array().unwrap()),
+        ["deleted.txt", "edited.txt"]
+    );
     let changes = agent.take();
     assert_eq!(paths(&changes), ["deleted.txt", "edited.txt"]);
-    let edited = changes.iter().find(|change| change["path"] == "edited.txt").unwrap();
-    assert_eq!(edited["lines"], json!({"added": 2, "removed": 0}), "{edited}");
+    let edited = changes
+        .iter()
+        .find(|change| change["path"] == "edited.txt")
+        .unwrap();
+    assert_eq!(
+        edited["lines"],
+        json!({"added": 2, "removed": 0}),
+        "{edited}"
+    );
     assert_eq!(edited["versions"], 1, "{edited}");
     assert_eq!(edited["kind"], "modified", "{edited}");
     assert_eq!(authors(edited), ["user"], "{edited}");
@@ -112,7 +136,10 @@ fn mod2_explicit_acknowledgement() {
     let mut agent = world.session("s");
     user::write(&world.path("b.txt"), "two\n");
     let third = agent.ok("modified/take", json!({"ack": "explicit"}));
-    assert_eq!(paths(third["changes"].as_array().unwrap()), ["a.txt", "b.txt"]);
+    assert_eq!(
+        paths(third["changes"].as_array().unwrap()),
+        ["a.txt", "b.txt"]
+    );
     // Up to the first cursor only.
     agent.ok("modified/ack", json!({"cursor": again["cursor"]}));
     agent.ok("modified/ack", json!({"cursor": again["cursor"]}));
@@ -135,7 +162,10 @@ fn mod2_take_of_some_paths_and_in_portions() {
         user::write(&world.path(name), "two\n");
     }
     let some = agent.ok("modified/take", json!({"paths": ["f03.txt", "./f05.txt"]}));
-    assert_eq!(paths(some["changes"].as_array().unwrap()), ["f03.txt", "f05.txt"]);
+    assert_eq!(
+        paths(some["changes"].as_array().unwrap()),
+        ["f03.txt", "f05.txt"]
+    );
     let mut rest = Vec::new();
     loop {
         let taken = agent.ok("modified/take", json!({"limit": 10}));
@@ -202,15 +232,20 @@ fn history_newest_first_in_portions() {
     let whole = agent.history("a.txt");
     assert_eq!(whole.len(), 10);
     for (number, version) in whole.iter().enumerate() {
-        assert_eq!(version["hash"], sha256(format!("{}\n", 9 - number)), "{version}");
+        assert_eq!(
+            version["hash"],
+            sha256(format!("{}\n", 9 - number)),
+            "{version}"
+        );
         assert_eq!(version["path"], "a.txt");
     }
     let mut parts = Vec::new();
     let mut before = Value::Null;
     loop {
-        let page = agent
-            .client
-            .ok("file/history", json!({"path": "a.txt", "limit": 4, "before": before}));
+        let page = agent.client.ok(
+            "file/history",
+            json!({"path": "a.txt", "limit": 4, "before": before}),
+        );
         parts.extend(page["versions"].as_array().unwrap().clone());
         before = page["more"].clone();
         if before.is_null() {

@@ -60,7 +60,12 @@ fn sync1_no_write_is_missing_from_the_next_answer() {
     }
     drop(orders);
     assert!(child.wait().unwrap().success());
-    assert!(missing.is_empty(), "{} of {WRITES} missing: {:?}", missing.len(), missing[0]);
+    assert!(
+        missing.is_empty(),
+        "{} of {WRITES} missing: {:?}",
+        missing.len(),
+        missing[0]
+    );
 }
 
 /// What the file holds after the write of this number.
@@ -150,7 +155,10 @@ fn sync6_a_closed_change_is_read_although_nobody_asks() {
             .iter()
             .map(|version| text(version, "hash"))
             .collect();
-        assert_eq!(hashes, [sha256("three\n"), sha256("two\n"), sha256("one\n")]);
+        assert_eq!(
+            hashes,
+            [sha256("three\n"), sha256("two\n"), sha256("one\n")]
+        );
     }
 }
 
@@ -205,11 +213,20 @@ fn subscribe_replays_from_a_clock() {
         .iter()
         .map(|event| text(&event["version"], "hash"))
         .collect();
-    let expected: Vec<String> = (1..=10).map(|number| sha256(format!("{number}\n"))).collect();
+    let expected: Vec<String> = (1..=10)
+        .map(|number| sha256(format!("{number}\n")))
+        .collect();
     assert_eq!(hashes, expected);
     let clocks: Vec<u64> = events
         .iter()
-        .map(|event| text(event, "clock").split_once(':').unwrap().1.parse().unwrap())
+        .map(|event| {
+            text(event, "clock")
+                .split_once(':')
+                .unwrap()
+                .1
+                .parse()
+                .unwrap()
+        })
         .collect();
     assert!(clocks.is_sorted(), "{clocks:?}");
     // A clock of another epoch.
@@ -232,7 +249,10 @@ fn subscribe_selects_and_unsubscribe_ends() {
     let mut other = world.session("o");
     world.file("a.txt", "0\n");
     let mut subscriber = world.client();
-    let subscribed = subscriber.ok("subscribe", json!({"session": "s", "kinds": ["read", "stale"]}));
+    let subscribed = subscriber.ok(
+        "subscribe",
+        json!({"session": "s", "kinds": ["read", "stale"]}),
+    );
     agent.read("a.txt");
     other.read("a.txt");
     user::write(&world.path("a.txt"), "1\n");
@@ -250,7 +270,10 @@ fn subscribe_selects_and_unsubscribe_ends() {
     for event in &events {
         assert_eq!(event["subscription"], subscribed["subscription"], "{event}");
     }
-    subscriber.ok("unsubscribe", json!({"subscription": subscribed["subscription"]}));
+    subscriber.ok(
+        "unsubscribe",
+        json!({"subscription": subscribed["subscription"]}),
+    );
     user::write(&world.path("a.txt"), "2\n");
     agent.read("a.txt");
     subscriber.ok("sync", json!({}));
