@@ -1,1 +1,27 @@
-//! To be filled.
+//! The shell around the engine: watcher, fence, hashing, store, sockets, one
+//! loop. Nothing here decides who wrote or what is stale.
+//!
+//! - [`run`]: the loop. Who reads it sees everything that ever happens.
+//! - [`socket`]: connections; requests in, answers and events out.
+//! - [`watch`], [`links`], [`content`]: hints, and what the disk holds.
+//! - [`store`], [`lines`]: facts and kept contents.
+//! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
+//! - [`error`]: what stops it.
+
+pub mod config;
+pub mod content;
+pub mod error;
+pub mod event;
+pub mod life;
+pub mod lines;
+pub mod links;
+pub mod log;
+pub mod run;
+pub mod socket;
+pub mod start;
+pub mod store;
+pub mod time;
+pub mod watch;
+
+pub use error::Error;
+pub use start::{DaemonOptions, main_daemon};

@@ -110,6 +110,8 @@ pub enum Recall {
         before: Option<u64>,
         /// At most this many.
         limit: usize,
+        /// What the log itself does not say about these versions.
+        marks: Marks,
     },
     /// `modified/list` without a session, or with `since`: all versions after
     /// a fact, oldest first.
@@ -125,6 +127,15 @@ pub enum Recall {
         /// The clock to answer.
         clock: Clock,
     },
+}
+
+/// What the state knows about versions beyond their facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Versions that were overwritten unseen.
+    pub overwritten: Vec<u64>,
+    /// Open edits: versions marked by them are provisional (ATTR-4).
+    pub open_edits: Vec<u64>,
 }
 
 /// Something to tell subscribers.

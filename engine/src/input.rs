@@ -102,6 +102,16 @@ pub struct ReadOutcome {
     pub bytes: Option<Arc<[u8]>>,
 }
 
+impl ReadOutcome {
+    /// The content found, if a file was.
+    pub fn hash(&self) -> Option<Hash> {
+        match &self.found {
+            Found::File(content) => Some(content.hash),
+            _ => None,
+        }
+    }
+}
+
 impl From<Found> for ReadOutcome {
     fn from(found: Found) -> Self {
         Self {

@@ -4,13 +4,27 @@
 //! the time and what was observed ([`Input`]) and returns what is to be done
 //! ([`Effect`]). Same inputs, same outputs.
 
+mod asks;
+pub mod attribution;
 pub mod config;
+mod cursor;
 pub mod effect;
+mod engine;
 pub mod input;
+pub mod knowledge;
+mod live;
+mod observe;
+mod pending;
+pub mod ranges;
 pub mod recall;
 pub mod record;
+mod resolve;
+pub mod state;
+mod view;
 
 pub use config::Config;
-pub use effect::{Answer, Effect, LinesWanted, Notice, ReadOrder, Recall};
+pub use effect::{Answer, Effect, LinesWanted, Marks, Notice, ReadOrder, Recall};
+pub use engine::{Counts, Engine};
 pub use input::{Content, Found, Hint, Input, ReadOutcome, Stamp};
 pub use record::{EditFact, EditFileFact, Fact, Held, Record, VersionFact};
+pub use state::State;

@@ -1,1 +1,297 @@
 //! Answers out of the log: what the store found, in the protocol's shape.
+
+use std::collections::BTreeMap;
+
+use touchmark_proto::changes::Changes;
+use touchmark_proto::events::{EditPhase, Happening, SessionPhase};
+use touchmark_proto::files::Versions;
+use touchmark_proto::{
+    Change, Clock, Evidence, Hash, Millis, RelPath, SessionId, Version, VersionKind,
+};
+
+use crate::cursor::write_path;
+use crate::effect::{Answer, LinesWanted, Marks};
+use crate::record::{Fact, Held, Record, VersionFact};
+use touchmark_proto::{Author, Reply};
+
+/// What is known of a version beyond its fact.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VersionMarks {
+    /// Overwritten before any session had seen it.
+    pub overwritten: bool,
+    /// The mark it rests on is still open.
+    pub provisional: bool,
+}
+
+/// A version in the protocol's shape.
+pub fn version_of(
+    epoch: u64,
+    n: u64,
+    time: Millis,
+    fact: &VersionFact,
+    marks: VersionMarks,
+) -> Version {
+    let yes = |flag: bool| flag.then_some(true);
+    Version {
+        clock: Clock { epoch, n },
+        path: fact.path.clone(),
+        kind: fact.kind,
+        from: fact.from.clone(),
+        hash: fact.held.hash,
+        size: fact.held.size,
+        time,
+        author: fact.author.clone(),
+        evidence: fact.evidence,
+        amends: fact.amends.map(|n| Clock { epoch, n }),
+        overwritten: yes(marks.overwritten),
+        unobserved: yes(fact.unobserved),
+        provisional: yes(marks.provisional),
+        late: yes(fact.late),
+        formatted: yes(fact.formatted),
+        candidates: (!fact.candidates.is_empty()).then(|| fact.candidates.clone()),
+    }
+}
+
+/// Answers `file/history` from the path's baselines and versions, newest
+/// first; `records` holds one more than `limit` where there is more.
+pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> Versions {
+    let versions: Vec<Version> = records
+        .iter()
+        .take(limit)
+        .filter_map(|record| match &record.fact {
+            Fact::Version(fact) => Some(version_of(
+                epoch,
+                record.n,
+                record.time,
+                fact,
+                VersionMarks {
+                    overwritten: marks.overwritten.contains(&record.n),
+                    provisional: fact.evidence == Evidence::Marked
+                        && fact.amends.is_none()
+                        && fact
+                            .edit
+                            .is_some_and(|edit| marks.open_edits.contains(&edit)),
+                },
+            )),
+            Fact::Baseline { path, held } => {
+                Some(baseline(epoch, record.n, record.time, path, *held))
+            }
+            _ => None,
+        })
+        .collect();
+    let more = (records.len() > limit)
+        .then(|| versions.last().map(|version| version.clock))
+        .flatten();
+    Versions { versions, more }
+}
+
+/// Where a path's log begins: nobody watched before, so nobody is named.
+fn baseline(epoch: u64, n: u64, time: Millis, path: &RelPath, held: Held) -> Version {
+    let kind = if held.hash.is_some() {
+        VersionKind::Created
+    } else {
+        VersionKind::Deleted
+    };
+    let fact = VersionFact {
+        path: path.clone(),
+        kind,
+        from: None,
+        held,
+        author: Author::UNKNOWN,
+        evidence: Evidence::Gap,
+        amends: None,
+        edit: None,
+        unobserved: false,
+        late: false,
+        formatted: false,
+        candidates: Vec::new(),
+        before: None,
+    };
+    version_of(epoch, n, time, &fact, VersionMarks::default())
+}
+
+/// One path's rows while they are folded.
+struct Row {
+    kind: VersionKind,
+    from: Option<RelPath>,
+    before: Option<Hash>,
+    after: Option<Hash>,
+    first: Millis,
+    last: Millis,
+    /// Version, author, evidence; corrections replace in place.
+    versions: Vec<(u64, Author, Evidence)>,
+}
+
+/// Answers `modified/list` without a session or with `since` from all
+/// versions after a clock, oldest first.
+pub fn since(
+    records: &[Record],
+    clock: Clock,
+    cursor: Option<&RelPath>,
+    limit: usize,
+    session: Option<&SessionId>,
+) -> Answer {
+    let mut rows: BTreeMap<RelPath, Row> = BTreeMap::new();
+    for record in records {
+        let Fact::Version(fact) = &record.fact else {
+            continue;
+        };
+        // Where the version it corrects lies before the clock asked for, the
+        // correction is news all the same.
+        if let Some(amended) = fact.amends
+            && let Some(row) = rows.get_mut(&fact.path)
+            && let Some(version) = row.versions.iter_mut().find(|(n, ..)| *n == amended)
+        {
+            version.1 = fact.author.clone();
+            version.2 = fact.evidence;
+            continue;
+        }
+        let row = rows.entry(fact.path.clone()).or_insert_with(|| Row {
+            kind: fact.kind,
+            from: None,
+            before: fact.before,
+            after: None,
+            first: record.time,
+            last: record.time,
+            versions: Vec::new(),
+        });
+        row.last = record.time;
+        row.after = fact.held.hash;
+        if fact.from.is_some() {
+            row.from.clone_from(&fact.from);
+        }
+        row.versions
+            .push((record.n, fact.author.clone(), fact.evidence));
+    }
+    let mut changes = Vec::new();
+    let mut lines = Vec::new();
+    let mut more = None;
+    for (path, row) in rows {
+        if cursor.is_some_and(|cursor| path <= *cursor) {
+            continue;
+        }
+        let others: Vec<_> = row
+            .versions
+            .iter()
+            .filter(|(_, author, evidence)| {
+                session.is_none_or(|session| !author.is(session) || *evidence == Evidence::Command)
+            })
+            .collect();
+        let Some(_) = others.first() else { continue };
+        if changes.len() == limit {
+            more = changes
+                .last()
+                .map(|change: &Change| write_path(&change.path));
+            break;
+        }
+        let mut changed_by: Vec<Author> = Vec::new();
+        let mut evidence: Vec<Evidence> = Vec::new();
+        for (_, author, grounds) in &others {
+            if !changed_by.contains(author) {
+                changed_by.push(author.clone());
+            }
+            if !evidence.contains(grounds) {
+                evidence.push(*grounds);
+            }
+        }
+        let kind = match (row.before, row.after, &row.from) {
+            (_, None, _) => VersionKind::Deleted,
+            (_, Some(_), Some(_)) => VersionKind::Renamed,
+            (None, Some(_), None) => VersionKind::Created,
+            (Some(_), Some(_), None) => {
+                if row.kind == VersionKind::Created {
+                    VersionKind::Created
+                } else {
+                    VersionKind::Modified
+                }
+            }
+        };
+        lines.push(LinesWanted {
+            index: changes.len(),
+            old: row.before,
+            new: row.after,
+        });
+        changes.push(Change {
+            path,
+            kind,
+            from: row.from.filter(|_| kind == VersionKind::Renamed),
+            hash: row.after,
+            changed_by,
+            evidence,
+            first_time: row.first,
+            last_time: row.last,
+            versions: u32::try_from(others.len()).unwrap_or(u32::MAX),
+            lines: None,
+            lost: None,
+            writing: None,
+        });
+    }
+    Answer {
+        reply: Reply::ModifiedList(Changes {
+            changes,
+            clock,
+            more,
+        }),
+        lines,
+        previews: Vec::new(),
+    }
+}
+
+/// What a subscriber that missed a fact is told of it; `None` for facts that
+/// are nobody's news. Whose copies went stale is not replayed: that is asked
+/// as of now.
+pub fn happening(epoch: u64, record: &Record) -> Option<Happening> {
+    let session_phase = |session: &SessionId, phase| Happening::Session {
+        session: session.clone(),
+        phase,
+    };
+    Some(match &record.fact {
+        Fact::Version(fact) => Happening::Version {
+            version: version_of(epoch, record.n, record.time, fact, VersionMarks::default()),
+            lines: None,
+        },
+        Fact::Read {
+            session,
+            path,
+            range,
+            verdict,
+            ..
+        } => Happening::Read {
+            session: session.clone(),
+            path: path.clone(),
+            verdict: *verdict,
+            range: *range,
+        },
+        Fact::EditBegun(edit) => Happening::Edit {
+            session: edit.session.clone(),
+            edit: edit_name(edit.edit),
+            phase: EditPhase::Begun,
+            paths: edit.files.iter().map(|file| file.path.clone()).collect(),
+        },
+        Fact::EditEnded {
+            edit,
+            session,
+            paths,
+            phase,
+        } => Happening::Edit {
+            session: session.clone(),
+            edit: edit_name(*edit),
+            phase: *phase,
+            paths: paths.clone(),
+        },
+        Fact::SessionOpened { session, .. } => session_phase(session, SessionPhase::Opened),
+        Fact::SessionClosed { session } => session_phase(session, SessionPhase::Closed),
+        Fact::SessionForgotten { session } => session_phase(session, SessionPhase::Forgotten),
+        _ => return None,
+    })
+}
+
+/// An edit's name on the wire.
+pub fn edit_name(edit: u64) -> String {
+    format!("e{edit}")
+}
+
+/// The edit that a name on the wire means.
+pub fn edit_number(name: &str) -> Option<u64> {
+    name.strip_prefix('e')?.parse().ok()
+}

@@ -143,6 +143,8 @@ pub enum Fact {
     EditEnded {
         /// Which edit.
         edit: u64,
+        /// Whose.
+        session: SessionId,
         /// Which of its paths.
         paths: Vec<RelPath>,
         /// How.
@@ -170,6 +172,8 @@ pub enum Fact {
         path: RelPath,
         /// The version that is lost.
         version: u64,
+        /// The version that took its place.
+        by: u64,
     },
     /// An editor reported a save (ATTR-2).
     Saved {

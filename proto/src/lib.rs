@@ -13,6 +13,7 @@
 //! - [`error`]: every error with its code, name and hint.
 //! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
 //!   [`edits`], [`changes`], [`editors`].
+//! - [`places`]: where the daemon of a workspace keeps its things.
 //! - [`methods`]: the table that joins a method's name, parameters and result.
 //! - [`events`]: notifications to subscribers.
 //! - [`codec`]: the three wires.
@@ -31,6 +32,7 @@ pub mod hash;
 pub mod ids;
 pub mod methods;
 pub mod path;
+pub mod places;
 pub mod range;
 pub mod sessions;
 
@@ -43,6 +45,7 @@ pub use hash::{Hash, HashOrAbsent};
 pub use ids::{ConnectionId, RequestId, SessionId};
 pub use methods::{METHODS, Method, Reply, Request};
 pub use path::{ClientPath, RelPath};
+pub use places::{BaseDirectories, Places};
 pub use range::LineRange;
 
 /// The protocol's version. A client that names another is refused with

@@ -1,0 +1,83 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{
+    call, completions, daemon, demo, files, history, man, modified, sessions, socket, start,
+    status, stop, watch,
+};
+
+/// Tells coding agents which of their file copies are out of date, and who changed what.
+///
+/// One daemon per workspace watches the files that agents have read. Commands start it where none runs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "touchmark",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, 1 the answer is no, 2 wrong use, 3 no daemon and none could be started, 4 the daemon said an error."
+)]
+pub(crate) struct Arguments {
+    /// What every command takes.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// Which command.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes, before or after its name.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Global {
+    /// The workspace [default: the innermost, going up, with a running daemon, a .touchmark.toml or a .git]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Print facts as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print nothing but facts and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Do not start a daemon where none runs
+    #[arg(long, global = true)]
+    pub(crate) no_start: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Live feed: who changed or read what, and whose copy is now stale
+    Watch(watch::Options),
+    /// A tour in a temporary workspace with a real daemon; ends by itself
+    Demo(demo::Options),
+    /// The daemon in the foreground
+    Daemon(daemon::Options),
+    /// Start the daemon in the background
+    Start(start::Options),
+    /// End the daemon
+    Stop(stop::Options),
+    /// End the daemon and start another; state and open edits survive
+    Restart(start::RestartOptions),
+    /// How the daemon is
+    Status(status::Options),
+    /// The path of the socket, whether or not a daemon runs
+    Socket(socket::Options),
+    /// Any request of the protocol; its result as JSON
+    Call(call::Options),
+    /// What changed
+    Modified(modified::Options),
+    /// All versions of a file, newest first
+    History(history::Options),
+    /// The files a session knows, and what its copies are worth
+    Files(files::Options),
+    /// The sessions
+    Sessions(sessions::Options),
+    /// A script of completions for a shell
+    Completions(completions::Options),
+    /// The manual page
+    Man(man::Options),
+}

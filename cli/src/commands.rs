@@ -1,0 +1,51 @@
+//! One file per command.
+
+pub(crate) mod call;
+pub(crate) mod completions;
+pub(crate) mod daemon;
+pub(crate) mod demo;
+pub(crate) mod files;
+pub(crate) mod history;
+pub(crate) mod man;
+pub(crate) mod modified;
+pub(crate) mod sessions;
+pub(crate) mod socket;
+pub(crate) mod start;
+pub(crate) mod status;
+pub(crate) mod stop;
+pub(crate) mod watch;
+
+use crate::args::{Arguments, Command};
+use crate::context::Context;
+use crate::output::Outcome;
+
+/// Does what the command line asks for.
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    match arguments.command {
+        // These know nothing of workspaces, and work without a home.
+        Command::Completions(options) => completions::run(&options),
+        Command::Man(options) => man::run(&options),
+        Command::Demo(options) => demo::run(&options, &arguments.global),
+        Command::Daemon(options) => daemon::run(options, &arguments.global),
+        command => {
+            let context = Context::new(arguments.global)?;
+            match command {
+                Command::Watch(options) => watch::run(&context, &options),
+                Command::Start(_) => start::run(&context),
+                Command::Stop(_) => stop::run(&context),
+                Command::Restart(_) => start::restart(&context),
+                Command::Status(options) => status::run(&context, &options),
+                Command::Socket(_) => socket::run(&context),
+                Command::Call(options) => call::run(&context, &options),
+                Command::Modified(options) => modified::run(&context, options),
+                Command::History(options) => history::run(&context, &options),
+                Command::Files(options) => files::run(&context, options),
+                Command::Sessions(_) => sessions::run(&context),
+                Command::Completions(_)
+                | Command::Man(_)
+                | Command::Demo(_)
+                | Command::Daemon(_) => Ok(()),
+            }
+        }
+    }
+}

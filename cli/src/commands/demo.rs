@@ -1,0 +1,23 @@
+//! `touchmark demo`: a tour with a real daemon.
+
+use clap::Args;
+
+use crate::args::Global;
+use crate::context::is_terminal;
+use crate::output::Outcome;
+use crate::tour;
+
+/// A tour in a temporary workspace.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Without pauses
+    #[arg(long)]
+    fast: bool,
+}
+
+pub(crate) fn run(options: &Options, global: &Global) -> Outcome {
+    tour::run(tour::Pace {
+        pauses: is_terminal() && !options.fast && !global.quiet,
+        steps: !global.quiet,
+    })
+}

@@ -1,0 +1,129 @@
+//! `touchmark history FILE`: all versions, newest first.
+
+use std::path::PathBuf;
+
+use anstyle::Style;
+use clap::Args;
+use touchmark_client::proto::files::FileHistory;
+use touchmark_client::proto::{AuthorKind, Evidence, Reply, Version};
+
+use crate::commands::call::result_json;
+use crate::commands::modified::verb;
+use crate::context::{Context, zone};
+use crate::output::{self, Outcome, table};
+use crate::style;
+use crate::text::{author, bytes, date, path};
+
+/// All versions of a file.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The file
+    file: PathBuf,
+    /// At most this many
+    #[arg(long, short = 'n', default_value_t = 50)]
+    limit: u32,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let history = context.connect(&workspace)?.call(FileHistory {
+        path: context.path(&workspace, &options.file)?,
+        limit: Some(options.limit),
+        before: None,
+        sync: None,
+        verify: None,
+    })?;
+    if context.global.json {
+        return context.json(&result_json(Reply::FileHistory(history), &workspace.root));
+    }
+    if history.versions.is_empty() {
+        return context.say("no versions: no session has named this file");
+    }
+    let zone = zone();
+    let rows: Vec<_> = history
+        .versions
+        .iter()
+        .map(|version| {
+            vec![
+                (style::DIM, date(version.time, &zone)),
+                (author_style(version), author(&version.author)),
+                (Style::new(), what(version).to_owned()),
+                (style::DIM, hash(version)),
+                (Style::new(), size(version)),
+                (style::DIM, remarks(version)),
+            ]
+        })
+        .collect();
+    for line in table(&rows) {
+        output::line(&line)?;
+    }
+    if history.more.is_some() {
+        context.say("older versions: ask for more with -n")?;
+    }
+    Ok(())
+}
+
+fn what(version: &Version) -> &'static str {
+    if version.amends.is_some() {
+        "corrected"
+    } else {
+        verb(version.kind)
+    }
+}
+
+fn author_style(version: &Version) -> Style {
+    match version.author.kind {
+        AuthorKind::User => style::USER,
+        AuthorKind::Agent => style::AGENT,
+        AuthorKind::Unknown => style::UNKNOWN,
+    }
+}
+
+fn hash(version: &Version) -> String {
+    // The first digits are enough to tell versions of one file apart.
+    version
+        .hash
+        .map_or_else(|| "-".into(), |hash| hash.to_string()[..12].to_owned())
+}
+
+fn size(version: &Version) -> String {
+    if version.hash.is_some() {
+        bytes(version.size)
+    } else {
+        String::new()
+    }
+}
+
+fn remarks(version: &Version) -> String {
+    let mut remarks = vec![evidence(version.evidence).to_owned()];
+    if let Some(from) = &version.from {
+        remarks.push(format!("from {}", path(from)));
+    }
+    if let Some(amended) = version.amends {
+        remarks.push(format!("corrects {amended}"));
+    }
+    for (said, remark) in [
+        (version.late, "late"),
+        (version.provisional, "its edit is open"),
+        (version.overwritten, "replaced unseen"),
+        (version.unobserved, "never seen on disk"),
+        (version.formatted, "by a formatter"),
+    ] {
+        if said == Some(true) {
+            remarks.push(remark.into());
+        }
+    }
+    remarks.join(", ")
+}
+
+fn evidence(evidence: Evidence) -> &'static str {
+    match evidence {
+        Evidence::Declared => "declared",
+        Evidence::Marked => "marked",
+        Evidence::Command => "by a command",
+        Evidence::Editor => "saved in an editor",
+        Evidence::Process => "seen by the kernel",
+        Evidence::Unmarked => "unmarked",
+        Evidence::Gap => "while nobody watched",
+    }
+}

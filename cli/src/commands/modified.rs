@@ -1,0 +1,122 @@
+//! `touchmark modified`: what changed.
+
+use anstyle::Style;
+use clap::Args;
+use touchmark_client::proto::changes::{Changes, ModifiedList};
+use touchmark_client::proto::{Author, AuthorKind, Change, Clock, Reply, SessionId, VersionKind};
+
+use crate::commands::call::result_json;
+use crate::context::{self, Context, zone};
+use crate::output::{self, Outcome, table};
+use crate::style;
+use crate::text::{authors, count, path, time_of_day};
+
+/// What changed.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// What this session has not seen and was not told; every author's changes if absent
+    #[arg(long, short, value_name = "S", value_parser = context::session)]
+    session: Option<SessionId>,
+    /// Everything since this clock, as an earlier answer gave it
+    #[arg(long, value_name = "CLOCK")]
+    since: Option<Clock>,
+    /// Read and hash every file for this answer
+    #[arg(long)]
+    verify: bool,
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let mut asked = ModifiedList {
+        session: options.session,
+        since: options.since,
+        verify: options.verify.then_some(true),
+        ..ModifiedList::default()
+    };
+    let mut all = client.call(asked.clone())?;
+    while let Some(cursor) = all.more.take() {
+        asked.cursor = Some(cursor);
+        let Changes { changes, more, .. } = client.call(asked.clone())?;
+        all.changes.extend(changes);
+        all.more = more;
+    }
+    if context.global.json {
+        return context.json(&result_json(Reply::ModifiedList(all), &workspace.root));
+    }
+    if all.changes.is_empty() {
+        return context.say("nothing changed");
+    }
+    for line in lines(&all.changes) {
+        output::line(&line)?;
+    }
+    context.say(&format!(
+        "{} as of clock {}",
+        count(all.changes.len() as u64, "change"),
+        all.clock
+    ))
+}
+
+/// One line per changed path.
+pub(crate) fn lines(changes: &[Change]) -> Vec<String> {
+    let zone = zone();
+    let rows: Vec<_> = changes
+        .iter()
+        .map(|change| {
+            let plain = Style::new();
+            let lines = change.lines.map_or_else(String::new, |lines| {
+                format!("+{} -{}", lines.added, lines.removed)
+            });
+            vec![
+                (style::DIM, time_of_day(change.last_time, &zone)),
+                (
+                    author_style(&change.changed_by),
+                    authors(&change.changed_by),
+                ),
+                (plain, verb(change.kind).to_owned()),
+                (style::BOLD, path(&change.path)),
+                (plain, lines),
+                (plain, remarks(change)),
+            ]
+        })
+        .collect();
+    table(&rows)
+}
+
+fn author_style(authors: &[Author]) -> Style {
+    match authors.first().map(|author| author.kind) {
+        Some(AuthorKind::User) => style::USER,
+        Some(AuthorKind::Agent) => style::AGENT,
+        Some(AuthorKind::Unknown) | None => style::UNKNOWN,
+    }
+}
+
+/// What happened, in one word.
+pub(crate) fn verb(kind: VersionKind) -> &'static str {
+    match kind {
+        VersionKind::Created => "created",
+        VersionKind::Modified => "edited",
+        VersionKind::Deleted => "deleted",
+        VersionKind::Renamed => "renamed",
+    }
+}
+
+fn remarks(change: &Change) -> String {
+    let mut remarks = Vec::new();
+    if let Some(from) = &change.from {
+        remarks.push(format!("from {}", path(from)));
+    }
+    if change.versions > 1 {
+        remarks.push(count(u64::from(change.versions), "version"));
+    }
+    if let Some(lost) = &change.lost {
+        remarks.push(format!(
+            "a version by {} was overwritten",
+            crate::text::author(&lost.author)
+        ));
+    }
+    if change.writing == Some(true) {
+        remarks.push("still being written".into());
+    }
+    remarks.join(", ")
+}

@@ -1,0 +1,25 @@
+//! `touchmark socket`: where the daemon listens, for scripts.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::output::{self, Outcome};
+
+/// The path of the socket.
+#[derive(Debug, Args)]
+pub(crate) struct Options {}
+
+pub(crate) fn run(context: &Context) -> Outcome {
+    let workspace = context.workspace()?;
+    let socket = workspace.socket();
+    if context.global.json {
+        return context.json(&json!({
+            "socket": socket.to_string_lossy(),
+            "workspace": workspace.root.to_string_lossy(),
+            "running": workspace.is_running(),
+        }));
+    }
+    // Verbatim: scripts use it.
+    output::line(&socket.to_string_lossy())
+}

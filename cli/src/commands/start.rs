@@ -1,0 +1,55 @@
+//! `touchmark start` and `touchmark restart`.
+
+use clap::Args;
+use serde_json::json;
+use touchmark_client::Workspace;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::daemon::Status;
+
+use crate::commands::stop;
+use crate::context::{Context, directory};
+use crate::output::{Failure, Outcome};
+
+/// Starts the daemon in the background.
+#[derive(Debug, Args)]
+pub(crate) struct Options {}
+
+/// Ends the daemon and starts another.
+#[derive(Debug, Args)]
+pub(crate) struct RestartOptions {}
+
+pub(crate) fn run(context: &Context) -> Outcome {
+    let workspace = context.workspace()?;
+    let ran = workspace.is_running();
+    start(context, &workspace, ran)
+}
+
+pub(crate) fn restart(context: &Context) -> Outcome {
+    let workspace = context.workspace()?;
+    stop::end(&workspace)?;
+    start(context, &workspace, false)
+}
+
+fn start(context: &Context, workspace: &Workspace, ran: bool) -> Outcome {
+    if context.global.no_start && !ran {
+        return Err(Failure::Usage(
+            "`start` and --no-start exclude each other".into(),
+        ));
+    }
+    let client: Client = context.connect(workspace)?;
+    let status = client.call(Status {})?;
+    if context.global.json {
+        return context.json(&json!({
+            "pid": status.pid,
+            "workspace": status.workspace,
+            "socket": workspace.socket().to_string_lossy(),
+            "started": !ran,
+        }));
+    }
+    let did = if ran { "runs already" } else { "started" };
+    context.say(&format!(
+        "{did}: daemon {} for {}",
+        status.pid,
+        directory(&workspace.root)
+    ))
+}

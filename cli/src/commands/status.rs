@@ -1,0 +1,189 @@
+//! `touchmark status`: one screen.
+
+use std::path::Path;
+
+use anstyle::Style;
+use clap::Args;
+use serde_json::{Value, json};
+use touchmark_client::Error;
+use touchmark_client::blocking::Client;
+use touchmark_client::find;
+use touchmark_client::proto::Reply;
+use touchmark_client::proto::daemon::{Status, StatusReport};
+
+use crate::commands::call::result_json;
+use crate::context::{Context, directory, hello};
+use crate::output::{self, Outcome, table};
+use crate::style::{self, paint};
+use crate::text::{MAX_NAME, bytes, count, duration, path, safe};
+
+/// How the daemon is.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Every workspace's daemon of this user
+    #[arg(long, conflicts_with = "workspace")]
+    all: bool,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    if options.all {
+        return all(context);
+    }
+    let workspace = context.workspace()?;
+    let status = context.connect_running(&workspace)?.call(Status {})?;
+    if context.global.json {
+        return context.json(&result_json(Reply::Status(status), &workspace.root));
+    }
+    for line in screen(&status) {
+        output::line(&line)?;
+    }
+    Ok(())
+}
+
+fn all(context: &Context) -> Outcome {
+    let mut rows = Vec::new();
+    let mut found: Vec<Value> = Vec::new();
+    for socket in find::sockets(&context.environment) {
+        let asked = Client::connect(&socket, &hello()).and_then(|client| client.call(Status {}));
+        match asked {
+            Ok(status) if context.global.json => {
+                let root = status.workspace.clone();
+                found.push(result_json(Reply::Status(status), Path::new(&root)));
+            }
+            Ok(status) => rows.push(row(&status)),
+            // A socket that a killed daemon left behind.
+            Err(Error::NoDaemon { .. }) => {}
+            Err(error) if context.global.json => found.push(json!({
+                "socket": socket.to_string_lossy(),
+                "error": {"code": error.code(), "message": error.to_string(), "hint": error.hint()},
+            })),
+            Err(error) => rows.push(vec![
+                (style::WARN, safe(&socket.to_string_lossy(), MAX_NAME)),
+                (Style::new(), safe(&error.to_string(), MAX_NAME)),
+            ]),
+        }
+    }
+    if context.global.json {
+        return context.json(&Value::Array(found));
+    }
+    if rows.is_empty() {
+        return context.say("no daemon runs");
+    }
+    table(&rows).iter().try_for_each(|line| output::line(line))
+}
+
+fn row(status: &StatusReport) -> Vec<(Style, String)> {
+    let plain = Style::new();
+    vec![
+        (style::BOLD, directory(Path::new(&status.workspace))),
+        (plain, format!("pid {}", status.pid)),
+        (plain, count(status.tracked_files, "file")),
+        (plain, count(status.sessions, "session")),
+        (plain, format!("up {}", duration(status.uptime_ms))),
+        (
+            style::WARN,
+            degraded(status).into_iter().next().unwrap_or_default(),
+        ),
+    ]
+}
+
+/// One screen about one daemon.
+fn screen(status: &StatusReport) -> Vec<String> {
+    let counters = &status.counters;
+    let mut facts = vec![
+        (
+            "daemon",
+            format!(
+                "touchmark {}, protocol {}, pid {}, up {}",
+                safe(&status.version, 40),
+                status.protocol,
+                status.pid,
+                duration(status.uptime_ms)
+            ),
+        ),
+        (
+            "files",
+            format!(
+                "{} tracked, {} watched",
+                count(status.tracked_files, "file"),
+                count_y(status.watched_directories)
+            ),
+        ),
+        (
+            "sessions",
+            format!(
+                "{}, {}, {}",
+                count(status.sessions, "session"),
+                count(status.open_edits, "open edit"),
+                count(status.connections, "connection")
+            ),
+        ),
+        (
+            "so far",
+            format!(
+                "{}, {}, {}, {}",
+                count(counters.requests, "request"),
+                count(counters.versions, "version"),
+                count(counters.events, "hint"),
+                count(counters.fences, "fence")
+            ),
+        ),
+        (
+            "gaps",
+            format!(
+                "{}, {}",
+                count(counters.overflows, "overflow"),
+                count(counters.rescans, "rescan")
+            ),
+        ),
+        ("watcher", safe(&status.backend, 80)),
+        (
+            "store",
+            format!(
+                "{}, {}, durability {}",
+                directory(Path::new(&status.store.path)),
+                bytes(status.store.size_bytes),
+                safe(&status.store.durability, 20)
+            ),
+        ),
+        ("memory", bytes(status.rss_bytes)),
+        ("clock", status.clock.to_string()),
+    ]
+    .into_iter()
+    .map(|(name, value)| vec![(style::DIM, name.to_owned()), (Style::new(), value)])
+    .collect::<Vec<_>>();
+    let degraded = degraded(status);
+    if degraded.is_empty() {
+        facts.push(vec![
+            (style::DIM, "coverage".into()),
+            (style::GOOD, "full".into()),
+        ]);
+    }
+    for cause in degraded {
+        facts.push(vec![(style::DIM, "degraded".into()), (style::WARN, cause)]);
+    }
+    let mut lines = vec![paint(style::BOLD, &directory(Path::new(&status.workspace)))];
+    lines.extend(table(&facts));
+    lines
+}
+
+fn count_y(number: u64) -> String {
+    match number {
+        1 => "1 directory".into(),
+        _ => format!("{number} directories"),
+    }
+}
+
+fn degraded(status: &StatusReport) -> Vec<String> {
+    status
+        .degraded
+        .iter()
+        .map(|part| {
+            let cause = safe(&part.cause, MAX_NAME);
+            match &part.path {
+                Some(name) => format!("{}: {cause}", path(name)),
+                None => cause,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,52 @@
+//! `touchmark stop`.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::daemon::Shutdown;
+use touchmark_client::{Workspace, start};
+
+use crate::context::{Context, directory, hello};
+use crate::output::Outcome;
+
+/// How long a daemon may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Ends the daemon.
+#[derive(Debug, Args)]
+pub(crate) struct Options {}
+
+pub(crate) fn run(context: &Context) -> Outcome {
+    let workspace = context.workspace()?;
+    let ran = end(&workspace)?;
+    if context.global.json {
+        return context.json(&json!({ "stopped": ran }));
+    }
+    let name = directory(&workspace.root);
+    context.say(&if ran {
+        format!("ended: the daemon for {name}")
+    } else {
+        format!("no daemon runs for {name}")
+    })
+}
+
+/// Asks the workspace's daemon to end and waits until it has; `false` if none
+/// ran.
+pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
+    // Without a hello, so that a daemon of any protocol can be ended.
+    let client = match Client::connect_silent(workspace.socket(), hello().deadline) {
+        Ok(client) => client,
+        Err(error) if error.is_disconnected() => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    match client.call(Shutdown {}) {
+        // It may be gone before its answer is out.
+        Err(error) if !error.is_disconnected() => return Err(error.into()),
+        _ => {}
+    }
+    drop(client);
+    start::wait_until_ended(workspace.socket(), PATIENCE)?;
+    Ok(true)
+}

@@ -1,0 +1,177 @@
+//! What the commands share: the workspace and a connection to its daemon.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::daemon::Role;
+use touchmark_client::proto::{ClientPath, SessionId};
+use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start};
+
+use crate::args::Global;
+use crate::output::{self, Failure, Outcome};
+
+/// One run of the command.
+pub(crate) struct Context {
+    /// What was said on the command line.
+    pub(crate) global: Global,
+    /// Where touchmark's files are.
+    pub(crate) environment: Environment,
+}
+
+impl Context {
+    pub(crate) fn new(global: Global) -> Outcome<Self> {
+        Ok(Self {
+            global,
+            environment: Environment::read()?,
+        })
+    }
+
+    /// The workspace named, or found from the current directory.
+    pub(crate) fn workspace(&self) -> Outcome<Workspace> {
+        Ok(match &self.global.workspace {
+            Some(directory) => Workspace::at(directory, &self.environment)?,
+            None => Workspace::find(&current_directory()?, &self.environment)?,
+        })
+    }
+
+    /// A connection, starting a daemon where none runs and none is forbidden.
+    pub(crate) fn connect(&self, workspace: &Workspace) -> Outcome<Client> {
+        if self.global.no_start {
+            return self.connect_running(workspace);
+        }
+        Ok(connect_or_start(workspace, &hello(), &self.start())?)
+    }
+
+    /// A connection to a daemon that runs already.
+    pub(crate) fn connect_running(&self, workspace: &Workspace) -> Outcome<Client> {
+        Ok(Client::connect(workspace.socket(), &hello())?)
+    }
+
+    /// How this command starts daemons.
+    pub(crate) fn start(&self) -> Start {
+        Start::default()
+    }
+
+    /// A file as it was named on the command line, for the daemon.
+    pub(crate) fn path(&self, workspace: &Workspace, file: &Path) -> Outcome<ClientPath> {
+        Ok(ClientPath::from(
+            spoken(file, &current_directory()?, &workspace.root).as_path(),
+        ))
+    }
+
+    /// Prints a value as JSON.
+    pub(crate) fn json(&self, value: &Value) -> Outcome {
+        output::json(value, is_terminal())
+    }
+
+    /// Prints a line that is no fact.
+    pub(crate) fn say(&self, text: &str) -> Outcome {
+        if self.global.quiet {
+            return Ok(());
+        }
+        output::line(text)
+    }
+}
+
+/// Names are relative to the current directory, as everywhere; one that leads
+/// out of the workspace from there is tried as relative to the workspace,
+/// which `--workspace` may have named.
+fn spoken(file: &Path, current: &Path, root: &Path) -> PathBuf {
+    let absolute = current.join(file);
+    let real = match (absolute.parent(), absolute.components().next_back()) {
+        (Some(parent), Some(Component::Normal(name))) => parent
+            .canonicalize()
+            .map_or_else(|_| absolute.clone(), |parent| parent.join(name)),
+        _ => absolute.clone(),
+    };
+    if real.starts_with(root) || file.is_absolute() {
+        real
+    } else {
+        file.to_owned()
+    }
+}
+
+fn current_directory() -> Outcome<PathBuf> {
+    std::env::current_dir()
+        .map_err(|error| Failure::Usage(format!("the current directory: {error}")))
+}
+
+/// A session's name from the command line.
+pub(crate) fn session(name: &str) -> Result<SessionId, String> {
+    SessionId::new(name).map_err(|error| error.to_string())
+}
+
+/// The time zone of the user.
+pub(crate) fn zone() -> TimeZone {
+    TimeZone::system()
+}
+
+/// Whether a person reads the output.
+pub(crate) fn is_terminal() -> bool {
+    use std::io::IsTerminal as _;
+    std::io::stdout().is_terminal()
+}
+
+/// The terminal's width, if a person reads the output.
+pub(crate) fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    // A terminal that does not know its size says 0.
+    Some(match usize::from(size.ws_col) {
+        0 => 80,
+        columns => columns,
+    })
+}
+
+/// How this command introduces itself.
+pub(crate) fn hello() -> Hello {
+    Hello {
+        role: Some(Role::Tool),
+        ..Hello::new("touchmark", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// A directory for people: the home directory is `~`.
+pub(crate) fn directory(path: &Path) -> String {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let short = home
+        .as_deref()
+        .filter(|home| home.parent().is_some())
+        .and_then(|home| path.strip_prefix(home).ok())
+        .map(|rest| match rest.as_os_str() == OsStr::new("") {
+            true => PathBuf::from("~"),
+            false => Path::new("~").join(rest),
+        });
+    crate::text::safe(
+        &short.as_deref().unwrap_or(path).to_string_lossy(),
+        crate::text::MAX_NAME,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn names_are_relative_to_where_one_stands_and_else_to_the_workspace() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let (root, elsewhere) = (home.join("w"), home.join("e"));
+        std::fs::create_dir_all(root.join("src")).unwrap();
+        std::fs::create_dir_all(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&root, home.join("link")).unwrap();
+        let said = |file: &str, current: &Path| spoken(Path::new(file), current, &root);
+        assert_eq!(said("a", &root.join("src")), root.join("src/a"));
+        assert_eq!(said("../a", &root.join("src")), root.join("a"));
+        assert_eq!(said("src/a", &elsewhere), Path::new("src/a"));
+        let linked = home.join("link/src/a");
+        assert_eq!(
+            said(linked.to_str().unwrap(), &elsewhere),
+            root.join("src/a")
+        );
+        assert_eq!(said("/etc/passwd", &root), Path::new("/etc/passwd"));
+    }
+}

@@ -1,0 +1,356 @@
+//! Events that belong together become one entry: a version, the copies it
+//! made stale, and the commit that confirms it.
+
+use std::collections::{HashMap, VecDeque};
+
+use touchmark_client::proto::events::{EditPhase, Event, Happening, SessionPhase};
+use touchmark_client::proto::files::Verdict;
+use touchmark_client::proto::{
+    Author, Clock, Evidence, FileState, LineCounts, LineRange, Millis, RelPath, SessionId, State,
+    Version, VersionKind,
+};
+
+/// Versions whose authors are remembered, so that a correction can say whose
+/// the change was taken for.
+const REMEMBERED: usize = 4096;
+
+/// Who did it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// The author of a version, or a session.
+    Author(Author),
+    /// The daemon itself.
+    Touchmark,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Created,
+    Edited,
+    Deleted,
+    Renamed,
+    /// An earlier version has another author than was said.
+    Corrected,
+    /// An earlier version's author is certain now.
+    Confirmed,
+    Read,
+    Reread,
+    Editing,
+    Committed,
+    Aborted,
+    Lapsed,
+    Opened,
+    Closed,
+    Forgotten,
+    Stale,
+    Kept,
+    Degraded,
+    Overflow,
+}
+
+/// What else is to say about it, in the order it is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// The name it had before.
+    From(RelPath),
+    /// Only these lines were read.
+    Lines(LineRange),
+    /// The content differs from what was read before.
+    SinceChanged,
+    /// More paths than the one named.
+    More(usize),
+    /// The correction's earlier author, if still known.
+    Was(Option<Author>),
+    /// The mark was not bound to a content.
+    Marked,
+    /// Written in a command window.
+    Command,
+    /// An editor reported it.
+    Editor,
+    /// The kernel named the process.
+    Process,
+    /// Found after touchmark could not watch.
+    Gap,
+    /// Declared after the write.
+    Late,
+    /// The edit it belongs to is still open.
+    Provisional,
+    /// Replaced before anybody saw it.
+    Overwritten,
+    /// Declared by its writer, never read from disk.
+    Unobserved,
+    /// By a formatter, after an edit.
+    Formatted,
+    /// These sessions' copies are out of date now.
+    StaleFor(Vec<SessionId>),
+    /// These sessions read a file that is gone now.
+    GoneFor(Vec<SessionId>),
+    /// Free text of the daemon's.
+    Text(String),
+}
+
+/// One line to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) time: Millis,
+    pub(crate) who: Who,
+    pub(crate) verb: Verb,
+    pub(crate) path: Option<RelPath>,
+    pub(crate) lines: Option<LineCounts>,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Gathers events into entries.
+#[derive(Debug, Default)]
+pub(crate) struct Fold {
+    open: Option<Entry>,
+    authors: HashMap<Clock, Author>,
+    order: VecDeque<Clock>,
+}
+
+impl Fold {
+    /// Takes an event that came at `now`. Hands out the entry before it, if
+    /// that is complete now.
+    pub(crate) fn push(&mut self, event: &Event, now: Millis) -> Option<Entry> {
+        if let Some(open) = &mut self.open
+            && open.absorb(&event.happening)
+        {
+            return None;
+        }
+        let entry = self.entry(event, now);
+        self.open.replace(entry)
+    }
+
+    /// The last entry, when nothing more is waiting to be folded into it.
+    pub(crate) fn flush(&mut self) -> Option<Entry> {
+        self.open.take()
+    }
+
+    fn entry(&mut self, event: &Event, now: Millis) -> Entry {
+        let by = |session: &SessionId| Who::Author(Author::agent(session.clone()));
+        let entry = |who, verb, path: Option<&RelPath>, notes| Entry {
+            time: now,
+            who,
+            verb,
+            path: path.cloned(),
+            lines: None,
+            notes,
+        };
+        match &event.happening {
+            Happening::Version { version, lines } => self.version(version, *lines),
+            Happening::Stale { session, file } => entry(
+                by(session),
+                Verb::Stale,
+                Some(&file.path),
+                stale_alone(file),
+            ),
+            Happening::Read {
+                session,
+                path,
+                verdict,
+                range,
+            } => {
+                let verb = match verdict {
+                    Verdict::First | Verdict::Extends => Verb::Read,
+                    Verdict::Repeat | Verdict::Changed => Verb::Reread,
+                };
+                let mut notes: Vec<Note> = range.iter().copied().map(Note::Lines).collect();
+                if *verdict == Verdict::Changed {
+                    notes.push(Note::SinceChanged);
+                }
+                entry(by(session), verb, Some(path), notes)
+            }
+            Happening::Edit {
+                session,
+                phase,
+                paths,
+                ..
+            } => {
+                let verb = match phase {
+                    EditPhase::Begun => Verb::Editing,
+                    EditPhase::Committed => Verb::Committed,
+                    EditPhase::Aborted => Verb::Aborted,
+                    EditPhase::Lapsed => Verb::Lapsed,
+                };
+                let more = paths.len().saturating_sub(1);
+                let notes = if more > 0 {
+                    vec![Note::More(more)]
+                } else {
+                    Vec::new()
+                };
+                entry(by(session), verb, paths.first(), notes)
+            }
+            Happening::Session { session, phase } => {
+                let verb = match phase {
+                    SessionPhase::Opened => Verb::Opened,
+                    SessionPhase::Closed => Verb::Closed,
+                    SessionPhase::Forgotten => Verb::Forgotten,
+                };
+                entry(by(session), verb, None, Vec::new())
+            }
+            Happening::Recovered { path, kept } => entry(
+                Who::Touchmark,
+                Verb::Kept,
+                Some(path),
+                vec![Note::Text(format!("in {kept}"))],
+            ),
+            Happening::Degraded { path, cause } => entry(
+                Who::Touchmark,
+                Verb::Degraded,
+                path.as_ref(),
+                vec![Note::Text(cause.clone())],
+            ),
+            Happening::Overflow {} => entry(
+                Who::Touchmark,
+                Verb::Overflow,
+                None,
+                vec![Note::Text(
+                    "too much at once: every tracked file is compared with the disk".into(),
+                )],
+            ),
+        }
+    }
+
+    fn version(&mut self, version: &Version, lines: Option<LineCounts>) -> Entry {
+        let mut notes: Vec<Note> = version.from.iter().cloned().map(Note::From).collect();
+        let mut verb = match version.kind {
+            VersionKind::Created => Verb::Created,
+            VersionKind::Modified => Verb::Edited,
+            VersionKind::Deleted => Verb::Deleted,
+            VersionKind::Renamed => Verb::Renamed,
+        };
+        if let Some(amended) = version.amends {
+            let was = self.authors.get(&amended).cloned();
+            if was.as_ref() == Some(&version.author) {
+                verb = Verb::Confirmed;
+            } else {
+                verb = Verb::Corrected;
+                notes.push(Note::Was(was));
+            }
+            self.remember(amended, &version.author);
+        }
+        self.remember(version.clock, &version.author);
+        notes.extend(match version.evidence {
+            Evidence::Marked => Some(Note::Marked),
+            Evidence::Command if version.formatted != Some(true) => Some(Note::Command),
+            Evidence::Editor => Some(Note::Editor),
+            Evidence::Process => Some(Note::Process),
+            Evidence::Gap => Some(Note::Gap),
+            Evidence::Declared | Evidence::Unmarked | Evidence::Command => None,
+        });
+        let marks = [
+            (version.late, Note::Late),
+            (version.provisional, Note::Provisional),
+            (version.overwritten, Note::Overwritten),
+            (version.unobserved, Note::Unobserved),
+            (version.formatted, Note::Formatted),
+        ];
+        notes.extend(
+            marks
+                .into_iter()
+                .filter(|(said, _)| *said == Some(true))
+                .map(|(_, note)| note),
+        );
+        Entry {
+            time: version.time,
+            who: Who::Author(version.author.clone()),
+            verb,
+            path: Some(version.path.clone()),
+            lines,
+            notes,
+        }
+    }
+
+    fn remember(&mut self, clock: Clock, author: &Author) {
+        if self.authors.insert(clock, author.clone()).is_none() {
+            self.order.push_back(clock);
+        }
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.authors.remove(&oldest);
+        }
+    }
+}
+
+impl Entry {
+    /// Takes in an event that this entry caused; `false` if it did not.
+    fn absorb(&mut self, happening: &Happening) -> bool {
+        if !self.is_version() {
+            return false;
+        }
+        match happening {
+            Happening::Stale { session, file } if self.names(&file.path) => {
+                self.stale(session, file.state == State::Deleted);
+                true
+            }
+            // The commit of the edit that wrote this version says nothing
+            // more: it is confirmed.
+            Happening::Edit {
+                session,
+                phase: EditPhase::Committed,
+                paths,
+                ..
+            } if self.is_by(session) && paths.iter().all(|path| self.names(path)) => {
+                self.notes.retain(|note| *note != Note::Provisional);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn is_version(&self) -> bool {
+        matches!(
+            self.verb,
+            Verb::Created
+                | Verb::Edited
+                | Verb::Deleted
+                | Verb::Renamed
+                | Verb::Corrected
+                | Verb::Confirmed
+        )
+    }
+
+    fn is_by(&self, session: &SessionId) -> bool {
+        matches!(&self.who, Who::Author(author) if author.is(session))
+    }
+
+    /// Whether the entry is about that path, by its new or its old name.
+    fn names(&self, path: &RelPath) -> bool {
+        self.path.as_ref() == Some(path)
+            || self
+                .notes
+                .iter()
+                .any(|note| matches!(note, Note::From(from) if from == path))
+    }
+
+    fn stale(&mut self, session: &SessionId, gone: bool) {
+        for note in &mut self.notes {
+            match note {
+                Note::StaleFor(sessions) if !gone => return push_once(sessions, session),
+                Note::GoneFor(sessions) if gone => return push_once(sessions, session),
+                _ => {}
+            }
+        }
+        self.notes.push(if gone {
+            Note::GoneFor(vec![session.clone()])
+        } else {
+            Note::StaleFor(vec![session.clone()])
+        });
+    }
+}
+
+fn push_once(sessions: &mut Vec<SessionId>, session: &SessionId) {
+    if !sessions.contains(session) {
+        sessions.push(session.clone());
+    }
+}
+
+fn stale_alone(file: &FileState) -> Vec<Note> {
+    let what = match file.state {
+        State::Deleted => "the file is gone",
+        _ => "its copy is out of date",
+    };
+    vec![Note::Text(what.into())]
+}

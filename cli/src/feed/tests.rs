@@ -1,0 +1,332 @@
+//! Text in, text out: one event a line in a small notation, and the feed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use jiff::tz::TimeZone;
+use touchmark_client::proto::events::{EditPhase, Event, Happening, SessionPhase};
+use touchmark_client::proto::files::Verdict;
+use touchmark_client::proto::{
+    Author, Clock, Evidence, FileState, LineCounts, LineRange, RelPath, SessionId, State, Version,
+    VersionKind,
+};
+
+use super::{Fold, Layout};
+
+fn path(name: &str) -> RelPath {
+    RelPath::new(name.as_bytes()).unwrap()
+}
+
+fn session(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+/// `version PATH KIND AUTHOR [+A -R] [WORD...]`, `stale SESSION PATH [gone]`,
+/// `read SESSION PATH VERDICT [A-B]`, `edit SESSION PHASE PATH...`,
+/// `session NAME PHASE`, `kept PATH`, `degraded PATH`, `overflow`.
+fn event(n: u64, line: &str) -> Event {
+    let mut words = line.split(' ').map(|word| word.replace("\\n", "\n"));
+    let kind = words.next().unwrap();
+    let words: Vec<String> = words.collect();
+    let word = |at: usize| words[at].as_str();
+    let happening = match kind.as_str() {
+        "version" => version(n, &words),
+        "stale" => Happening::Stale {
+            session: session(word(0)),
+            file: state(word(1), words.len() > 2),
+        },
+        "read" => Happening::Read {
+            session: session(word(0)),
+            path: path(word(1)),
+            verdict: match word(2) {
+                "first" => Verdict::First,
+                "repeat" => Verdict::Repeat,
+                "changed" => Verdict::Changed,
+                other => panic!("{other}"),
+            },
+            range: words.get(3).map(|range| {
+                let (start, end) = range.split_once('-').unwrap();
+                LineRange {
+                    start: start.parse().unwrap(),
+                    end: end.parse().unwrap(),
+                }
+            }),
+        },
+        "edit" => Happening::Edit {
+            session: session(word(0)),
+            edit: "e1".into(),
+            phase: match word(1) {
+                "begun" => EditPhase::Begun,
+                "committed" => EditPhase::Committed,
+                "aborted" => EditPhase::Aborted,
+                "lapsed" => EditPhase::Lapsed,
+                other => panic!("{other}"),
+            },
+            paths: words[2..].iter().map(|name| path(name)).collect(),
+        },
+        "session" => Happening::Session {
+            session: session(word(0)),
+            phase: SessionPhase::Opened,
+        },
+        "kept" => Happening::Recovered {
+            path: path(word(0)),
+            kept: "/state/kept/1".into(),
+        },
+        "degraded" => Happening::Degraded {
+            path: Some(path(word(0))),
+            cause: "no watches left".into(),
+        },
+        "overflow" => Happening::Overflow {},
+        other => panic!("{other}"),
+    };
+    Event {
+        subscription: 1,
+        clock: Clock { epoch: 1, n },
+        happening,
+    }
+}
+
+fn version(n: u64, words: &[String]) -> Happening {
+    let mut version = Version {
+        clock: Clock { epoch: 1, n },
+        path: path(&words[0]),
+        kind: match words[1].as_str() {
+            "created" => VersionKind::Created,
+            "modified" => VersionKind::Modified,
+            "deleted" => VersionKind::Deleted,
+            "renamed" => VersionKind::Renamed,
+            other => panic!("{other}"),
+        },
+        from: None,
+        hash: None,
+        size: 1,
+        time: n * 1000,
+        author: match words[2].as_str() {
+            "user" => Author::USER,
+            "unknown" => Author::UNKNOWN,
+            name => Author::agent(session(name)),
+        },
+        evidence: Evidence::Declared,
+        amends: None,
+        overwritten: None,
+        unobserved: None,
+        provisional: None,
+        late: None,
+        formatted: None,
+        candidates: None,
+    };
+    let mut lines: Option<LineCounts> = None;
+    for word in &words[3..] {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        match (name, value) {
+            ("from", old) => version.from = Some(path(old)),
+            ("amends", n) => {
+                version.amends = Some(Clock {
+                    epoch: 1,
+                    n: n.parse().unwrap(),
+                });
+            }
+            ("lines", counts) => {
+                let (added, removed) = counts.split_once('/').unwrap();
+                lines = Some(LineCounts {
+                    added: added.parse().unwrap(),
+                    removed: removed.parse().unwrap(),
+                });
+            }
+            ("marked", _) => version.evidence = Evidence::Marked,
+            ("command", _) => version.evidence = Evidence::Command,
+            ("gap", _) => version.evidence = Evidence::Gap,
+            ("provisional", _) => version.provisional = Some(true),
+            ("overwritten", _) => version.overwritten = Some(true),
+            other => panic!("{other:?}"),
+        }
+    }
+    Happening::Version { version, lines }
+}
+
+fn state(name: &str, gone: bool) -> FileState {
+    FileState {
+        path: path(name),
+        state: if gone { State::Deleted } else { State::Stale },
+        may_edit: false,
+        resident: false,
+        stale_ranges: None,
+        hash: None,
+        seen_hash: None,
+        assumed: None,
+        read_count: 1,
+        read_at: None,
+        line_count: 1,
+        size: 1,
+        mtime_ms: 0,
+        unsaved: None,
+        changed_by: None,
+        since: None,
+    }
+}
+
+/// Every event a second after the one before; styles taken out.
+fn feed(layout: &Layout, events: &str) -> String {
+    let mut fold = Fold::default();
+    let mut out = String::new();
+    let mut entries = Vec::new();
+    for (n, line) in (1..).zip(events.lines().map(str::trim)) {
+        entries.extend(fold.push(&event(n, line), n * 1000));
+    }
+    entries.extend(fold.flush());
+    for entry in entries {
+        out.push_str(&anstream::adapter::strip_str(&layout.line(&entry)).to_string());
+        out.push('\n');
+    }
+    out
+}
+
+fn plain(events: &str) -> String {
+    feed(&Layout::new(None, TimeZone::UTC), events)
+}
+
+#[test]
+fn one_line_an_event_in_columns() {
+    let told = plain(
+        "session fix-42
+         read fix-42 src/parser.rs first 1-200
+         version src/parser.rs modified user lines=3/1
+         edit fix-42 begun src/parser.rs src/lib.rs
+         version src/lib.rs modified fix-42 lines=12/40
+         version new.txt created unknown gap
+         kept src/lib.rs
+         overflow",
+    );
+    assert_eq!(
+        told,
+        "\
+00:00:01  fix-42          began
+00:00:02  fix-42          read       src/parser.rs                                lines 1-200
+00:00:03  you             edited     src/parser.rs                     +3 -1
+00:00:04  fix-42          editing    src/parser.rs                                and 1 other file
+00:00:05  fix-42          edited     src/lib.rs                        +12 -40
+00:00:06  unknown         created    new.txt                                      while nobody watched
+00:00:07  touchmark       kept       src/lib.rs                                   in /state/kept/1
+00:00:08  touchmark       overflow                                                too much at once: every tracked file is compared with the disk
+"
+    );
+}
+
+#[test]
+fn the_copies_made_stale_stand_on_the_line_of_their_cause() {
+    let told = plain(
+        "version a modified user lines=1/0
+         stale one a
+         stale two a
+         stale one a
+         version b deleted user
+         stale one b gone
+         version d renamed user from=c
+         stale one c gone
+         version e modified user
+         stale 1 e
+         stale 2 e
+         stale 3 e
+         stale 4 e",
+    );
+    assert_eq!(
+        told,
+        "\
+00:00:01  you             edited     a                                 +1 -0      stale for one, two
+00:00:05  you             deleted    b                                            gone for one
+00:00:07  you             renamed    d                                            from c, gone for one
+00:00:09  you             edited     e                                            stale for 1, 2, 3, 1 more
+"
+    );
+}
+
+#[test]
+fn what_does_not_follow_directly_stands_alone() {
+    let told = plain(
+        "version a modified user
+         version b modified user
+         stale one a
+         read one a changed
+         stale two a gone",
+    );
+    assert_eq!(
+        told,
+        "\
+00:00:01  you             edited     a
+00:00:02  you             edited     b
+00:00:03  one             is stale   a                                            its copy is out of date
+00:00:04  one             re-read    a                                            up to date again
+00:00:05  two             is stale   a                                            the file is gone
+"
+    );
+}
+
+#[test]
+fn a_commit_belongs_to_what_it_wrote() {
+    let told = plain(
+        "version a modified one marked provisional
+         stale two a
+         edit one committed a
+         version a modified one
+         edit two committed a",
+    );
+    assert_eq!(
+        told,
+        "\
+00:00:01  one             edited     a                                            marked, stale for two
+00:00:04  one             edited     a
+00:00:05  two             committed  a
+"
+    );
+}
+
+#[test]
+fn a_correction_says_whose_it_was_taken_for() {
+    let told = plain(
+        "version a modified user
+         version a modified one amends=1
+         version a modified one amends=1
+         version a modified one amends=99",
+    );
+    assert_eq!(
+        told,
+        "\
+00:00:01  you             edited     a
+00:00:02  one             corrected  a                                            an earlier change was not by you
+00:00:03  one             confirmed  a
+00:00:04  one             corrected  a                                            an earlier change has another author
+"
+    );
+}
+
+#[test]
+fn names_write_no_lines_of_their_own() {
+    // SEC-4
+    let told = plain("version a\\nb\u{1b}[2J modified x\\ny\nstale p\\nq a\\nb\u{1b}[2J");
+    assert_eq!(
+        told,
+        "00:00:01  x\\ny            edited     a\\nb\\u{1b}[2J                                stale for p\\nq\n"
+    );
+}
+
+#[test]
+fn a_terminal_gets_no_longer_lines_than_it_has_room_for() {
+    let layout = Layout::new(Some(80), TimeZone::UTC);
+    let long = format!("{}parser.rs", "deep/".repeat(30));
+    let told = feed(
+        &layout,
+        &format!("version {long} modified a-session-with-a-long-name lines=1/0\nstale one {long}"),
+    );
+    assert_eq!(
+        told,
+        "00:00:01  a-se…long-name  edited     deep/…/parser.rs  +1 -0      stale for one\n"
+    );
+    assert!(told.trim_end().chars().count() <= 80);
+}
+
+#[test]
+fn colours_say_the_same_as_words() {
+    let mut fold = Fold::default();
+    fold.push(&event(1, "version a modified user lines=1/2"), 0);
+    let line = Layout::new(None, TimeZone::UTC).line(&fold.flush().unwrap());
+    assert!(line.contains("\u{1b}["));
+    assert!(line.contains("you"));
+}

@@ -1,0 +1,221 @@
+//! What the command prints, and how it ends.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use serde_json::Value;
+use touchmark_client::Error as ClientError;
+use touchmark_client::proto;
+
+use crate::style::{self, paint};
+use crate::text::{MAX_NAME, is_harmful, path, safe};
+
+/// Why the command did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The answer is no.
+    #[error("{0}")]
+    No(String),
+    /// Wrong use.
+    #[error("{0}")]
+    Usage(String),
+    /// The client, or the daemon through it.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The daemon that this process was to be.
+    #[error("{message}")]
+    Daemon {
+        /// The exit code it asks for.
+        code: u8,
+        /// Why it ended.
+        message: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// Nobody reads what is printed.
+    #[error("the output was closed")]
+    Closed,
+    /// Anything else.
+    #[error("{0:#}")]
+    Other(#[from] anyhow::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::Closed
+        } else {
+            Self::Other(error.into())
+        }
+    }
+}
+
+impl Failure {
+    /// The exit code (CLI.md): 1 the answer is no, 2 wrong use, 3 no daemon
+    /// and none could be started, 4 the daemon said an error.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            // As any filter whose reader has seen enough.
+            Self::Closed => 0,
+            Self::No(_) | Self::Other(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Daemon { code, .. } => *code,
+            Self::Client(error) => match error {
+                ClientError::Daemon(_) | ClientError::Protocol(_) => 4,
+                ClientError::Place { .. } => 2,
+                _ => 3,
+            },
+        }
+    }
+
+    /// Says on stderr what went wrong and what to do.
+    pub(crate) fn report(&self) {
+        let (name, hint) = match self {
+            Self::Closed => return,
+            Self::Client(error) => (Some(error.code()), error.hint()),
+            Self::Daemon { hint, .. } => (None, *hint),
+            _ => (None, ""),
+        };
+        let mut text = paint(style::WARN, "touchmark:");
+        let message = self.to_string();
+        // Each line of a message is kept, none of its characters is trusted.
+        for (number, line) in message.lines().take(20).enumerate() {
+            let gap = if number == 0 { " " } else { "\n  " };
+            let _ = write!(text, "{gap}{}", safe(line, 2000));
+        }
+        if let Some(name) = name {
+            let _ = write!(text, " ({name})");
+        }
+        if let Self::Client(ClientError::Daemon(error)) = self {
+            text.push_str(&concerned(error));
+        }
+        if !hint.is_empty() {
+            let _ = write!(
+                text,
+                "\n  {} {}",
+                paint(style::BOLD, "hint:"),
+                safe(hint, 2000)
+            );
+        }
+        // If stderr is closed there is nobody left to tell.
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+}
+
+/// The files an error is about, one a line.
+fn concerned(error: &proto::Error) -> String {
+    let mut text = String::new();
+    for file in error.files.iter().take(20) {
+        let name = match (&file.path, &file.spoken) {
+            (Some(name), _) => path(name),
+            (None, Some(name)) => safe(name, MAX_NAME),
+            (None, None) => continue,
+        };
+        let _ = write!(text, "\n  {name}");
+    }
+    text
+}
+
+/// The result of a command.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+/// Prints one line.
+pub(crate) fn line(text: &str) -> Outcome {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints a value as JSON: on one line, or on many where a person reads.
+pub(crate) fn json(value: &Value, wide: bool) -> Outcome {
+    let text = if wide {
+        serde_json::to_string_pretty(value)
+    } else {
+        serde_json::to_string(value)
+    };
+    line(&harmless_json(&text.map_err(anyhow::Error::from)?))
+}
+
+/// JSON lets DEL, the C1 controls and direction marks through as they are;
+/// they stand only inside its strings, where an escape means the same.
+fn harmless_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_harmful(character) && character != '\n' {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// Rows of columns, each as wide as its widest text. The last one is not
+/// padded. Styles are given beside the text, so that they do not count.
+pub(crate) fn table(rows: &[Vec<(anstyle::Style, String)>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter()
+                .filter_map(|row| row.get(column))
+                .map(|(_, text)| text.chars().count())
+                .max()
+                .unwrap_or_default()
+        })
+        .collect();
+    rows.iter()
+        .map(|row| {
+            let mut line = String::new();
+            for (column, (style, text)) in row.iter().enumerate() {
+                line.push_str(&paint(*style, text));
+                if row[column + 1..].iter().any(|(_, text)| !text.is_empty()) {
+                    let gap = widths[column] - text.chars().count() + 2;
+                    line.push_str(&" ".repeat(gap));
+                }
+            }
+            line
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn json_stays_the_same_value_and_becomes_harmless() {
+        let value = serde_json::json!({"a": "x\u{9b}\u{202e}\u{e0041}\n"});
+        let text = harmless_json(&value.to_string());
+        assert!(!text.chars().any(is_harmful));
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+
+    #[test]
+    fn columns_align_and_empty_ends_are_not_padded() {
+        let plain = anstyle::Style::new();
+        let row = |texts: [&str; 3]| texts.map(|text| (plain, text.to_owned())).to_vec();
+        let rows = [row(["a", "bb", "c"]), row(["aaa", "", ""])];
+        assert_eq!(table(&rows), ["a    bb  c", "aaa"]);
+    }
+
+    #[test]
+    fn exit_codes_as_documented() {
+        use touchmark_client::proto::{Error, ErrorCode};
+        let daemon = Error::new(ErrorCode::Stale, "x");
+        let code = |failure: Failure| failure.exit_code();
+        assert_eq!(code(Failure::No(String::new())), 1);
+        assert_eq!(code(Failure::Usage(String::new())), 2);
+        assert_eq!(
+            code(Failure::Client(ClientError::NoDaemon {
+                socket: "/x".into()
+            })),
+            3
+        );
+        assert_eq!(code(Failure::Client(ClientError::Daemon(daemon))), 4);
+    }
+}

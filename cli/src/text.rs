@@ -1,0 +1,174 @@
+//! Text for people: names from outside made harmless (SEC-4), and small
+//! numbers made readable.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use touchmark_client::proto::{Author, AuthorKind, Millis, RelPath, SessionId};
+
+/// The longest name printed, in characters.
+pub(crate) const MAX_NAME: usize = 300;
+
+/// A text from outside as one harmless piece of a line: control characters,
+/// line breaks and marks that turn the direction of text are written as
+/// escapes, and what is longer than `most` characters is cut in the middle.
+pub(crate) fn safe(text: &str, most: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // So that an escape cannot be forged by a name.
+            '\\' => out.push_str("\\\\"),
+            _ if is_harmful(character) => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
+            }
+            _ => out.push(character),
+        }
+    }
+    cut(&out, most)
+}
+
+/// Whether a terminal or a reader could be misled by it.
+pub(crate) fn is_harmful(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Cuts the middle out of what is longer than `most` characters: the ends
+/// tell more about a path.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let keep = most.saturating_sub(1);
+    let front = keep / 3;
+    let back = keep - front;
+    let head: String = text.chars().take(front).collect();
+    let tail: String = text.chars().skip(length - back).collect();
+    format!("{head}…{tail}")
+}
+
+/// A path for people.
+pub(crate) fn path(path: &RelPath) -> String {
+    safe(&path.to_string_lossy(), MAX_NAME)
+}
+
+/// A session's name for people.
+pub(crate) fn session(session: &SessionId) -> String {
+    safe(session.as_str(), 60)
+}
+
+/// A writer for people: `you` is whoever is not a declared agent.
+pub(crate) fn author(author: &Author) -> String {
+    match (author.kind, &author.session) {
+        (AuthorKind::Agent, Some(name)) => session(name),
+        (AuthorKind::Agent, None) => "an agent".into(),
+        (AuthorKind::User, _) => "you".into(),
+        (AuthorKind::Unknown, _) => "unknown".into(),
+    }
+}
+
+/// Writers for people, in order.
+pub(crate) fn authors(authors: &[Author]) -> String {
+    let names: Vec<String> = authors.iter().map(author).collect();
+    names.join(", ")
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn count(number: u64, one: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {one}s"),
+    }
+}
+
+/// A number of bytes.
+pub(crate) fn bytes(number: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if number < 1024 {
+        return count(number, "byte");
+    }
+    let mut tenths = number.saturating_mul(10) / 1024;
+    let mut unit = 0;
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+/// A length of time, in its largest unit or two.
+pub(crate) fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..=59 => format!("{seconds} s"),
+        60..=3599 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..=86_399 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+/// The time of day, in that time zone.
+pub(crate) fn time_of_day(time: Millis, zone: &TimeZone) -> String {
+    zoned(time, zone, "%H:%M:%S")
+}
+
+/// Date and time of day, in that time zone.
+pub(crate) fn date(time: Millis, zone: &TimeZone) -> String {
+    zoned(time, zone, "%Y-%m-%d %H:%M:%S")
+}
+
+fn zoned(time: Millis, zone: &TimeZone, format: &str) -> String {
+    i64::try_from(time)
+        .ok()
+        .and_then(|time| Timestamp::from_millisecond(time).ok())
+        .map(|time| time.to_zoned(zone.clone()).strftime(format).to_string())
+        .unwrap_or_else(|| "?".into())
+}
+
+/// Now.
+pub(crate) fn now() -> Millis {
+    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_write_lines_or_escapes() {
+        assert_eq!(safe("a\nb\x1b[2J\u{9b}x", 99), "a\\nb\\u{1b}[2J\\u{9b}x");
+        assert_eq!(safe("a\u{202e}b\u{200b}", 99), "a\\u{202e}b\\u{200b}");
+        assert_eq!(safe("a\\nb", 99), "a\\\\nb");
+        assert_eq!(safe("größe 文", 99), "größe 文");
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        let cut = safe(&"x".repeat(1000), 31);
+        assert_eq!(cut.chars().count(), 31);
+        assert!(cut.starts_with("xxxxxxxxxx…"));
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(bytes(1), "1 byte");
+        assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!(bytes(12 << 20), "12.0 MiB");
+        assert_eq!(bytes(3 << 40), "3.0 TiB");
+        assert_eq!(duration(12), "12 ms");
+        assert_eq!(duration(61_000), "1 min 1 s");
+        assert_eq!(duration(90_000_000), "1 d 1 h");
+        assert_eq!(count(1, "file"), "1 file");
+        assert_eq!(count(0, "file"), "0 files");
+        assert_eq!(date(0, &TimeZone::UTC), "1970-01-01 00:00:00");
+    }
+}

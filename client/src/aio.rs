@@ -1,0 +1,311 @@
+//! A connection for tokio: many calls at once over one socket.
+
+mod session;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+use touchmark_proto::daemon::{Initialize, Initialized, Subscribe};
+use touchmark_proto::events::Event;
+use touchmark_proto::{Method, Reply, Request};
+
+use crate::blocking::wrong_reply;
+use crate::dial::{AGAIN, is_full, refused, try_dial};
+use crate::error::{Error, Result};
+use crate::wire::{self, Inbox, Incoming};
+use crate::{Hello, MAX_WAITING_EVENTS};
+
+pub use session::{Edit, Session};
+
+type Answer = Result<Reply>;
+
+/// A connection to a daemon. A cheap handle: clones share the connection,
+/// answers find their callers by id. Closed when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+    closer: Arc<Closer>,
+}
+
+/// Events of the subscriptions of one connection, in order.
+pub type Events = mpsc::Receiver<Event>;
+
+#[derive(Debug)]
+struct Shared {
+    server: Mutex<Option<Initialized>>,
+    state: Mutex<State>,
+    next_id: AtomicU64,
+    outgoing: mpsc::UnboundedSender<Vec<u8>>,
+    deadline: Duration,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: HashMap<u64, oneshot::Sender<Answer>>,
+    events: Option<mpsc::Sender<Event>>,
+    /// Why the connection ended.
+    ended: Option<String>,
+    lagged: bool,
+}
+
+/// Ends the connection's tasks with its last handle.
+#[derive(Debug)]
+struct Closer(Vec<AbortHandle>);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        // The writer ends by itself when its channel closes, so that what
+        // was queued (an edit's abort) still goes out.
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+/// Takes a call out of the table when its future is dropped half-way.
+struct Waiting<'a>(&'a Shared, u64);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.state().waiting.remove(&self.1);
+    }
+}
+
+impl Client {
+    /// Connects to the socket and says hello.
+    ///
+    /// # Errors
+    /// `noDaemon` if nothing listens; `incompatible` if the daemon speaks
+    /// another protocol; `deadline` if it does not answer.
+    pub async fn connect(socket: &Path, hello: &Hello) -> Result<Self> {
+        let stream = dial(socket, hello.deadline).await?;
+        let (reader, writer) = stream.into_split();
+        let (outgoing, queue) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared {
+            server: Mutex::default(),
+            state: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            outgoing,
+            deadline: hello.deadline,
+        });
+        tokio::spawn(write(writer, queue, hello.deadline));
+        let reading = tokio::spawn(read(reader, Arc::downgrade(&shared)));
+        let client = Self {
+            closer: Arc::new(Closer(vec![reading.abort_handle()])),
+            shared,
+        };
+        client.queue(wire::PREFACE.to_vec())?;
+        let server = client.call(Initialize::from(hello)).await?;
+        *lock(&client.shared.server) = Some(server);
+        Ok(client)
+    }
+
+    /// Who answers.
+    pub fn server(&self) -> Option<Initialized> {
+        lock(&self.shared.server).clone()
+    }
+
+    /// Asks, and waits for the answer no longer than the connection's
+    /// deadline. Dropping the future gives the answer up; the request may
+    /// take effect all the same.
+    ///
+    /// # Errors
+    /// The daemon's own, or `deadline`, `connectionClosed`.
+    pub async fn call<M: Method>(&self, params: M) -> Result<M::Result> {
+        self.call_within(params, self.shared.deadline).await
+    }
+
+    /// Asks with a deadline of its own.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub async fn call_within<M: Method>(&self, params: M, deadline: Duration) -> Result<M::Result> {
+        let reply = self.request(params.into_request(), deadline).await?;
+        M::from_reply(reply).ok_or_else(|| wrong_reply(M::NAME))
+    }
+
+    /// Asks without types.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub async fn request(&self, request: Request, deadline: Duration) -> Result<Reply> {
+        let method = request.method();
+        let (sender, answer) = oneshot::channel();
+        let id = self.send(request, Some(deadline), Some(sender))?;
+        let _waiting = Waiting(&self.shared, id);
+        match tokio::time::timeout(deadline, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(self.ended()),
+            Err(_) => Err(Error::Deadline {
+                method,
+                after: deadline,
+            }),
+        }
+    }
+
+    /// Sends a request whose answer nobody waits for.
+    pub(crate) fn send_only<M: Method>(&self, params: M) {
+        // A connection that is gone has ended what was bound to it already.
+        let _ = self.send(params.into_request(), None, None);
+    }
+
+    /// Subscribes to events. One receiver serves all subscriptions of this
+    /// connection; a second call takes over from the first one's receiver.
+    /// At most [`MAX_WAITING_EVENTS`] wait in it: one who leaves more unread
+    /// loses the connection rather than events.
+    ///
+    /// # Errors
+    /// As [`Client::call`]; `unknownClock` if `since` is too old.
+    pub async fn subscribe(&self, subscribe: Subscribe) -> Result<(u64, Events)> {
+        let (sender, events) = mpsc::channel(MAX_WAITING_EVENTS);
+        // Before the request: the first event may follow its answer at once.
+        self.shared.state().events = Some(sender);
+        let answer = self.call(subscribe).await?;
+        Ok((answer.subscription, events))
+    }
+
+    fn send(
+        &self,
+        request: Request,
+        deadline: Option<Duration>,
+        answer: Option<oneshot::Sender<Answer>>,
+    ) -> Result<u64> {
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let frame = wire::encode(id, deadline, request)?;
+        if let Some(answer) = answer {
+            let mut state = self.shared.state();
+            if state.ended.is_some() || state.lagged {
+                drop(state);
+                return Err(self.ended());
+            }
+            state.waiting.insert(id, answer);
+        }
+        self.queue(frame)?;
+        Ok(id)
+    }
+
+    fn queue(&self, bytes: Vec<u8>) -> Result<()> {
+        self.shared.outgoing.send(bytes).map_err(|_| self.ended())
+    }
+
+    fn ended(&self) -> Error {
+        let state = self.shared.state();
+        if state.lagged {
+            return Error::Lagged {
+                kept: MAX_WAITING_EVENTS,
+            };
+        }
+        Error::Gone {
+            reason: state.ended.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the daemon has closed the connection.
+    pub fn is_closed(&self) -> bool {
+        // `closer` is named here because its only other use is its drop.
+        self.closer.0.iter().any(AbortHandle::is_finished)
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn end(&self, reason: String) {
+        let mut state = self.state();
+        state.ended = Some(reason);
+        // Dropping the senders wakes their callers.
+        state.waiting.clear();
+        state.events = None;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Connecting never blocks, so that it can be done on the runtime's thread.
+async fn dial(socket: &Path, deadline: Duration) -> Result<UnixStream> {
+    let until = Instant::now() + deadline;
+    let stream = loop {
+        match try_dial(socket) {
+            Err(error) if is_full(&error) && Instant::now() < until => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            result => break result.map_err(|error| refused(socket, error, deadline))?,
+        }
+    };
+    UnixStream::from_std(stream).map_err(|error| Error::io("watch the socket", error))
+}
+
+/// Ends when the last handle is gone and everything queued is out, or when
+/// the daemon takes nothing for that long.
+async fn write(
+    mut stream: OwnedWriteHalf,
+    mut queue: mpsc::UnboundedReceiver<Vec<u8>>,
+    patience: Duration,
+) {
+    while let Some(bytes) = queue.recv().await {
+        let sent = tokio::time::timeout(patience, stream.write_all(&bytes)).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            // The callers are told by the reader's end or their deadlines.
+            return;
+        }
+    }
+}
+
+async fn read(mut stream: OwnedReadHalf, shared: std::sync::Weak<Shared>) {
+    let mut inbox = Inbox::default();
+    let mut chunk = vec![0; 16 * 1024];
+    let reason = loop {
+        let count = match stream.read(&mut chunk).await {
+            Ok(0) => break String::new(),
+            Ok(count) => count,
+            Err(error) => break error.to_string(),
+        };
+        inbox.push(&chunk[..count]);
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        if let Err(error) = dispatch(&mut inbox, &shared) {
+            break error.to_string();
+        }
+    };
+    if let Some(shared) = shared.upgrade() {
+        shared.end(reason);
+    }
+}
+
+fn dispatch(inbox: &mut Inbox, shared: &Shared) -> Result<()> {
+    while let Some(message) = inbox.next()? {
+        let mut state = shared.state();
+        match message {
+            Incoming::Answer { id, result } => {
+                if let Some(caller) = state.waiting.remove(&id) {
+                    // A caller that gave up meanwhile needs no answer.
+                    let _ = caller.send(result.map_err(Error::Daemon));
+                }
+            }
+            Incoming::Event(event) => {
+                if let Some(sender) = &state.events
+                    && let Err(mpsc::error::TrySendError::Full(_)) = sender.try_send(event)
+                {
+                    state.lagged = true;
+                    return Err(Error::Lagged {
+                        kept: MAX_WAITING_EVENTS,
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Connecting without ever hanging: a stopped daemon whose queue of
+//! connections is full would block a plain `connect` for ever (LIFE-4).
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use crate::error::{Error, Result};
+
+/// How long to wait between two tries while the queue is full.
+pub(crate) const AGAIN: Duration = Duration::from_millis(10);
+
+/// One try. `WouldBlock` says that the queue is full. The stream does not
+/// block.
+pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(socket)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&stream, &address)?;
+    Ok(stream.into())
+}
+
+/// A blocking stream, within the deadline.
+pub(crate) fn dial(socket: &Path, deadline: Duration) -> Result<UnixStream> {
+    let until = Instant::now() + deadline;
+    let stream = loop {
+        match try_dial(socket) {
+            Err(error) if is_full(&error) && Instant::now() < until => std::thread::sleep(AGAIN),
+            result => break result.map_err(|error| refused(socket, error, deadline))?,
+        }
+    };
+    stream
+        .set_nonblocking(false)
+        .map_err(|error| Error::io("make the socket block", error))?;
+    Ok(stream)
+}
+
+/// Whether the daemon has not taken the connections that wait already.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Why there is no connection.
+pub(crate) fn refused(socket: &Path, error: io::Error, deadline: Duration) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Error::NoDaemon {
+            socket: socket.to_owned(),
+        },
+        io::ErrorKind::WouldBlock => Error::Deadline {
+            method: "connect",
+            after: deadline,
+        },
+        _ => Error::io(format!("connect to {}", socket.display()), error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_full_queue_is_an_error_at_the_deadline() {
+        let home = tempfile::tempdir().unwrap();
+        let socket = home.path().join("s");
+        let _never_accepts = UnixListener::bind(&socket).unwrap();
+        let mut waiting = Vec::new();
+        let full = loop {
+            match try_dial(&socket) {
+                Ok(stream) => waiting.push(stream),
+                Err(error) => break error,
+            }
+        };
+        assert!(is_full(&full), "{full}");
+        let error = dial(&socket, Duration::from_millis(30)).unwrap_err();
+        assert_eq!(error.code(), "deadline");
+        assert!(crate::find::listens(&socket), "full is not gone");
+    }
+}

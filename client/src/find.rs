@@ -1,0 +1,267 @@
+//! Which workspace, and where its daemon listens.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use touchmark_proto::places::SOCKET_VARIABLE;
+use touchmark_proto::{BaseDirectories, Places};
+
+use crate::dial::{is_full, try_dial};
+use crate::error::{Error, Result};
+
+/// The longest path of a socket that the kernel takes, in bytes.
+const MAX_SOCKET_BYTES: usize = 107;
+
+/// What the environment says about places, read once, so that a caller (or a
+/// test) can say otherwise.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The user's base directories.
+    pub base: BaseDirectories,
+    /// `TOUCHMARK_SOCKET`: the socket outright.
+    pub socket: Option<OsString>,
+}
+
+impl Environment {
+    /// The process's own.
+    ///
+    /// # Errors
+    /// If the user has no home directory.
+    pub fn read() -> Result<Self> {
+        let base = directories::BaseDirs::new().ok_or_else(|| Error::Place {
+            path: PathBuf::from("~"),
+            reason: "there is no home directory: set HOME".into(),
+        })?;
+        Ok(Self {
+            base: BaseDirectories {
+                runtime: base.runtime_dir().map(Path::to_owned),
+                state: base
+                    .state_dir()
+                    .unwrap_or_else(|| base.data_local_dir())
+                    .to_owned(),
+                config: base.config_dir().to_owned(),
+                cache: base.cache_dir().to_owned(),
+            },
+            socket: std::env::var_os(SOCKET_VARIABLE).filter(|socket| !socket.is_empty()),
+        })
+    }
+
+    /// The places of a workspace, named by its canonical path.
+    pub fn places(&self, workspace: &Path) -> Places {
+        Places::new(&self.base, workspace, self.socket.as_deref())
+    }
+}
+
+/// A workspace and where its daemon listens.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// Its canonical path.
+    pub root: PathBuf,
+    /// Where its daemon keeps its things, the socket among them.
+    pub places: Places,
+}
+
+impl Workspace {
+    /// The workspace in that very directory.
+    ///
+    /// # Errors
+    /// If the directory does not exist, or its socket's path would be longer
+    /// than the kernel takes.
+    pub fn at(directory: &Path, environment: &Environment) -> Result<Self> {
+        let root = canonical(directory)?;
+        let places = environment.places(&root);
+        let length = places.socket.as_os_str().len();
+        if length > MAX_SOCKET_BYTES {
+            return Err(Error::Place {
+                path: places.socket,
+                reason: format!(
+                    "the path of a socket may have {MAX_SOCKET_BYTES} bytes, this one has {length}: set {SOCKET_VARIABLE} to a shorter one"
+                ),
+            });
+        }
+        Ok(Self { root, places })
+    }
+
+    /// The innermost workspace, going up from `directory`, that has a running
+    /// daemon, a `.touchmark.toml` or a `.git`; else `directory` itself. So a
+    /// daemon in the home directory does not swallow the projects below it.
+    ///
+    /// # Errors
+    /// As [`Workspace::at`].
+    pub fn find(directory: &Path, environment: &Environment) -> Result<Self> {
+        let directory = canonical(directory)?;
+        let root = directory
+            .ancestors()
+            .find(|ancestor| is_marked(ancestor) || has_daemon(ancestor, environment))
+            .unwrap_or(&directory);
+        Self::at(root, environment)
+    }
+
+    /// The workspace of the current directory, by the process's own
+    /// environment.
+    ///
+    /// # Errors
+    /// As [`Workspace::at`].
+    pub fn here() -> Result<Self> {
+        let directory = std::env::current_dir()
+            .map_err(|error| Error::io("find the current directory", error))?;
+        Self::find(&directory, &Environment::read()?)
+    }
+
+    /// The socket of its daemon.
+    pub fn socket(&self) -> &Path {
+        &self.places.socket
+    }
+
+    /// Whether something listens there.
+    pub fn is_running(&self) -> bool {
+        listens(self.socket())
+    }
+}
+
+fn canonical(directory: &Path) -> Result<PathBuf> {
+    let root = fs::canonicalize(directory).map_err(|error| Error::Place {
+        path: directory.to_owned(),
+        reason: error.to_string(),
+    })?;
+    if root.is_dir() {
+        Ok(root)
+    } else {
+        Err(Error::Place {
+            path: root,
+            reason: "a workspace is a directory".into(),
+        })
+    }
+}
+
+fn is_marked(directory: &Path) -> bool {
+    [".touchmark.toml", ".git"]
+        .iter()
+        .any(|name| fs::symlink_metadata(directory.join(name)).is_ok())
+}
+
+fn has_daemon(directory: &Path, environment: &Environment) -> bool {
+    // `TOUCHMARK_SOCKET` is the same for every directory, so it marks none.
+    listens(&Places::new(&environment.base, directory, None).socket)
+}
+
+/// Whether something listens on that socket.
+pub fn listens(socket: &Path) -> bool {
+    // The file is looked at first: connecting costs more than a stat, and
+    // most directories have none.
+    fs::symlink_metadata(socket).is_ok_and(|file| file.file_type().is_socket())
+        && match try_dial(socket) {
+            Ok(_) => true,
+            // A daemon that is stopped or busy is there all the same.
+            Err(error) => is_full(&error),
+        }
+}
+
+/// Every socket of this user's daemons, dead ones included.
+pub fn sockets(environment: &Environment) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(environment.base.runtime_directory()) else {
+        return Vec::new();
+    };
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension() == Some(OsStr::new("sock")))
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    fn environment(home: &Path) -> Environment {
+        Environment {
+            base: BaseDirectories {
+                runtime: Some(home.join("run")),
+                state: home.join("state"),
+                config: home.join("config"),
+                cache: home.join("cache"),
+            },
+            socket: None,
+        }
+    }
+
+    fn world() -> (tempfile::TempDir, Environment, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let environment = environment(&root);
+        fs::create_dir_all(environment.base.runtime_directory()).unwrap();
+        (home, environment, root)
+    }
+
+    fn found(directory: &Path, environment: &Environment) -> PathBuf {
+        Workspace::find(directory, environment).unwrap().root
+    }
+
+    #[test]
+    fn the_innermost_mark_wins() {
+        let (_home, environment, root) = world();
+        let (outer, inner) = (root.join("o"), root.join("o/i"));
+        let deep = inner.join("a/b");
+        fs::create_dir_all(&deep).unwrap();
+        assert_eq!(found(&deep, &environment), deep, "no mark: itself");
+        fs::create_dir(outer.join(".git")).unwrap();
+        assert_eq!(found(&deep, &environment), outer);
+        fs::write(inner.join(".touchmark.toml"), "").unwrap();
+        assert_eq!(found(&deep, &environment), inner);
+        assert_eq!(found(&outer, &environment), outer);
+    }
+
+    #[test]
+    fn a_running_daemon_marks_and_a_dead_socket_does_not() {
+        let (_home, environment, root) = world();
+        let (outer, deep) = (root.join("o"), root.join("o/i"));
+        fs::create_dir_all(&deep).unwrap();
+        let socket = environment.places(&outer).socket;
+        let listener = UnixListener::bind(&socket).unwrap();
+        assert_eq!(found(&deep, &environment), outer);
+        drop(listener);
+        assert_eq!(found(&deep, &environment), deep);
+    }
+
+    #[test]
+    fn a_daemon_further_out_does_not_swallow_a_project() {
+        let (_home, environment, root) = world();
+        let project = root.join("project");
+        fs::create_dir_all(project.join(".git")).unwrap();
+        let _listener = UnixListener::bind(environment.places(&root).socket).unwrap();
+        assert_eq!(found(&project, &environment), project);
+    }
+
+    #[test]
+    fn two_spellings_are_one_workspace() {
+        let (_home, environment, root) = world();
+        fs::create_dir(root.join("a")).unwrap();
+        std::os::unix::fs::symlink(root.join("a"), root.join("b")).unwrap();
+        let a = Workspace::at(&root.join("a"), &environment).unwrap();
+        let b = Workspace::at(&root.join("b/../b"), &environment).unwrap();
+        assert_eq!(a.socket(), b.socket());
+    }
+
+    #[test]
+    fn a_socket_too_long_for_the_kernel_is_named() {
+        let (_home, mut environment, root) = world();
+        environment.socket = Some(root.join("x".repeat(120)).into());
+        let error = Workspace::at(&root, &environment).unwrap_err();
+        assert_eq!(error.code(), "place");
+        assert!(error.to_string().contains(SOCKET_VARIABLE));
+    }
+
+    #[test]
+    fn a_file_is_no_workspace() {
+        let (_home, environment, root) = world();
+        fs::write(root.join("f"), "").unwrap();
+        assert!(Workspace::at(&root.join("f"), &environment).is_err());
+        assert!(Workspace::at(&root.join("none"), &environment).is_err());
+    }
+}

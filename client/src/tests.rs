@@ -1,0 +1,378 @@
+//! Both clients against a daemon of a few lines.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod fake;
+
+use std::time::Duration;
+
+use fake::{Act, Fake};
+use touchmark_proto::daemon::{Done, Ping, Shutdown, Status, Subscribe, Sync, Synced};
+use touchmark_proto::edits::{EditBegun, EditCommitted};
+use touchmark_proto::events::{Event, Happening};
+use touchmark_proto::{Clock, Error as DaemonError, ErrorCode, ErrorData, Method, Reply, Request};
+
+use crate::blocking::Client;
+use crate::feed::{Feed, Next};
+use crate::{Error, Hello, Session, Start, aio, connect_or_start, hash_of};
+
+const SHORT: Duration = Duration::from_millis(60);
+
+fn hello() -> Hello {
+    Hello::default()
+}
+
+fn event(n: u64) -> Event {
+    Event {
+        subscription: 1,
+        clock: Clock { epoch: 1, n },
+        happening: Happening::Overflow {},
+    }
+}
+
+/// Answers `sync` with the request's place in the order of arrival.
+fn counting() -> impl FnMut(&Request) -> Act + Send {
+    let mut n = 0;
+    move |request| match request {
+        Request::Sync(_) => {
+            n += 1;
+            Act::Reply(Reply::Sync(Synced {
+                clock: Clock { epoch: 1, n },
+            }))
+        }
+        _ => Act::Done,
+    }
+}
+
+#[test]
+fn calls_are_typed_and_errors_keep_name_and_hint() {
+    let fake = Fake::new(|request| match request {
+        Request::Ping(_) => Act::Reply(Reply::Ping(Done {})),
+        Request::Sync(_) => Act::Error(DaemonError::new(ErrorCode::Busy, "held").hint("wait")),
+        // The answer to another method.
+        _ => Act::Reply(Reply::Ping(Done {})),
+    });
+    let client = Client::connect(fake.socket(), &hello()).unwrap();
+    assert_eq!(client.server().unwrap().server.name, "fake");
+    client.call(Ping {}).unwrap();
+    let error = client.call(Sync {}).unwrap_err();
+    assert_eq!((error.code(), error.hint()), ("busy", "wait"));
+    assert_eq!(client.call(Status {}).unwrap_err().code(), "protocol");
+    client.call(Ping {}).unwrap();
+}
+
+#[test]
+fn a_pipeline_keeps_the_order_and_each_error() {
+    let mut n = 0;
+    let fake = Fake::new(move |_| {
+        n += 1;
+        match n {
+            100 => Act::Error(DaemonError::new(ErrorCode::Storage, "full")),
+            _ => Act::Reply(Reply::Sync(Synced {
+                clock: Clock { epoch: 1, n },
+            })),
+        }
+    });
+    let client = Client::connect(fake.socket(), &hello()).unwrap();
+    let answers = client.pipeline((0..300).map(|_| Sync {})).unwrap();
+    assert_eq!(answers.len(), 300);
+    for (answer, n) in answers.iter().zip(1..) {
+        match answer {
+            Ok(synced) => assert_eq!(synced.clock.n, n),
+            Err(error) => assert_eq!((error.code(), n), ("storage", 100)),
+        }
+    }
+}
+
+#[test]
+fn a_silent_daemon_is_an_error_at_the_deadline_and_a_late_answer_is_dropped() {
+    // LIFE-4: the first `sync` gets its answer only with the next request.
+    let mut held = true;
+    let fake = Fake::new(move |request| match request {
+        Request::Sync(_) if held => {
+            held = false;
+            Act::Hold(Reply::Sync(Synced {
+                clock: Clock { epoch: 9, n: 9 },
+            }))
+        }
+        Request::Sync(_) => Act::Reply(Reply::Sync(Synced {
+            clock: Clock { epoch: 1, n: 2 },
+        })),
+        _ => Act::Done,
+    });
+    let client = Client::connect(fake.socket(), &hello()).unwrap();
+    let error = client.call_within(Sync {}, SHORT).unwrap_err();
+    assert_eq!(error.code(), "deadline");
+    assert!(error.to_string().contains("sync"), "{error}");
+    assert_eq!(client.call(Sync {}).unwrap().clock.n, 2);
+}
+
+#[test]
+fn the_deadline_travels_with_the_request() {
+    let fake = Fake::new(|_| Act::Reply(Reply::Ping(Done {})));
+    let client = Client::connect(fake.socket(), &hello()).unwrap();
+    client.call_within(Ping {}, Duration::from_secs(7)).unwrap();
+    assert_eq!(fake.seen().last().unwrap().within_ms, Some(7000));
+}
+
+#[test]
+fn a_daemon_that_goes_away_ends_the_call() {
+    let fake = Fake::new(|_| Act::Close);
+    let client = Client::connect(fake.socket(), &hello()).unwrap();
+    let error = client.call(Ping {}).unwrap_err();
+    assert_eq!(error.code(), "connectionClosed");
+    assert!(error.is_disconnected());
+    assert!(client.call(Ping {}).is_err(), "and every later one");
+}
+
+#[test]
+fn nobody_listening_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let error = Client::connect(&home.path().join("none.sock"), &hello()).unwrap_err();
+    assert_eq!(error.code(), "noDaemon");
+}
+
+#[test]
+fn events_between_answers_are_kept_in_order() {
+    let fake = Fake::new(|request| match request {
+        Request::Subscribe(_) => Act::Subscribed((1..=5).map(event).collect()),
+        _ => Act::Done,
+    });
+    let client = Client::connect(fake.socket(), &hello()).unwrap();
+    client.subscribe(Subscribe::default()).unwrap();
+    client.call(Ping {}).unwrap();
+    for n in 1..=5 {
+        let event = client.next_event(Duration::from_secs(5)).unwrap();
+        assert_eq!(event.unwrap().clock.n, n);
+    }
+    assert!(client.next_event(Duration::ZERO).unwrap().is_none());
+}
+
+#[test]
+fn a_dropped_edit_is_aborted_and_a_committed_one_is_not() {
+    let fake = Fake::new(|request| match request {
+        Request::EditBegin(_) => Act::Reply(Reply::EditBegin(EditBegun {
+            edit: "e1".into(),
+            deadline: 0,
+            files: Vec::new(),
+        })),
+        Request::EditCommit(_) => Act::Reply(Reply::EditCommit(EditCommitted {
+            files: Vec::new(),
+            changes: Vec::new(),
+        })),
+        _ => Act::Done,
+    });
+    let client = Client::connect(fake.socket(), &hello()).unwrap();
+    let session = Session::open(&client, "s").unwrap();
+    drop(session.edit("a").unwrap());
+    session.edit("b").unwrap().commit(b"new").unwrap();
+    let methods: Vec<&str> = fake.methods();
+    assert_eq!(
+        methods[2..],
+        ["edit/begin", "edit/abort", "edit/begin", "edit/commit"]
+    );
+    let seen = fake.seen();
+    let Request::EditBegin(begin) = &seen[2].request else {
+        panic!("{seen:?}")
+    };
+    assert!(begin.bind, "ATTR-9: bound to the connection");
+    let Request::EditCommit(commit) = &seen[5].request else {
+        panic!("{seen:?}")
+    };
+    assert_eq!(commit.files[0].hash.unwrap().hash(), Some(hash_of(b"new")));
+}
+
+#[test]
+fn an_older_daemon_is_asked_to_end() {
+    let fake = Fake::with_hello(|request| match request {
+        Request::Initialize(_) => Act::Error(
+            DaemonError::new(ErrorCode::Incompatible, "old").with(ErrorData {
+                server: Some(0),
+                ..ErrorData::default()
+            }),
+        ),
+        Request::Shutdown(_) => Act::End,
+        _ => Act::Done,
+    });
+    let start = Start {
+        binary: "false".into(),
+        deadline: SHORT,
+        environment: Vec::new(),
+    };
+    // `false` ends with 1, as a second starter does: nobody else comes.
+    let error = connect_or_start(&fake.workspace(), &hello(), &start).unwrap_err();
+    assert_eq!(error.code(), "startFailed");
+    assert_eq!(fake.methods(), ["initialize", Shutdown::NAME]);
+}
+
+#[test]
+fn a_newer_daemon_is_left_alone() {
+    let fake = Fake::with_hello(|_| {
+        Act::Error(
+            DaemonError::new(ErrorCode::Incompatible, "new").with(ErrorData {
+                server: Some(99),
+                ..ErrorData::default()
+            }),
+        )
+    });
+    let error = connect_or_start(&fake.workspace(), &hello(), &Start::default()).unwrap_err();
+    assert_eq!(error.code(), "incompatible");
+    assert_eq!(fake.methods(), ["initialize"]);
+}
+
+#[test]
+fn what_a_daemon_says_before_it_dies_is_told() {
+    let fake = Fake::new(|_| Act::Done);
+    let workspace = fake.workspace();
+    drop(fake);
+    let home = tempfile::tempdir().unwrap();
+    let script = home.path().join("daemon");
+    std::fs::write(&script, "#!/bin/sh\necho no room here >&2\nexit 7\n").unwrap();
+    make_executable(&script);
+    let start = Start {
+        binary: script.into(),
+        ..Start::default()
+    };
+    let error = connect_or_start(&workspace, &hello(), &start).unwrap_err();
+    assert_eq!(error.code(), "startFailed");
+    assert!(error.to_string().contains("no room here"), "{error}");
+}
+
+fn make_executable(file: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn a_feed_goes_on_where_it_stopped() {
+    let mut subscriptions = 0;
+    let fake = Fake::new(move |request| match request {
+        Request::Subscribe(asked) => {
+            subscriptions += 1;
+            match (subscriptions, asked.since) {
+                (1, None) => Act::SubscribedThenClose(vec![event(4), event(5)]),
+                (2, Some(Clock { epoch: 1, n: 5 })) => Act::SubscribedThenClose(vec![event(6)]),
+                (3, Some(Clock { epoch: 1, n: 6 })) => {
+                    Act::Error(DaemonError::new(ErrorCode::UnknownClock, "gone"))
+                }
+                (4, None) => Act::Subscribed(vec![event(7)]),
+                other => panic!("{other:?}"),
+            }
+        }
+        _ => Act::Done,
+    });
+    let patience = Duration::from_secs(5);
+    let mut feed = Feed::open(fake.workspace(), hello(), Subscribe::default(), patience).unwrap();
+    let mut told = Vec::new();
+    while told.len() < 6 {
+        told.push(match feed.next(patience).unwrap() {
+            Next::Event(event) => event.clock.n.to_string(),
+            Next::Reconnected => "again".into(),
+            Next::Missed => "missed".into(),
+            Next::Quiet => panic!("quiet after {told:?}"),
+        });
+    }
+    assert_eq!(told, ["4", "5", "again", "6", "missed", "7"]);
+}
+
+#[test]
+fn a_feed_whose_daemon_stays_away_ends() {
+    let fake = Fake::new(|request| match request {
+        Request::Subscribe(_) => Act::Subscribed(Vec::new()),
+        _ => Act::End,
+    });
+    let mut feed = Feed::open(
+        fake.workspace(),
+        hello(),
+        Subscribe::default(),
+        Duration::ZERO,
+    )
+    .unwrap();
+    let other = Client::connect(fake.socket(), &hello()).unwrap();
+    // The answer may be lost with the daemon.
+    let _ = other.call(Ping {});
+    drop(fake);
+    let error = feed.next(Duration::from_secs(5)).unwrap_err();
+    assert!(error.is_disconnected(), "{error}");
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+#[test]
+fn async_calls_find_their_answers_in_any_order() {
+    let mut first = true;
+    let mut counted = counting();
+    let fake = Fake::new(move |request| match request {
+        Request::Ping(_) if first => {
+            first = false;
+            Act::Hold(Reply::Ping(Done {}))
+        }
+        other => counted(other),
+    });
+    run(async {
+        let client = aio::Client::connect(fake.socket(), &hello()).await.unwrap();
+        // The ping's answer comes after the sync's, which was asked later.
+        let (ping, sync) = tokio::join!(client.call(Ping {}), client.call(Sync {}));
+        ping.unwrap();
+        assert_eq!(sync.unwrap().clock.n, 1);
+    });
+}
+
+#[test]
+fn async_calls_end_at_the_deadline_and_with_the_daemon() {
+    let mut held = true;
+    let fake = Fake::new(move |request| match request {
+        Request::Sync(_) if held => {
+            held = false;
+            Act::Hold(Reply::Ping(Done {}))
+        }
+        _ => Act::Close,
+    });
+    run(async {
+        let client = aio::Client::connect(fake.socket(), &hello()).await.unwrap();
+        let error = client.call_within(Sync {}, SHORT).await.unwrap_err();
+        assert_eq!(error.code(), "deadline");
+        let (a, b) = tokio::join!(client.call(Ping {}), client.call(Ping {}));
+        assert_eq!(a.unwrap_err().code(), "connectionClosed");
+        assert_eq!(b.unwrap_err().code(), "connectionClosed");
+        assert!(client.call(Ping {}).await.unwrap_err().is_disconnected());
+    });
+}
+
+#[test]
+fn async_events_and_a_dropped_edit() {
+    let fake = Fake::new(|request| match request {
+        Request::Subscribe(_) => Act::Subscribed(vec![event(1), event(2)]),
+        Request::EditBegin(_) => Act::Reply(Reply::EditBegin(EditBegun {
+            edit: "e1".into(),
+            deadline: 0,
+            files: Vec::new(),
+        })),
+        _ => Act::Done,
+    });
+    run(async {
+        let client = aio::Client::connect(fake.socket(), &hello()).await.unwrap();
+        let (_, mut events) = client.subscribe(Subscribe::default()).await.unwrap();
+        assert_eq!(events.recv().await.unwrap().clock.n, 1);
+        assert_eq!(events.recv().await.unwrap().clock.n, 2);
+        let session = aio::Session::open(&client, "s").await.unwrap();
+        drop(session.edit("a", Some(b"x")).await.unwrap());
+        client.call(Ping {}).await.unwrap();
+    });
+    let methods = fake.methods();
+    assert_eq!(methods[3..], ["edit/begin", "edit/abort", "ping"]);
+}
+
+#[test]
+fn errors_are_values_with_a_hint() {
+    let error = Error::Gone {
+        reason: String::new(),
+    };
+    assert_eq!(error.to_string(), "the daemon closed the connection");
+    assert!(!error.hint().is_empty());
+}

@@ -1,0 +1,250 @@
+//! A daemon of a few lines: each request goes to a function that says what
+//! to do.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use touchmark_proto::codec::{
+    ClientMessage, Decoder, Encoder, Incoming, MAX_FRAME, MessageId, ServerMessage, Wire,
+};
+use touchmark_proto::daemon::{Done, Initialized, Program, Subscribed};
+use touchmark_proto::events::Event;
+use touchmark_proto::sessions::SessionOpened;
+use touchmark_proto::{BaseDirectories, Clock, Error, PROTOCOL, Places, Reply, Request};
+
+use crate::find::Workspace;
+
+/// What the fake does with a request.
+pub(super) enum Act {
+    /// Answers.
+    Reply(Reply),
+    /// Answers the method's "done".
+    Done,
+    /// Answers with an error.
+    Error(Error),
+    /// Answers right after the next request's answer.
+    Hold(Reply),
+    /// Answers `subscribe` and sends events.
+    Subscribed(Vec<Event>),
+    /// The same, and hangs up.
+    SubscribedThenClose(Vec<Event>),
+    /// Hangs up.
+    Close,
+    /// Hangs up and listens no more.
+    End,
+}
+
+type Answer = Box<dyn FnMut(&Request) -> Act + Send>;
+
+struct State {
+    answer: Mutex<Answer>,
+    seen: Mutex<Vec<ClientMessage>>,
+    ended: AtomicBool,
+    say_hello: bool,
+    open: Mutex<Vec<UnixStream>>,
+}
+
+pub(super) struct Fake {
+    home: tempfile::TempDir,
+    workspace: Workspace,
+    state: Arc<State>,
+}
+
+impl Fake {
+    /// Answers `initialize` by itself.
+    pub(super) fn new(answer: impl FnMut(&Request) -> Act + Send + 'static) -> Self {
+        Self::start(Box::new(answer), true)
+    }
+
+    /// Leaves `initialize` to the function as well.
+    pub(super) fn with_hello(answer: impl FnMut(&Request) -> Act + Send + 'static) -> Self {
+        Self::start(Box::new(answer), false)
+    }
+
+    fn start(answer: Answer, say_hello: bool) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let base = BaseDirectories {
+            runtime: Some(home.path().join("run")),
+            state: home.path().join("state"),
+            config: home.path().join("config"),
+            cache: home.path().join("cache"),
+        };
+        std::fs::create_dir_all(base.runtime_directory()).unwrap();
+        let workspace = Workspace {
+            root: home.path().to_owned(),
+            places: Places::new(&base, home.path(), None),
+        };
+        let listener = UnixListener::bind(workspace.socket()).unwrap();
+        let state = Arc::new(State {
+            answer: Mutex::new(answer),
+            seen: Mutex::default(),
+            ended: AtomicBool::new(false),
+            say_hello,
+            open: Mutex::default(),
+        });
+        let serving = state.clone();
+        thread::spawn(move || accept(&listener, &serving));
+        Self {
+            home,
+            workspace,
+            state,
+        }
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        self.workspace.socket()
+    }
+
+    pub(super) fn workspace(&self) -> Workspace {
+        self.workspace.clone()
+    }
+
+    pub(super) fn seen(&self) -> Vec<ClientMessage> {
+        self.state.seen.lock().unwrap().clone()
+    }
+
+    pub(super) fn methods(&self) -> Vec<&'static str> {
+        let seen = self.state.seen.lock().unwrap();
+        seen.iter()
+            .map(|message| message.request.method())
+            .collect()
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        end(&self.state);
+        // The thread waits for a connection; this is the last one.
+        let _ = UnixStream::connect(self.socket());
+        let _ = std::fs::remove_dir_all(self.home.path());
+    }
+}
+
+fn end(state: &State) {
+    state.ended.store(true, Ordering::SeqCst);
+    for stream in state.open.lock().unwrap().drain(..) {
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+fn accept(listener: &UnixListener, state: &Arc<State>) {
+    for stream in listener.incoming() {
+        if state.ended.load(Ordering::SeqCst) {
+            return;
+        }
+        let stream = stream.unwrap();
+        state.open.lock().unwrap().push(stream.try_clone().unwrap());
+        let serving = state.clone();
+        let socket = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            serve(stream, &serving);
+            if serving.ended.load(Ordering::SeqCst) {
+                let _ = UnixStream::connect_addr(&socket);
+            }
+        });
+    }
+}
+
+fn serve(mut stream: UnixStream, state: &State) {
+    let mut decoder = Decoder::new(Wire::Frames, MAX_FRAME);
+    let mut held: Vec<ServerMessage> = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        while let Ok(Some(message)) = decoder.next() {
+            let Incoming::One(message) = message else {
+                return;
+            };
+            let message = message.unwrap();
+            let id = message.id.clone().unwrap();
+            let request = message.request.clone();
+            state.seen.lock().unwrap().push(message);
+            let mut out = Vec::new();
+            let mut close = false;
+            let reply = |outcome| ServerMessage::Reply {
+                id: id.clone(),
+                outcome,
+            };
+            match act(&request, state) {
+                Act::Reply(answer) => out.push(reply(Ok(answer))),
+                Act::Done => out.push(reply(Ok(done(&request)))),
+                Act::Error(error) => out.push(reply(Err(error))),
+                Act::Hold(answer) => {
+                    held.push(reply(Ok(answer)));
+                    continue;
+                }
+                Act::Subscribed(events) => out.extend(subscribed(id, events)),
+                Act::SubscribedThenClose(events) => {
+                    out.extend(subscribed(id, events));
+                    close = true;
+                }
+                Act::Close => close = true,
+                Act::End => {
+                    end(state);
+                    close = true;
+                }
+            }
+            out.append(&mut held);
+            let mut bytes = Vec::new();
+            let encoder = Encoder::new(Wire::Frames, MAX_FRAME, &b"/"[..]);
+            for message in &out {
+                encoder.encode(message, &mut bytes).unwrap();
+            }
+            if stream.write_all(&bytes).is_err() || close {
+                let _ = stream.shutdown(std::net::Shutdown::Both);
+                return;
+            }
+        }
+        match stream.read(&mut chunk) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => decoder.push(&chunk[..count]),
+        }
+    }
+}
+
+fn act(request: &Request, state: &State) -> Act {
+    if let Request::Initialize(_) = request
+        && state.say_hello
+    {
+        return Act::Reply(Reply::Initialize(Initialized {
+            server: Program {
+                name: "fake".into(),
+                version: "0".into(),
+            },
+            protocol: PROTOCOL,
+            workspace: "/".into(),
+            clock: Clock { epoch: 1, n: 3 },
+            capabilities: Vec::new(),
+        }));
+    }
+    (state.answer.lock().unwrap())(request)
+}
+
+fn subscribed(id: MessageId, events: Vec<Event>) -> Vec<ServerMessage> {
+    let reply = ServerMessage::Reply {
+        id,
+        outcome: Ok(Reply::Subscribe(Subscribed { subscription: 1 })),
+    };
+    std::iter::once(reply)
+        .chain(events.into_iter().map(ServerMessage::Event))
+        .collect()
+}
+
+fn done(request: &Request) -> Reply {
+    match request {
+        Request::SessionOpen(asked) => Reply::SessionOpen(SessionOpened {
+            session: asked.session.clone(),
+            resumed: false,
+            clock: Clock { epoch: 1, n: 1 },
+            warning: None,
+            modified: Vec::new(),
+        }),
+        Request::EditAbort(_) => Reply::EditAbort(Done {}),
+        Request::Shutdown(_) => Reply::Shutdown(Done {}),
+        Request::Ping(_) => Reply::Ping(Done {}),
+        other => panic!("{} has no \"done\"", other.method()),
+    }
+}

@@ -1,0 +1,401 @@
+//! The configuration: the user's file, and the workspace's, which wins.
+//!
+//! A wrong or unknown key is refused with file, line and reason. Durations
+//! are texts like `"60 s"`, `"10 min"`, `"30 days"`; sizes like `"16 MiB"`;
+//! plain numbers are seconds and bytes.
+
+mod case;
+mod units;
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use touchmark_proto::Millis;
+
+pub use case::probe_case_insensitive;
+use units::{Bytes, Keep, Span};
+
+/// A configuration file is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{}:{line}: {reason}", file.display())]
+pub struct ConfigError {
+    /// Which file.
+    pub file: PathBuf,
+    /// The line, from 1; 0 where the file as a whole is meant.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// How path names compare (SEEN-6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Case {
+    /// `A` and `a` are two files.
+    Sensitive,
+    /// `A` and `a` are one file.
+    Insensitive,
+}
+
+/// What an answered change of state survives (DUR-1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// The daemon's death.
+    Process,
+    /// The machine's death too.
+    Power,
+}
+
+impl Durability {
+    /// As `status` and the configuration spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Power => "power",
+        }
+    }
+}
+
+/// Every key of the configuration, with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// `case`: probed unless told.
+    pub case: Option<Case>,
+    /// `durability`: `"process"` unless told.
+    pub durability: Durability,
+    /// `idle_exit`: a daemon started on demand ends after that long without
+    /// a connection and a request; 30 min unless told.
+    pub idle_exit: Millis,
+    /// `marks.edit_ttl`: 60 s unless told.
+    pub edit_ttl: Millis,
+    /// `marks.flag_ttl`: 10 s unless told.
+    pub flag_ttl: Millis,
+    /// `marks.hook_ttl`: 10 min unless told.
+    pub hook_ttl: Millis,
+    /// `marks.late`: 10 s unless told.
+    pub late: Millis,
+    /// `limits.frame`: bytes of one message; 16 MiB unless told.
+    pub frame: u64,
+    /// `limits.connections`: 4096 unless told.
+    pub connections: u32,
+    /// `limits.read_text`: bytes of text in one answer; 4 MiB unless told.
+    pub read_text: u64,
+    /// `contents.total`: bytes of kept contents; 256 MiB unless told.
+    pub contents_total: u64,
+    /// `contents.file`: larger files are not kept; 1 MiB unless told.
+    pub contents_file: u64,
+    /// `contents.exclude`: names never kept (SEC-3); `.env*`, `*.pem`,
+    /// `id_*`, `*.key` unless told.
+    pub contents_exclude: Vec<String>,
+    /// `versions.keep`: versions kept of one path; 10,000 unless told.
+    pub versions_per_path: u64,
+    /// `versions.keep`: how long versions are kept; 30 days unless told.
+    pub versions_age: Millis,
+    /// `sessions.keep`: how long unused sessions are kept; 30 days unless
+    /// told.
+    pub sessions_keep: Millis,
+    /// `dedup.enabled`: repeats are told from first reads; true unless told.
+    pub dedup: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        const MINUTE: Millis = 60_000;
+        const DAY: Millis = 24 * 60 * MINUTE;
+        Self {
+            case: None,
+            durability: Durability::Process,
+            idle_exit: 30 * MINUTE,
+            edit_ttl: MINUTE,
+            flag_ttl: 10_000,
+            hook_ttl: 10 * MINUTE,
+            late: 10_000,
+            frame: 16 << 20,
+            connections: 4096,
+            read_text: 4 << 20,
+            contents_total: 256 << 20,
+            contents_file: 1 << 20,
+            contents_exclude: [".env*", "*.pem", "id_*", "*.key"]
+                .map(String::from)
+                .to_vec(),
+            versions_per_path: 10_000,
+            versions_age: 30 * DAY,
+            sessions_keep: 30 * DAY,
+            dedup: true,
+        }
+    }
+}
+
+impl Config {
+    /// Reads the user's file, then the workspace's, which wins key by key.
+    /// Files that do not exist say nothing, unless `must_exist`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a key that is wrong.
+    pub fn load(user: &Path, workspace: &Path, must_exist: bool) -> Result<Self, ConfigError> {
+        let mut config = Self::default();
+        for (file, must_exist) in [(user, must_exist), (workspace, false)] {
+            match std::fs::read(file) {
+                Ok(text) => config.apply(file, &text)?,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => {}
+                Err(error) => {
+                    return Err(ConfigError {
+                        file: file.to_owned(),
+                        line: 0,
+                        reason: error.to_string(),
+                    });
+                }
+            }
+        }
+        Ok(config)
+    }
+
+    /// The engine's part of it, for a workspace.
+    pub fn engine(&self, root: Vec<u8>, case_insensitive: bool) -> touchmark_engine::Config {
+        touchmark_engine::Config {
+            root,
+            case_insensitive,
+            edit_ttl: self.edit_ttl,
+            flag_ttl: self.flag_ttl,
+            hook_ttl: self.hook_ttl,
+            late: self.late,
+            dedup: self.dedup,
+            read_text: self.read_text,
+            ..touchmark_engine::Config::default()
+        }
+    }
+
+    fn apply(&mut self, file: &Path, text: &[u8]) -> Result<(), ConfigError> {
+        let wrong = |line, reason| ConfigError {
+            file: file.to_owned(),
+            line,
+            reason,
+        };
+        let text = std::str::from_utf8(text).map_err(|error| {
+            let before = text.get(..error.valid_up_to()).unwrap_or_default();
+            wrong(line_at(before), "not UTF-8".into())
+        })?;
+        let raw: Raw = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| {
+                line_at(text.as_bytes().get(..span.start).unwrap_or_default())
+            });
+            wrong(line, error.message().into())
+        })?;
+        for pattern in raw.contents.exclude.iter().flatten() {
+            globset::Glob::new(pattern.get_ref()).map_err(|error| {
+                let before = text.as_bytes().get(..pattern.span().start);
+                wrong(line_at(before.unwrap_or_default()), error.to_string())
+            })?;
+        }
+        self.merge(raw);
+        Ok(())
+    }
+
+    fn merge(&mut self, raw: Raw) {
+        fn set<T, R: Into<T>>(value: &mut T, raw: Option<R>) {
+            if let Some(raw) = raw {
+                *value = raw.into();
+            }
+        }
+        if raw.case.is_some() {
+            self.case = raw.case;
+        }
+        set(&mut self.durability, raw.durability);
+        set(&mut self.idle_exit, raw.idle_exit);
+        set(&mut self.edit_ttl, raw.marks.edit_ttl);
+        set(&mut self.flag_ttl, raw.marks.flag_ttl);
+        set(&mut self.hook_ttl, raw.marks.hook_ttl);
+        set(&mut self.late, raw.marks.late);
+        set(&mut self.frame, raw.limits.frame);
+        set(&mut self.connections, raw.limits.connections);
+        set(&mut self.read_text, raw.limits.read_text);
+        set(&mut self.contents_total, raw.contents.total);
+        set(&mut self.contents_file, raw.contents.file);
+        if let Some(patterns) = raw.contents.exclude {
+            self.contents_exclude = patterns
+                .into_iter()
+                .map(toml::Spanned::into_inner)
+                .collect();
+        }
+        if let Some(Keep { count, age }) = raw.versions.keep {
+            set(&mut self.versions_per_path, count);
+            set(&mut self.versions_age, age);
+        }
+        set(&mut self.sessions_keep, raw.sessions.keep);
+        set(&mut self.dedup, raw.dedup.enabled);
+    }
+}
+
+fn line_at(before: &[u8]) -> usize {
+    before.iter().filter(|&&byte| byte == b'\n').count() + 1
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Raw {
+    case: Option<Case>,
+    durability: Option<Durability>,
+    idle_exit: Option<Span>,
+    marks: Marks,
+    limits: Limits,
+    contents: Contents,
+    versions: Versions,
+    sessions: Sessions,
+    dedup: Dedup,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Marks {
+    edit_ttl: Option<Span>,
+    flag_ttl: Option<Span>,
+    hook_ttl: Option<Span>,
+    late: Option<Span>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Limits {
+    frame: Option<Bytes>,
+    connections: Option<u32>,
+    read_text: Option<Bytes>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Contents {
+    total: Option<Bytes>,
+    file: Option<Bytes>,
+    exclude: Option<Vec<toml::Spanned<String>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Versions {
+    keep: Option<Keep>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Sessions {
+    keep: Option<Span>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Dedup {
+    enabled: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let mut config = Config::default();
+        config
+            .apply(Path::new("c.toml"), text.as_bytes())
+            .map_err(|error| error.to_string())?;
+        Ok(config)
+    }
+
+    #[test]
+    fn every_key() {
+        let config = parse(
+            r#"
+            case = "insensitive"
+            durability = "power"
+            idle_exit = "5 min"
+            [marks]
+            edit_ttl = "90 s"
+            flag_ttl = 3
+            hook_ttl = "1 h"
+            late = "500 ms"
+            [limits]
+            frame = "1 MiB"
+            connections = 7
+            read_text = 1000
+            [contents]
+            total = "1 GiB"
+            file = "64 KiB"
+            exclude = ["*.secret"]
+            [versions]
+            keep = "1,000 per path, 2 days"
+            [sessions]
+            keep = "7 days"
+            [dedup]
+            enabled = false
+            "#,
+        )
+        .unwrap();
+        assert_eq!(
+            config,
+            Config {
+                case: Some(Case::Insensitive),
+                durability: Durability::Power,
+                idle_exit: 300_000,
+                edit_ttl: 90_000,
+                flag_ttl: 3_000,
+                hook_ttl: 3_600_000,
+                late: 500,
+                frame: 1 << 20,
+                connections: 7,
+                read_text: 1000,
+                contents_total: 1 << 30,
+                contents_file: 64 << 10,
+                contents_exclude: vec!["*.secret".into()],
+                versions_per_path: 1000,
+                versions_age: 2 * 86_400_000,
+                sessions_keep: 7 * 86_400_000,
+                dedup: false,
+            }
+        );
+    }
+
+    #[test]
+    fn the_engine_shares_its_defaults() {
+        let engine = Config::default().engine(b"/".to_vec(), false);
+        assert_eq!(engine, touchmark_engine::Config::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (text, start) in [
+            ("\n\ncolour = 1\n", "c.toml:3: unknown field `colour`"),
+            ("[marks]\nttl = 1\n", "c.toml:2: unknown field `ttl`"),
+            ("case = \"loud\"\n", "c.toml:1: unknown variant `loud`"),
+            (
+                "[marks]\n\nlate = \"10 parsecs\"\n",
+                "c.toml:3: \"10 parsecs\" is not a duration",
+            ),
+            (
+                "[limits]\nframe = \"-1 MiB\"\n",
+                "c.toml:2: \"-1 MiB\" is not a size",
+            ),
+            ("[limits]\nframe = -1\n", "c.toml:2: "),
+            ("[contents]\nexclude = [\n\"ok\",\n\"[\"]\n", "c.toml:4: "),
+            ("a = = 1", "c.toml:1: "),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.starts_with(start), "{text:?} gave {error:?}");
+        }
+    }
+
+    #[test]
+    fn the_workspace_wins_and_absent_files_say_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let user = directory.path().join("config.toml");
+        let workspace = directory.path().join(".touchmark.toml");
+        assert_eq!(
+            Config::load(&user, &workspace, false).unwrap(),
+            Config::default()
+        );
+        assert!(Config::load(&user, &workspace, true).is_err());
+        std::fs::write(&user, "idle_exit = \"1 s\"\n[marks]\nlate = \"1 s\"\n").unwrap();
+        std::fs::write(&workspace, "[marks]\nlate = \"2 s\"\n").unwrap();
+        let config = Config::load(&user, &workspace, false).unwrap();
+        assert_eq!((config.idle_exit, config.late), (1000, 2000));
+    }
+}

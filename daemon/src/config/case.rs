@@ -1,0 +1,75 @@
+//! Finding out how a file system compares names (SEEN-6), without writing.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Names looked at before giving up.
+const TRIES: usize = 64;
+
+/// Whether names that differ in case are one file in this directory. Where
+/// nothing there tells, the directory's own name in its parent does; where
+/// that does not either, names are taken to be case-sensitive.
+pub fn probe_case_insensitive(root: &Path) -> bool {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    entries
+        .take(TRIES)
+        .find_map(|entry| same_under_other_case(root, &entry.file_name()))
+        .or_else(|| same_under_other_case(root.parent()?, root.file_name()?))
+        .unwrap_or(false)
+}
+
+/// `None` where the name has no case or cannot be looked at.
+fn same_under_other_case(directory: &Path, name: &OsStr) -> Option<bool> {
+    let other = swap_case(name)?;
+    let here = fs::symlink_metadata(directory.join(name)).ok()?;
+    match fs::symlink_metadata(directory.join(&other)) {
+        // Two hard links to one file would look the same: only a directory,
+        // or a file with one link, tells.
+        Ok(there) if here.is_dir() || here.nlink() == 1 => {
+            Some((here.dev(), here.ino()) == (there.dev(), there.ino()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(false),
+        _ => None,
+    }
+}
+
+fn swap_case(name: &OsStr) -> Option<OsString> {
+    let mut swapped = name.as_bytes().to_vec();
+    for byte in &mut swapped {
+        if byte.is_ascii_lowercase() {
+            byte.make_ascii_uppercase();
+        } else {
+            byte.make_ascii_lowercase();
+        }
+    }
+    (swapped != name.as_bytes()).then(|| OsString::from_vec(swapped))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_other_case_is_another_name_here() {
+        // Every file system the tests run on is case-sensitive.
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!probe_case_insensitive(directory.path()));
+        fs::write(directory.path().join("readme"), "").unwrap();
+        fs::write(directory.path().join("README"), "").unwrap();
+        assert!(!probe_case_insensitive(directory.path()));
+    }
+
+    #[test]
+    fn hard_links_and_names_without_case_tell_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        fs::write(path.join("a"), "").unwrap();
+        fs::hard_link(path.join("a"), path.join("A")).unwrap();
+        assert_eq!(same_under_other_case(path, OsStr::new("a")), None);
+        assert_eq!(same_under_other_case(path, OsStr::new("123")), None);
+    }
+}

@@ -1,0 +1,41 @@
+//! Everything that can happen to the daemon, as one closed enum.
+
+use touchmark_proto::{ConnectionId, Millis, RelPath, Request, RequestId};
+
+use crate::content::Report;
+use crate::store::StoreEvent;
+use crate::watch::RawEvent;
+
+/// Something happened. The loop in [`crate::run`] takes them one by one; what
+/// comes due by time, and connections, it sees by itself.
+#[derive(Debug)]
+pub enum Event {
+    /// The watcher saw something.
+    Watch(RawEvent),
+    /// A client asks.
+    Ask {
+        /// The daemon's number for it.
+        request: RequestId,
+        /// The connection it came on.
+        connection: ConnectionId,
+        /// What is asked.
+        ask: Request,
+        /// The answer is worthless after that.
+        until: Option<Millis>,
+    },
+    /// A read ordered aside is done.
+    Read {
+        /// The path.
+        path: RelPath,
+        /// The number the order carried.
+        ticket: u64,
+        /// What was found.
+        report: Report,
+    },
+    /// The store has settled something.
+    Store(StoreEvent),
+    /// A connection ended.
+    Disconnected(ConnectionId),
+    /// SIGHUP: look whether everything is in its place.
+    HungUp,
+}

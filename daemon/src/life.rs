@@ -1,0 +1,59 @@
+//! Where the daemon lives and how it shows that it is the only one: its
+//! directories, its lock, its process.
+
+mod directory;
+mod lock;
+mod process;
+
+use std::path::{Path, PathBuf};
+
+use touchmark_proto::Places;
+use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
+
+pub use directory::private_directory;
+pub use lock::Lock;
+pub use process::{detach, raise_descriptor_limit, resident_bytes};
+
+use crate::Error;
+
+/// The canonical path of a workspace.
+///
+/// # Errors
+/// [`Error::Workspace`] if it is not a directory.
+pub fn canonical_workspace(path: &Path) -> Result<PathBuf, Error> {
+    let wrong = |cause| Error::Workspace {
+        path: path.to_owned(),
+        cause,
+    };
+    let canonical = path.canonicalize().map_err(wrong)?;
+    if canonical.is_dir() {
+        Ok(canonical)
+    } else {
+        Err(wrong(std::io::ErrorKind::NotADirectory.into()))
+    }
+}
+
+/// The places of a canonical workspace in this process's environment.
+///
+/// # Errors
+/// If the environment names no home directory.
+pub fn places(workspace: &Path) -> Result<Places, Error> {
+    let directories = directories::BaseDirs::new().ok_or(Error::Part {
+        part: "environment",
+        cause: "no home directory: set HOME".into(),
+    })?;
+    let base = BaseDirectories {
+        runtime: directories.runtime_dir().map(Path::to_owned),
+        state: directories
+            .state_dir()
+            .unwrap_or_else(|| directories.data_local_dir())
+            .to_owned(),
+        config: directories.config_dir().to_owned(),
+        cache: directories.cache_dir().to_owned(),
+    };
+    Ok(Places::new(
+        &base,
+        workspace,
+        std::env::var_os(SOCKET_VARIABLE).as_deref(),
+    ))
+}

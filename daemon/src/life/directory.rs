@@ -1,0 +1,80 @@
+//! Directories that nobody else may enter (SEC-1).
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use crate::Error;
+
+/// Makes a directory with mode 0700, with its parents, or checks the one
+/// that is there: a real directory, this user's, closed to all others.
+///
+/// # Errors
+/// [`Error::Untrusted`] if it is somebody else's, open to others, or no
+/// directory; [`Error::Io`] if it cannot be made.
+pub fn private_directory(path: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    // Not followed: a link here could lead to a place of somebody's choosing.
+    let found = match (fs::symlink_metadata(path), made) {
+        (Ok(found), _) => found,
+        (Err(_), Err(cause)) | (Err(cause), Ok(())) => {
+            return Err(Error::io("make the directory", path)(cause));
+        }
+    };
+    let untrusted = |reason: String| {
+        Err(Error::Untrusted {
+            path: path.to_owned(),
+            reason,
+        })
+    };
+    if !found.is_dir() {
+        return untrusted("not a directory".into());
+    }
+    let me = rustix::process::geteuid().as_raw();
+    if found.uid() != me {
+        return untrusted(format!("belongs to user {}, not to {me}", found.uid()));
+    }
+    let mode = found.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return untrusted(format!("open to others (mode {mode:03o})"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn made_for_nobody_else() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("a/b");
+        private_directory(&path).unwrap();
+        private_directory(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        assert_eq!(mode(&base.path().join("a")), 0o700);
+    }
+
+    #[test]
+    fn what_others_could_enter_or_exchange_is_refused() {
+        let base = tempfile::tempdir().unwrap();
+        let open = base.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o750)).unwrap();
+        let file = base.path().join("file");
+        fs::write(&file, "").unwrap();
+        let real = base.path().join("real");
+        private_directory(&real).unwrap();
+        let link = base.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        for path in [open, file, link] {
+            let error = private_directory(&path).unwrap_err();
+            assert!(matches!(error, Error::Untrusted { .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Line counts between two contents, and the first characters of one.
+
+use imara_diff::{Algorithm, Diff, InternedInput, Token};
+use touchmark_proto::LineCounts;
+
+/// Contents larger than this are not compared.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// Contents whose comparison could take more than this many steps are not
+/// compared either, so that one answer costs some milliseconds.
+const MAX_EFFORT: u64 = 32 << 20;
+
+/// A NUL byte among this many first bytes makes a content binary (as in git).
+const BINARY_PROBE: usize = 8_000;
+
+/// How many characters a preview has.
+const PREVIEW_CHARS: usize = 200;
+
+/// Lines added and removed between two contents, as `git diff --numstat`
+/// counts them: a line differs also if only its line ending does. `None` for
+/// binary contents, those larger than [`MAX_BYTES`], and those that repeat the
+/// same lines so much that comparing them would take long. An absent file is an
+/// empty one.
+pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
+    if [old, new]
+        .iter()
+        .any(|content| content.len() > MAX_BYTES || is_binary(content))
+    {
+        return None;
+    }
+    let input = InternedInput::new(old, new);
+    if effort(&input) > MAX_EFFORT {
+        return None;
+    }
+    let diff = Diff::compute(Algorithm::Histogram, &input);
+    Some(LineCounts {
+        added: diff.count_additions(),
+        removed: diff.count_removals(),
+    })
+}
+
+/// How many pairs of lines a comparison may come to look at, at worst.
+///
+/// Lines that are unique in both texts, and in the same order, split the texts
+/// into pieces that are compared by themselves. Real edits leave many of them;
+/// texts of the same few lines over and over, or in another order, leave none,
+/// and every algorithm becomes quadratic (measured: half a minute for half a
+/// megabyte).
+fn effort(input: &InternedInput<&[u8]>) -> u64 {
+    let places = |side: &[Token]| {
+        let mut places = vec![(0_u32, 0_usize); input.interner.num_tokens() as usize];
+        for (at, line) in side.iter().enumerate() {
+            let place = &mut places[line.0 as usize];
+            *place = (place.0 + 1, at);
+        }
+        places
+    };
+    let in_old = places(&input.before);
+    let in_new = places(&input.after);
+    // (place in old, place in new) of lines unique in both, in old's order.
+    let unique: Vec<(usize, usize)> = input
+        .before
+        .iter()
+        .map(|line| (in_old[line.0 as usize], in_new[line.0 as usize]))
+        .filter(|(old, new)| old.0 == 1 && new.0 == 1)
+        .map(|(old, new)| (old.1, new.1))
+        .collect();
+    // A line that the other side has not is set apart before the search.
+    let shared_old = running(&input.before, |line| in_new[line.0 as usize].0 > 0);
+    let shared_new = running(&input.after, |line| in_old[line.0 as usize].0 > 0);
+    let mut effort = 0;
+    let (mut old_from, mut new_from) = (0, 0);
+    let ends = (input.before.len(), input.after.len());
+    for (old, new) in increasing(&unique).into_iter().chain([ends]) {
+        effort +=
+            (shared_old[old] - shared_old[old_from]) * (shared_new[new] - shared_new[new_from]);
+        // The last pair is the end, after which nothing is looked up.
+        (old_from, new_from) = (old + 1, new + 1);
+    }
+    effort
+}
+
+/// How many of the first lines are so, for each number of first lines.
+fn running(side: &[Token], is_so: impl Fn(&Token) -> bool) -> Vec<u64> {
+    let mut counts = vec![0];
+    let mut count = 0;
+    for line in side {
+        count += u64::from(is_so(line));
+        counts.push(count);
+    }
+    counts
+}
+
+/// The longest subsequence whose second numbers increase, too.
+fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // By length: the pair that ends the best subsequence of that length.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (at, pair) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| pairs[*end].1 < pair.1);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        if length == ends.len() {
+            ends.push(at);
+        } else {
+            ends[length] = at;
+        }
+    }
+    let mut found = Vec::with_capacity(ends.len());
+    let mut at = ends.last().copied();
+    while let Some(index) = at {
+        found.push(pairs[index]);
+        at = before[index];
+    }
+    found.reverse();
+    found
+}
+
+fn is_binary(content: &[u8]) -> bool {
+    content[..content.len().min(BINARY_PROBE)].contains(&0)
+}
+
+/// The first 200 characters. Bytes that are not UTF-8 are replaced, control
+/// characters stay as they are.
+pub fn preview(bytes: &[u8]) -> String {
+    // No character takes more than four bytes, so a character cut in two by
+    // this bound is never among the first 200.
+    let enough = &bytes[..bytes.len().min(PREVIEW_CHARS * 4)];
+    String::from_utf8_lossy(enough)
+        .chars()
+        .take(PREVIEW_CHARS)
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn counted(old: &[u8], new: &[u8]) -> (u32, u32) {
+        let lines = count(old, new).unwrap();
+        (lines.added, lines.removed)
+    }
+
+    #[test]
+    fn lines_are_counted_as_git_counts_them() {
+        assert_eq!(counted(b"", b""), (0, 0));
+        assert_eq!(counted(b"", b"a\nb\n"), (2, 0));
+        assert_eq!(counted(b"a\nb\n", b""), (0, 2));
+        assert_eq!(counted(b"a\nb\nc\n", b"a\nB\nc\nd\n"), (2, 1));
+        assert_eq!(counted(b"a", b"a\n"), (1, 1), "the line ending is content");
+        assert_eq!(counted(b"a\r\n", b"a\n"), (1, 1));
+        assert_eq!(counted(b"\xff\n", b"\xfe\n"), (1, 1), "not UTF-8, but text");
+    }
+
+    #[test]
+    fn binary_and_large_contents_have_no_counts() {
+        assert_eq!(count(b"a\n", b"a\0\n"), None);
+        assert_eq!(count(b"\0", b"a\n"), None);
+        let large = vec![b'\n'; MAX_BYTES + 1];
+        assert_eq!(count(&large, b""), None);
+        assert!(count(&large[1..], b"").is_some());
+    }
+
+    #[test]
+    fn comparing_is_bounded_by_its_effort_not_by_size() {
+        let numbered = |name: &str| -> Vec<String> {
+            (0..50_000).map(|line| format!("{name}{line}\n")).collect()
+        };
+        let old = numbered("a");
+        let bytes = |lines: &[String]| lines.concat().into_bytes();
+
+        // Edits all over a long text, in its first and its last line, too.
+        let mut edited = old.clone();
+        for line in (0..50_000).step_by(101).chain([49_999]) {
+            edited[line] = "edited\n".into();
+        }
+        assert_eq!(counted(&bytes(&old), &bytes(&edited)), (497, 497));
+        // Another text altogether.
+        let other = bytes(&numbered("b"));
+        assert_eq!(counted(&bytes(&old), &other), (50_000, 50_000));
+        // Few lines, over and over: a comparison would take half a minute.
+        let repeated = |lines: &[u8]| lines.repeat(60_000);
+        assert_eq!(count(&repeated(b"x\ny\n"), &repeated(b"y\nz\nx\n")), None);
+        // The same on a scale that real files have.
+        let some = |lines: &[u8]| lines.repeat(500);
+        assert!(count(&some(b"x\ny\n"), &some(b"y\nz\nx\n")).is_some());
+    }
+
+    #[test]
+    fn the_longest_increasing_subsequence_is_found() {
+        let of = |seconds: &[usize]| -> Vec<usize> {
+            let pairs: Vec<_> = seconds.iter().copied().enumerate().collect();
+            increasing(&pairs).into_iter().map(|pair| pair.1).collect()
+        };
+        assert_eq!(of(&[]), [0; 0]);
+        assert_eq!(of(&[3, 2, 1]), [1]);
+        assert_eq!(of(&[9, 1, 8, 2, 7, 3]), [1, 2, 3]);
+        assert_eq!(of(&[0, 1, 2]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn previews_are_characters_not_bytes() {
+        assert_eq!(preview(b""), "");
+        assert_eq!(preview(b"a\t\x07\n"), "a\t\x07\n");
+        assert_eq!(preview("é".repeat(500).as_bytes()), "é".repeat(200));
+        for lead in ["", "a", "ab", "€", "é"] {
+            let text = format!("{lead}{}", "🦀".repeat(300));
+            let expected: String = text.chars().take(200).collect();
+            assert_eq!(preview(text.as_bytes()), expected);
+        }
+        assert_eq!(preview(b"a\xffb"), "a\u{fffd}b");
+    }
+}

@@ -1,0 +1,151 @@
+//! The daemon's own log.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// The variable that holds the log filter.
+pub const VARIABLE: &str = "TOUCHMARK_LOG";
+
+/// The log's name in the state directory. The older half has `.1` behind it.
+pub const FILE: &str = "daemon.log";
+
+/// Two halves of this size keep the log under 10 MiB.
+const HALF: u64 = 5 * 1024 * 1024 - 64 * 1024;
+
+/// Where the log goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The terminal, or systemd's journal.
+    Stderr,
+    /// A file in the state directory.
+    File,
+}
+
+impl Target {
+    /// The journal under systemd, the terminal in the foreground, a file
+    /// otherwise.
+    pub fn choose(foreground: bool) -> Self {
+        let journal = std::env::var_os("JOURNAL_STREAM").is_some();
+        if journal || (foreground && io::stderr().is_terminal()) {
+            Self::Stderr
+        } else {
+            Self::File
+        }
+    }
+}
+
+/// Starts the log of this process; a second call changes nothing.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn start(target: Target, state: &Path) -> io::Result<()> {
+    // A filter that does not parse must not keep the daemon from starting.
+    let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false);
+    let _already_set = match target {
+        Target::Stderr => log.with_writer(io::stderr).try_init(),
+        Target::File => {
+            let file = Rotating::open(state.join(FILE), HALF)?;
+            log.with_ansi(false).with_writer(file).try_init()
+        }
+    };
+    Ok(())
+}
+
+/// A file that is renamed away when it has grown to a size.
+#[derive(Debug)]
+struct Rotating {
+    path: PathBuf,
+    most: u64,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    size: u64,
+}
+
+impl Open {
+    fn new(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(path)?;
+        let size = file.metadata()?.len();
+        Ok(Self { file, size })
+    }
+}
+
+impl Rotating {
+    fn open(path: PathBuf, most: u64) -> io::Result<Self> {
+        let open = Mutex::new(Open::new(&path)?);
+        Ok(Self { path, most, open })
+    }
+
+    fn append(&self, line: &[u8]) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.size > 0 && open.size.saturating_add(line.len() as u64) > self.most {
+            let mut older = self.path.clone().into_os_string();
+            older.push(".1");
+            std::fs::rename(&self.path, older)?;
+            *open = Open::new(&self.path)?;
+        }
+        open.file.write_all(line)?;
+        open.size = open.size.saturating_add(line.len() as u64);
+        Ok(())
+    }
+}
+
+/// One event on its way into the file; tracing hands over whole lines.
+struct Line<'a>(&'a Rotating);
+
+impl Write for Line<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.append(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Rotating {
+    type Writer = Line<'a>;
+    fn make_writer(&'a self) -> Line<'a> {
+        Line(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn two_halves_hold_the_newest_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let log = Rotating::open(path.clone(), 100).unwrap();
+        for n in 0..50 {
+            log.make_writer()
+                .write_all(format!("line {n:03}\n").as_bytes())
+                .unwrap();
+        }
+        let newer = std::fs::read_to_string(&path).unwrap();
+        let older = std::fs::read_to_string(directory.path().join("daemon.log.1")).unwrap();
+        assert!(newer.ends_with("line 049\n"));
+        assert!(newer.len() <= 100 && older.len() <= 100);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,555 @@
+//! The loop: everything that ever happens.
+//!
+//! ```text
+//!  disk ──► watch ──► loop ──► engine ──► effects ──► store (one commit) ──► answers, events
+//!  client ─► socket ─►  │         ▲          │
+//!                       └── read ─┘◄─────────┘
+//! ```
+//!
+//! A turn takes what has come, hands each to the engine with the time,
+//! carries out the effects in order, and commits the turn's facts as one.
+//! What is to be said waits in the [`outbox`] until they are stored (DUR-1).
+//! Nothing else changes state.
+
+mod end;
+mod fill;
+mod host;
+mod open;
+mod outbox;
+mod place;
+mod replay;
+mod say;
+mod subscriptions;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::net::UnixStream;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use touchmark_engine::{Effect, Engine, Hint, Input, ReadOrder, Record};
+use touchmark_proto::{
+    ConnectionId, Error as Refusal, ErrorCode, Millis, Places, Request, RequestId,
+};
+
+use crate::Error;
+use crate::config::Config;
+use crate::content::{Reader, Report};
+use crate::event::Event;
+use crate::life::Lock;
+use crate::socket::{Hub, Listener, Peer, credentials, serve};
+use crate::store::{self, Store};
+use crate::time::Timeline;
+use crate::watch::Watcher;
+
+use outbox::Outbox;
+use say::Say;
+use subscriptions::Subscriptions;
+
+/// Events taken in one turn, so that the first of a flood is answered before
+/// the last has come.
+const EVENTS_PER_TURN: usize = 1_024;
+
+/// Larger files are read aside.
+const INLINE_BYTES: u64 = 256 << 10;
+
+/// Files read within one turn; more are read aside.
+const INLINE_READS: usize = 256;
+
+/// While too many descriptors are open, this long nobody is let in.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often degraded places are looked at (LOSS-2).
+const MEND_PACE: Duration = Duration::from_secs(10);
+
+/// Facts since the last snapshot, before a new one is made.
+const SNAPSHOT_FACTS: u64 = 50_000;
+
+/// What the loop is to serve.
+#[derive(Debug)]
+pub struct Options {
+    /// The canonical path of the workspace.
+    pub workspace: PathBuf,
+    /// Where the daemon's things are.
+    pub places: Places,
+    /// The configuration.
+    pub config: Config,
+    /// Started by a client: ends when idle (LIFE-1).
+    pub on_demand: bool,
+}
+
+/// Serves a workspace until `shutdown` comes, a client asks for the end, the
+/// workspace is gone, or nobody has asked for long (LIFE-1). The lock is held
+/// to the end.
+///
+/// # Errors
+/// If store or watcher cannot start.
+pub async fn run(
+    listener: Listener,
+    lock: Lock,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let (daemon, events) = Daemon::open(listener, lock, options)?;
+    daemon.serve(events, shutdown).await
+}
+
+/// The daemon's parts; fields live as long as it does.
+struct Daemon {
+    options: Options,
+    time: Timeline,
+    engine: Engine,
+    watcher: Watcher,
+    reader: Reader,
+    store: Store,
+    /// A connection of the loop's own to the store; made anew if lost.
+    log: Option<store::Reader>,
+    /// What was lost when the store was opened.
+    loss: Option<String>,
+    listener: Listener,
+    lock: Lock,
+    hub: Arc<Hub>,
+    events: UnboundedSender<Event>,
+    peers: HashMap<ConnectionId, Arc<Peer>>,
+    last_connection: u64,
+    /// Requests with the engine or in the outbox, until they are answered.
+    asked: HashMap<RequestId, Asked>,
+    /// Effects not carried out yet.
+    effects: VecDeque<Effect>,
+    /// Facts of this turn.
+    facts: Vec<Record>,
+    /// The newest fact whose effects have been carried out.
+    newest_fact: u64,
+    outbox: Outbox<Say>,
+    subscriptions: Subscriptions,
+    /// Why facts are not stored at the moment (LOSS-3).
+    storage_trouble: Option<String>,
+    /// Turns whose facts were not stored when they came, and why.
+    failed_turns: BTreeMap<u64, String>,
+    facts_since_snapshot: u64,
+    inline_reads: usize,
+    requests: u64,
+    /// When the last connection ended or the last request came.
+    last_use: Instant,
+    accept_after: Option<Instant>,
+    next_mend: Option<Instant>,
+    ending: Option<&'static str>,
+}
+
+/// A request that is not answered yet.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    connection: ConnectionId,
+    /// It fails if its facts cannot be stored.
+    changes_state: bool,
+}
+
+impl Daemon {
+    async fn serve(
+        mut self,
+        mut events: UnboundedReceiver<Event>,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), Error> {
+        let mut hangup = signal(SignalKind::hangup()).map_err(|cause| Error::Part {
+            part: "signals",
+            cause: cause.to_string(),
+        })?;
+        self.begin();
+        tokio::pin!(shutdown);
+        while self.ending.is_none() {
+            let wake = self.wake();
+            let accepting = self.accept_after.is_none();
+            let first = tokio::select! {
+                () = &mut shutdown => {
+                    self.ending = Some("asked to");
+                    None
+                }
+                accepted = self.listener.accept(), if accepting => {
+                    self.accepted(accepted);
+                    continue;
+                }
+                event = events.recv() => event,
+                _ = hangup.recv() => Some(Event::HungUp),
+                () = sleep_until(wake) => None,
+            };
+            self.turn(first, &mut events);
+            // Connections get their turn too, however many events wait.
+            tokio::task::yield_now().await;
+        }
+        self.end(events).await
+    }
+
+    /// One turn: take what has come, decide, store, say.
+    fn turn(&mut self, first: Option<Event>, events: &mut UnboundedReceiver<Event>) {
+        self.inline_reads = 0;
+        let more = std::iter::from_fn(|| events.try_recv().ok());
+        for event in first.into_iter().chain(more).take(EVENTS_PER_TURN) {
+            self.take(event);
+        }
+        self.look_at_the_time();
+        self.close_turn();
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Watch(raw) => {
+                let mut inputs = Vec::new();
+                self.watcher.digest(raw, &mut inputs);
+                self.feed_all(inputs);
+                if self.watcher.root_gone() {
+                    self.ending = Some("the workspace is gone");
+                }
+                if self.watcher.take_beside() {
+                    self.look_at_places();
+                }
+            }
+            Event::Ask {
+                request,
+                connection,
+                ask,
+                until,
+            } => self.ask(request, connection, ask, until),
+            Event::Read {
+                path,
+                ticket,
+                report,
+            } => {
+                let input = self.report(path, ticket, report);
+                self.feed(input);
+            }
+            Event::Store(event) => self.stored(event),
+            Event::Disconnected(connection) => {
+                self.peers.remove(&connection);
+                self.subscriptions.disconnect(connection);
+                self.asked.retain(|_, asked| asked.connection != connection);
+                self.last_use = Instant::now();
+                self.feed(Input::Disconnected { connection });
+            }
+            Event::HungUp => {
+                tracing::info!("SIGHUP: the configuration is read at the start only");
+                self.watcher.check_root();
+                self.look_at_places();
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        request: RequestId,
+        connection: ConnectionId,
+        ask: Request,
+        until: Option<Millis>,
+    ) {
+        self.requests += 1;
+        self.last_use = Instant::now();
+        let changes_state = changes_state(&ask);
+        if let (true, Some(cause)) = (changes_state, &self.storage_trouble) {
+            // It would take effect here and be gone with the next restart.
+            let refusal = say::storage(cause);
+            return self.refuse(connection, request, refusal);
+        }
+        self.asked.insert(
+            request,
+            Asked {
+                connection,
+                changes_state,
+            },
+        );
+        self.feed(Input::Request {
+            request,
+            connection,
+            ask,
+            until,
+        });
+    }
+
+    fn refuse(&mut self, connection: ConnectionId, request: RequestId, error: Refusal) {
+        if let Some(peer) = self.peers.get(&connection) {
+            peer.answer(request, Err(error));
+        }
+    }
+
+    fn feed_all(&mut self, inputs: Vec<Input>) {
+        for input in inputs {
+            self.feed(input);
+        }
+    }
+
+    /// Hands something to the engine and carries out what follows.
+    fn feed(&mut self, input: Input) {
+        self.decide(input);
+        self.carry_out_all();
+    }
+
+    fn carry_out_all(&mut self) {
+        while let Some(effect) = self.effects.pop_front() {
+            self.carry_out(effect);
+        }
+    }
+
+    /// Hands something to the engine; what follows goes behind the effects
+    /// that wait.
+    fn decide(&mut self, input: Input) {
+        let mut effects = Vec::new();
+        self.engine.handle(self.time.now(), input, &mut effects);
+        self.effects.extend(effects);
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Record(record) => {
+                self.newest_fact = record.n;
+                self.facts.push(record);
+            }
+            Effect::Track(path) => self.watcher.track(&path),
+            Effect::Untrack(path) => self.watcher.untrack(&path),
+            Effect::Read(order) => self.read(order),
+            Effect::Fence(fence) => self.fence(fence),
+            Effect::Reply { request, answer } => self.outbox.push(Say::Answer {
+                request,
+                answer: answer.map(Box::new),
+            }),
+            Effect::Recall { request, recall } => {
+                self.outbox.push(Say::Recall { request, recall });
+            }
+            Effect::Host {
+                request,
+                connection,
+                ask,
+            } => self.host(request, connection, ask),
+            Effect::Publish(notice) => self.outbox.push(Say::Notice(Box::new(notice))),
+        }
+    }
+
+    /// Small files are read at once, which is faster than handing them over;
+    /// large ones, and those that may block, aside.
+    fn read(&mut self, order: ReadOrder) {
+        let inline = self.inline_reads < INLINE_READS
+            && !self.watcher.blind(&order.path)
+            && self.reader.size_hint(&order.path) <= INLINE_BYTES;
+        if inline {
+            self.inline_reads += 1;
+            let report = self.reader.read(&order);
+            let input = self.report(order.path, order.ticket, report);
+            return self.decide(input);
+        }
+        let (reader, events) = (self.reader.clone(), self.events.clone());
+        tokio::task::spawn_blocking(move || {
+            let report = reader.read(&order);
+            let ReadOrder { path, ticket, .. } = order;
+            let _loop_has_ended = events.send(Event::Read {
+                path,
+                ticket,
+                report,
+            });
+        });
+    }
+
+    /// What a read tells watcher and store, and the engine's part of it.
+    fn report(&mut self, path: touchmark_proto::RelPath, ticket: u64, report: Report) -> Input {
+        let Report {
+            outcome,
+            keep,
+            real,
+            links,
+            ..
+        } = report;
+        if links > 1 {
+            self.watcher.watch_file(real.as_ref().unwrap_or(&path));
+        }
+        if self.watcher.alias(&path, real.as_ref()) {
+            // More is watched than before: what was written meanwhile may
+            // have been missed.
+            self.decide(Input::Hint {
+                path: path.clone(),
+                hint: Hint::Touched,
+            });
+        }
+        if let (Some(bytes), touchmark_engine::Found::File(content)) = (keep, &outcome.found) {
+            self.store.keep(content.hash, bytes);
+        }
+        Input::Read {
+            path,
+            ticket,
+            outcome,
+        }
+    }
+
+    /// Where changes come without events, the paths are hinted before the
+    /// fence, so that the answer behind it rests on reads (LOSS-2).
+    fn fence(&mut self, fence: u64) {
+        self.hint_blind_paths();
+        if let Err(error) = self.watcher.fence(fence) {
+            tracing::debug!("{error}");
+            self.decide(Input::FenceFailed { fence });
+        }
+    }
+
+    fn hint_blind_paths(&mut self) {
+        if self.watcher.degraded().is_empty() {
+            return;
+        }
+        let paths = self.engine.state().paths.keys();
+        let blind: Vec<_> = paths
+            .filter(|path| self.watcher.blind(path))
+            .cloned()
+            .collect();
+        for path in blind {
+            self.decide(Input::Hint {
+                path,
+                hint: Hint::Touched,
+            });
+        }
+    }
+
+    /// What has come due: the engine's deadline, the degraded places, the
+    /// idle exit.
+    fn look_at_the_time(&mut self) {
+        let now = Instant::now();
+        if self.accept_after.is_some_and(|after| after <= now) {
+            self.accept_after = None;
+        }
+        if self
+            .engine
+            .deadline()
+            .is_some_and(|deadline| deadline <= self.time.now())
+        {
+            self.feed(Input::Tick);
+        }
+        if self.watcher.degraded().is_empty() {
+            self.next_mend = None;
+        } else if *self.next_mend.get_or_insert(now + MEND_PACE) <= now {
+            self.next_mend = Some(now + MEND_PACE);
+            let mut inputs = Vec::new();
+            self.watcher.mend(&mut inputs);
+            self.feed_all(inputs);
+            if !self.subscriptions.is_empty() {
+                self.hint_blind_paths();
+                self.feed(Input::Tick);
+            }
+            self.look_at_places();
+            if self.watcher.check_root() {
+                self.ending = Some("the workspace is gone");
+            }
+        }
+        if self.idle_end().is_some_and(|end| end <= now) {
+            self.ending = Some("idle");
+        }
+    }
+
+    /// When the idle daemon ends (LIFE-1).
+    fn idle_end(&self) -> Option<Instant> {
+        (self.options.on_demand && self.peers.is_empty())
+            .then(|| self.last_use + Duration::from_millis(self.options.config.idle_exit))
+    }
+
+    /// When to look at the time next; never, if there is nothing to wait for
+    /// (LIFE-3).
+    fn wake(&self) -> Option<Instant> {
+        let engine = self.engine.deadline().map(|due| self.time.instant(due));
+        [engine, self.next_mend, self.accept_after, self.idle_end()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Stores the turn's facts and says what may be said. What is said can
+    /// lead to further decisions, hence further turns.
+    fn close_turn(&mut self) {
+        loop {
+            let facts = std::mem::take(&mut self.facts);
+            self.facts_since_snapshot += facts.len() as u64;
+            if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
+                self.store.commit(turn, facts);
+            }
+            self.say_all();
+            if self.facts.is_empty() && !self.outbox.has_fresh() {
+                break;
+            }
+        }
+        if self.facts_since_snapshot >= SNAPSHOT_FACTS && self.storage_trouble.is_none() {
+            self.snapshot();
+        }
+    }
+
+    fn accepted(&mut self, accepted: std::io::Result<UnixStream>) {
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!("nobody can connect: {error}");
+                self.accept_after = Some(Instant::now() + ACCEPT_PAUSE);
+                return;
+            }
+        };
+        if let Err(error) = credentials::check(&stream) {
+            tracing::warn!("refused: {error}");
+            return credentials::refuse(stream, error);
+        }
+        let most = self.options.config.connections;
+        if self.peers.len() >= most as usize {
+            let error = Refusal::new(
+                ErrorCode::TooLarge,
+                format!("{most} connections are open already"),
+            );
+            return credentials::refuse(
+                stream,
+                error.hint("close some, or raise limits.connections"),
+            );
+        }
+        self.last_connection += 1;
+        let id = ConnectionId(self.last_connection);
+        let peer = Arc::new(Peer::new(id));
+        self.peers.insert(id, Arc::clone(&peer));
+        tokio::spawn(serve(stream, peer, Arc::clone(&self.hub)));
+    }
+}
+
+/// Whether a request fails where its facts cannot be stored (LOSS-3). What a
+/// query makes the daemon find out is a fact as well, but no answer rests on
+/// its being stored.
+fn changes_state(ask: &Request) -> bool {
+    match ask {
+        Request::Initialize(_)
+        | Request::Ping(_)
+        | Request::Status(_)
+        | Request::Sync(_)
+        | Request::Shutdown(_)
+        | Request::Subscribe(_)
+        | Request::Unsubscribe(_)
+        | Request::SessionList(_)
+        | Request::FileStatus(_)
+        | Request::FileList(_)
+        | Request::FileHistory(_)
+        | Request::ModifiedList(_) => false,
+        Request::ModifiedTake(take) => !take.peek,
+        Request::FileReadText(read) => read.track.unwrap_or(true),
+        Request::SessionOpen(_)
+        | Request::SessionClose(_)
+        | Request::SessionCompacted(_)
+        | Request::SessionTruncated(_)
+        | Request::FileRead(_)
+        | Request::FileMention(_)
+        | Request::FileInvalidate(_)
+        | Request::FileUntrack(_)
+        | Request::EditBegin(_)
+        | Request::EditCommit(_)
+        | Request::EditAbort(_)
+        | Request::EditMark(_)
+        | Request::ModifiedAck(_)
+        | Request::EditorDidOpen(_)
+        | Request::EditorDidClose(_)
+        | Request::EditorDirty(_)
+        | Request::EditorDidSave(_) => true,
+    }
+}
+
+async fn sleep_until(wake: Option<Instant>) {
+    match wake {
+        Some(wake) => tokio::time::sleep_until(wake.into()).await,
+        None => std::future::pending().await,
+    }
+}

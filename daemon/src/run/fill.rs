@@ -1,0 +1,84 @@
+//! What kept contents add to an answer: line counts and previews.
+
+use touchmark_engine::{Answer, LinesWanted};
+use touchmark_proto::{Change, Hash, LineCounts, Reply};
+
+use crate::lines;
+use crate::store::Reader;
+
+/// Bytes compared for one answer at most, so that a long list cannot hold up
+/// the loop; the changes after that go without counts.
+const MOST: usize = 8 << 20;
+
+/// Looks up kept contents, as long as there is something to spend.
+pub(super) struct Contents<'a> {
+    reader: Option<&'a Reader>,
+    left: usize,
+}
+
+impl<'a> Contents<'a> {
+    pub(super) fn new(reader: Option<&'a Reader>) -> Self {
+        Self { reader, left: MOST }
+    }
+
+    /// The answer as the client gets it.
+    pub(super) fn fill(&mut self, answer: Answer) -> Reply {
+        let Answer {
+            mut reply,
+            lines,
+            previews,
+        } = answer;
+        if !lines.is_empty() {
+            let changes = changes_of(&mut reply);
+            for LinesWanted { index, old, new } in lines {
+                if let Some(change) = changes.get_mut(index) {
+                    change.lines = self.lines(old, new);
+                }
+            }
+        }
+        if let Reply::FileList(records) = &mut reply {
+            for (index, hash) in previews {
+                if let (Some(record), Some(bytes)) =
+                    (records.files.get_mut(index), self.content(Some(hash)))
+                {
+                    record.preview = lines::preview(&bytes);
+                }
+            }
+        }
+        reply
+    }
+
+    /// Line counts between two contents; `None` where one is not kept.
+    pub(super) fn lines(&mut self, old: Option<Hash>, new: Option<Hash>) -> Option<LineCounts> {
+        let (old, new) = (self.content(old)?, self.content(new)?);
+        self.left = self.left.checked_sub(old.len() + new.len())?;
+        lines::count(&old, &new)
+    }
+
+    /// A kept content; an absent file's is empty.
+    fn content(&self, hash: Option<Hash>) -> Option<std::sync::Arc<[u8]>> {
+        let Some(hash) = hash else {
+            return Some([].into());
+        };
+        match self.reader?.content(&hash) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                tracing::debug!("a kept content: {error}");
+                None
+            }
+        }
+    }
+}
+
+/// The changes that an answer lists, in the order that
+/// [`LinesWanted::index`] counts.
+fn changes_of(reply: &mut Reply) -> &mut [Change] {
+    match reply {
+        Reply::SessionOpen(opened) => &mut opened.modified,
+        Reply::FileRead(read) => read.change.as_mut_slice(),
+        Reply::EditCommit(committed) => &mut committed.changes,
+        Reply::ModifiedList(list) => &mut list.changes,
+        Reply::ModifiedTake(taken) => &mut taken.changes,
+        _ => &mut [],
+    }
+}

@@ -1,0 +1,160 @@
+//! Requests about the daemon itself, which the engine only puts in their
+//! place in the order.
+
+use touchmark_proto::daemon::{
+    Counters, Degraded, Done, Initialize, Initialized, Program, StatusReport, StoreStatus,
+    Subscribe, Unsubscribe,
+};
+use touchmark_proto::{
+    ConnectionId, Error, ErrorCode, ErrorData, PROTOCOL, Reply, Request, RequestId,
+};
+
+use super::Daemon;
+use super::replay;
+use super::say::Say;
+use super::subscriptions::Subscription;
+use crate::life::resident_bytes;
+
+/// The daemon's version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+impl Daemon {
+    pub(super) fn host(&mut self, request: RequestId, connection: ConnectionId, ask: Request) {
+        let outcome = match ask {
+            Request::Initialize(ask) => self.initialize(&ask),
+            Request::Ping(_) => Ok(Reply::Ping(Done {})),
+            Request::Status(_) => Ok(Reply::Status(self.status())),
+            Request::Shutdown(_) => return self.outbox.push(Say::End { request }),
+            Request::Subscribe(ask) => match self.begin_subscription(request, connection, &ask) {
+                Ok(say) => return self.outbox.push(say),
+                Err(error) => Err(error),
+            },
+            Request::Unsubscribe(ask) => self.unsubscribe(connection, &ask),
+            other => Err(Error::new(
+                ErrorCode::InternalError,
+                format!("{} is not for the shell to answer", other.method()),
+            )),
+        };
+        self.outbox.push(Say::Answer {
+            request,
+            answer: outcome.map(|reply| Box::new(reply.into())),
+        });
+    }
+
+    fn initialize(&self, ask: &Initialize) -> Result<Reply, Error> {
+        if ask.protocol != PROTOCOL {
+            return Err(Error::new(
+                ErrorCode::Incompatible,
+                format!(
+                    "the daemon speaks protocol {PROTOCOL}, the client {}",
+                    ask.protocol
+                ),
+            )
+            .with(ErrorData {
+                server: Some(PROTOCOL),
+                client: Some(ask.protocol),
+                ..ErrorData::default()
+            }));
+        }
+        let state = self.engine.state();
+        Ok(Reply::Initialize(Initialized {
+            server: Program {
+                name: "touchmark".into(),
+                version: VERSION.into(),
+            },
+            protocol: PROTOCOL,
+            workspace: self.workspace(),
+            clock: state.clock(state.n),
+            capabilities: Vec::new(),
+        }))
+    }
+
+    fn workspace(&self) -> String {
+        self.options.workspace.to_string_lossy().into_owned()
+    }
+
+    fn status(&self) -> StatusReport {
+        let state = self.engine.state();
+        let counts = self.engine.counts();
+        let (path, size_bytes, durability) = self.store.status();
+        StatusReport {
+            pid: std::process::id(),
+            version: VERSION.into(),
+            protocol: PROTOCOL,
+            workspace: self.workspace(),
+            clock: state.clock(state.n),
+            uptime_ms: self.time.uptime(),
+            tracked_files: counts.tracked,
+            watched_directories: self.watcher.watched() as u64,
+            sessions: counts.sessions,
+            connections: self.peers.len() as u64,
+            open_edits: counts.open_edits,
+            counters: Counters {
+                events: counts.hints,
+                versions: counts.versions,
+                fences: counts.fences,
+                overflows: counts.overflows,
+                rescans: counts.rescans,
+                requests: self.requests,
+            },
+            backend: self.watcher.backend().into(),
+            degraded: self.degraded(),
+            store: StoreStatus {
+                path: path.to_string_lossy().into_owned(),
+                size_bytes,
+                durability: durability.into(),
+            },
+            rss_bytes: resident_bytes(),
+        }
+    }
+
+    fn degraded(&self) -> Vec<Degraded> {
+        let everything = |cause: String| Degraded { path: None, cause };
+        let mut degraded = self.watcher.degraded();
+        degraded.extend(
+            self.storage_trouble
+                .as_ref()
+                .map(|cause| everything(format!("the state cannot be stored: {cause}"))),
+        );
+        degraded.extend(
+            self.loss
+                .as_ref()
+                .map(|cause| everything(format!("state was lost: {cause}"))),
+        );
+        degraded
+    }
+
+    fn begin_subscription(
+        &mut self,
+        request: RequestId,
+        connection: ConnectionId,
+        ask: &Subscribe,
+    ) -> Result<Say, Error> {
+        let subscription = Subscription::new(connection, ask)?;
+        let state = self.engine.state();
+        if let Some(since) = ask.since {
+            replay::check(since, state)?;
+        }
+        Ok(Say::Subscribed {
+            request,
+            number: self.subscriptions.number(connection)?,
+            subscription,
+            since: ask.since,
+            // What was recorded up to here was also published up to here.
+            until: self.newest_fact,
+        })
+    }
+
+    fn unsubscribe(&mut self, connection: ConnectionId, ask: &Unsubscribe) -> Result<Reply, Error> {
+        if !self.subscriptions.remove(ask.subscription, connection) {
+            return Err(Error::new(
+                ErrorCode::NotFound,
+                format!("this connection has no subscription {}", ask.subscription),
+            ));
+        }
+        if let Some(peer) = self.peers.get(&connection) {
+            peer.subscriptions(self.subscriptions.count(connection));
+        }
+        Ok(Reply::Unsubscribe(Done {}))
+    }
+}

@@ -1,0 +1,211 @@
+//! Putting the daemon together, from what was kept.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use touchmark_engine::{Engine, State};
+use touchmark_proto::sessions::SessionClose;
+use touchmark_proto::{Request, SessionId};
+
+use super::outbox::Outbox;
+use super::subscriptions::Subscriptions;
+use super::{Daemon, Options};
+use crate::Error;
+use crate::config::{Case, Durability, probe_case_insensitive};
+use crate::content::{self, Reader};
+use crate::event::Event;
+use crate::life::{Lock, private_directory};
+use crate::socket::{Hub, Listener};
+use crate::store::{self, Opened};
+use crate::time::Timeline;
+use crate::watch::{Choice, Watcher};
+
+impl Daemon {
+    pub(super) fn open(
+        listener: Listener,
+        lock: Lock,
+        options: Options,
+    ) -> Result<(Self, UnboundedReceiver<Event>), Error> {
+        let Options {
+            workspace,
+            places,
+            config,
+            ..
+        } = &options;
+        let (events, receiver) = unbounded_channel();
+        private_directory(&places.state)?;
+        let store_options = store::Options {
+            durability: match config.durability {
+                Durability::Process => store::Durability::Process,
+                Durability::Power => store::Durability::Power,
+            },
+            contents_total: config.contents_total,
+            contents_file: config.contents_file,
+            ..store::Options::new(&places.state, workspace)
+        };
+        let report = events.clone();
+        let Opened {
+            store,
+            epoch,
+            snapshot,
+            facts,
+            trouble,
+            ..
+        } = store::open(&store_options, move |event| {
+            let _loop_has_ended = report.send(Event::Store(event));
+        })
+        .map_err(|error| part("store", &error))?;
+        if let Some(trouble) = &trouble {
+            tracing::error!("state was lost: {trouble}");
+        }
+        let state = state(snapshot.as_deref(), epoch, trouble.is_some())?;
+
+        let facts_since_snapshot = facts.len() as u64;
+        let newest = facts.last().map_or(state.time, |fact| fact.time);
+        let time = Timeline::start(newest.max(state.time));
+        let case_insensitive = match config.case {
+            Some(case) => case == Case::Insensitive,
+            None => probe_case_insensitive(workspace),
+        };
+        let root = workspace.as_os_str().as_bytes();
+        let engine = Engine::restore(
+            config.engine(root.to_vec(), case_insensitive),
+            state,
+            facts,
+            time.now(),
+        );
+
+        let seen = events.clone();
+        let mut watcher = Watcher::new(workspace, &places.fence, Choice::Auto, move |raw| {
+            let _loop_has_ended = seen.send(Event::Watch(raw));
+        })
+        .map_err(|error| part("watcher", &error))?;
+        watcher.watch_beside(&places.runtime);
+        let secrets = content::secrets(config.contents_exclude.iter().map(String::as_str))
+            .map_err(|error| part("contents.exclude", &error))?;
+        let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
+
+        let hub = Hub {
+            events: events.clone(),
+            requests: AtomicU64::new(1),
+            max_frame: usize::try_from(config.frame).unwrap_or(usize::MAX),
+            root: Arc::from(root),
+            time,
+        };
+        let daemon = Self {
+            time,
+            newest_fact: engine.state().n,
+            engine,
+            watcher,
+            reader,
+            store,
+            log: None,
+            loss: trouble,
+            listener,
+            lock,
+            hub: Arc::new(hub),
+            events,
+            peers: HashMap::new(),
+            last_connection: 0,
+            asked: HashMap::new(),
+            effects: VecDeque::new(),
+            facts: Vec::new(),
+            outbox: Outbox::default(),
+            subscriptions: Subscriptions::default(),
+            storage_trouble: None,
+            failed_turns: BTreeMap::new(),
+            facts_since_snapshot,
+            inline_reads: 0,
+            requests: 0,
+            last_use: Instant::now(),
+            accept_after: None,
+            next_mend: None,
+            ending: None,
+            options,
+        };
+        Ok((daemon, receiver))
+    }
+
+    /// The first turn: everything tracked is compared with the disk, sessions
+    /// that nobody has used for long are forgotten.
+    pub(super) fn begin(&mut self) {
+        let mut effects = Vec::new();
+        self.engine.start(self.time.now(), &mut effects);
+        self.effects.extend(effects);
+        self.carry_out_all();
+        let oldest = self
+            .time
+            .now()
+            .saturating_sub(self.options.config.sessions_keep);
+        let sessions = &self.engine.state().sessions;
+        let unused: Vec<SessionId> = sessions
+            .iter()
+            .filter(|(_, session)| session.last_active < oldest)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for session in unused {
+            tracing::info!("forgetting session {session}, unused for long");
+            self.ask_internally(Request::SessionClose(SessionClose {
+                session,
+                forget: true,
+            }));
+        }
+        self.close_turn();
+        if self.loss.is_some() {
+            // So that the loss is still known after a crash.
+            self.snapshot();
+        }
+        self.prune();
+    }
+
+    /// Has the store keep the engine's state, so that the facts so far need
+    /// not be read at the next start.
+    pub(super) fn snapshot(&mut self) {
+        let state = self.engine.state();
+        match serde_json::to_vec(state) {
+            Ok(body) => {
+                self.store.snapshot(state.n, body);
+                self.facts_since_snapshot = 0;
+                self.prune();
+            }
+            Err(error) => tracing::error!("no snapshot: {error}"),
+        }
+    }
+
+    fn prune(&self) {
+        let config = &self.options.config;
+        self.store.prune(store::Prune {
+            keep_per_path: config.versions_per_path,
+            older_than: self.time.now().saturating_sub(config.versions_age),
+            floor: self.engine.state().n,
+        });
+    }
+}
+
+/// The state to go on from.
+fn state(snapshot: Option<&[u8]>, epoch: u64, lost: bool) -> Result<State, Error> {
+    let Some(snapshot) = snapshot else {
+        return Ok(State::new(epoch, lost));
+    };
+    let mut state: State =
+        serde_json::from_slice(snapshot).map_err(|error| part("snapshot", &error))?;
+    if state.epoch != epoch {
+        state.epoch = epoch;
+        state.after_loss = true;
+        for session in state.sessions.values_mut() {
+            session.reset_told = false;
+        }
+    }
+    Ok(state)
+}
+
+fn part(part: &'static str, cause: &dyn std::fmt::Display) -> Error {
+    Error::Part {
+        part,
+        cause: cause.to_string(),
+    }
+}

@@ -1,0 +1,79 @@
+//! What a subscriber missed, out of the log.
+
+use touchmark_engine::{Fact, State, recall};
+use touchmark_proto::events::Happening;
+use touchmark_proto::{Clock, Error, ErrorCode, ErrorData, Hash};
+
+use crate::store::Reader;
+
+/// Facts replayed at most; who missed more is better served by a list.
+const MOST: usize = 20_000;
+
+/// One missed event, and the content before, to count lines against.
+pub(super) struct Missed {
+    pub(super) clock: Clock,
+    pub(super) happening: Happening,
+    pub(super) before: Option<Hash>,
+}
+
+fn unknown_clock(clock: Clock, reason: &str) -> Error {
+    Error::new(ErrorCode::UnknownClock, format!("{clock}: {reason}")).with(ErrorData {
+        clock: Some(clock),
+        ..ErrorData::default()
+    })
+}
+
+/// Checks that a clock is one of this life of the state.
+///
+/// # Errors
+/// `unknownClock` for another epoch, and for a clock that has not been.
+pub(super) fn check(since: Clock, state: &State) -> Result<(), Error> {
+    if since.epoch != state.epoch {
+        return Err(unknown_clock(since, "of another life of the state"));
+    }
+    if since.n > state.n {
+        return Err(unknown_clock(since, "has not been yet"));
+    }
+    Ok(())
+}
+
+/// Checks that everything since a clock is still in the log.
+///
+/// # Errors
+/// `unknownClock` for a clock before what was pruned away (DUR-2), `storage`.
+pub(super) fn check_kept(log: &Reader, since: Clock) -> Result<(), Error> {
+    match log.oldest()? {
+        Some(pruned) if since.n < pruned => Err(unknown_clock(since, "before what is still kept")),
+        _ => Ok(()),
+    }
+}
+
+/// The events of all facts after `since` up to `until`, in order.
+///
+/// # Errors
+/// `unknownClock` for a clock before what is kept, and where too much was
+/// missed; `storage`.
+pub(super) fn missed(log: &Reader, since: Clock, until: u64) -> Result<Vec<Missed>, Error> {
+    check_kept(log, since)?;
+    let records = log.facts_after(since.n, MOST + 1)?;
+    if records.len() > MOST {
+        return Err(unknown_clock(since, "too much has happened since"));
+    }
+    let missed = records
+        .iter()
+        .take_while(|record| record.n <= until)
+        .filter_map(|record| {
+            Some(Missed {
+                clock: Clock {
+                    epoch: since.epoch,
+                    n: record.n,
+                },
+                happening: recall::happening(since.epoch, record)?,
+                before: match &record.fact {
+                    Fact::Version(version) => version.before,
+                    _ => None,
+                },
+            })
+        });
+    Ok(missed.collect())
+}

@@ -1,0 +1,323 @@
+//! Saying what may be said: answers, events.
+
+use touchmark_engine::{Answer, Input, Notice, Recall, recall};
+use touchmark_proto::daemon::Subscribed;
+use touchmark_proto::edits::EditAbort;
+use touchmark_proto::events::{Event as Notification, Happening};
+use touchmark_proto::{
+    Clock, ConnectionId, Error, ErrorCode, ErrorData, Reply, Request, RequestId,
+};
+
+use super::Daemon;
+use super::fill::Contents;
+use super::replay;
+use super::subscriptions::Subscription;
+use crate::store::StoreEvent;
+
+/// Something that waits for its facts to be stored.
+#[derive(Debug)]
+pub(super) enum Say {
+    /// An answer.
+    Answer {
+        request: RequestId,
+        answer: Result<Box<Answer>, Error>,
+    },
+    /// An answer to be looked up in the log, which by then holds all that was
+    /// recorded before.
+    Recall { request: RequestId, recall: Recall },
+    /// Events for subscribers.
+    Notice(Box<Notice>),
+    /// A subscription begins: what it missed up to fact `until`, then
+    /// whatever is said later. Nothing twice, nothing missed.
+    Subscribed {
+        request: RequestId,
+        number: u64,
+        subscription: Subscription,
+        since: Option<Clock>,
+        until: u64,
+    },
+    /// The daemon has agreed to end.
+    End { request: RequestId },
+}
+
+/// `storage` with its cause (LOSS-3).
+pub(super) fn storage(cause: &str) -> Error {
+    Error::new(
+        ErrorCode::Storage,
+        format!("the state cannot be stored: {cause}"),
+    )
+    .with(ErrorData {
+        cause: Some(cause.into()),
+        ..ErrorData::default()
+    })
+}
+
+impl Daemon {
+    /// The store has settled a turn.
+    pub(super) fn stored(&mut self, event: StoreEvent) {
+        match event {
+            StoreEvent::Committed { turn } => self.outbox.settle(turn),
+            StoreEvent::Failed { turn, cause } => {
+                if self.storage_trouble.is_none() {
+                    tracing::error!("the state cannot be stored: {cause}");
+                }
+                self.storage_trouble = Some(cause.clone());
+                self.failed_turns.insert(turn, cause);
+                self.outbox.settle(turn);
+            }
+            StoreEvent::Recovered => {
+                tracing::info!("the state is stored again");
+                self.storage_trouble = None;
+            }
+        }
+    }
+
+    /// Says everything whose facts are settled.
+    pub(super) fn say_all(&mut self) {
+        while let Some((turn, say)) = self.outbox.pop() {
+            self.failed_turns = self.failed_turns.split_off(&turn);
+            let failed = self.failed_turns.get(&turn).cloned();
+            self.say(say, failed.as_deref());
+        }
+    }
+
+    fn say(&mut self, say: Say, failed: Option<&str>) {
+        match say {
+            Say::Answer { request, answer } => {
+                let Some(asked) = self.asked.remove(&request) else {
+                    return self.undo_unheard(answer.ok());
+                };
+                let outcome = match (answer, failed) {
+                    (Ok(answer), Some(cause)) if asked.changes_state => {
+                        self.undo_unheard(Some(answer));
+                        Err(storage(cause))
+                    }
+                    (Ok(answer), _) => {
+                        self.connect_log();
+                        Ok(Contents::new(self.log.as_ref()).fill(*answer))
+                    }
+                    (Err(error), _) => Err(error),
+                };
+                self.answer(asked.connection, request, outcome);
+            }
+            Say::Recall { request, recall } => {
+                if let Some(asked) = self.asked.remove(&request) {
+                    let outcome = self.recall(recall);
+                    self.answer(asked.connection, request, outcome);
+                }
+            }
+            Say::Notice(notice) => self.tell(*notice),
+            Say::Subscribed {
+                request,
+                number,
+                subscription,
+                since,
+                until,
+            } => {
+                if let Some(asked) = self.asked.remove(&request) {
+                    self.subscribe(
+                        asked.connection,
+                        request,
+                        number,
+                        subscription,
+                        since,
+                        until,
+                    );
+                }
+            }
+            Say::End { request } => {
+                if let Some(asked) = self.asked.remove(&request) {
+                    let done = Reply::Shutdown(touchmark_proto::daemon::Done {});
+                    self.answer(asked.connection, request, Ok(done));
+                }
+                self.ending = Some("asked to by a client");
+            }
+        }
+    }
+
+    fn answer(&self, connection: ConnectionId, request: RequestId, outcome: Result<Reply, Error>) {
+        if let Some(peer) = self.peers.get(&connection) {
+            peer.answer(request, outcome);
+        }
+    }
+
+    /// Takes back an edit whose beginning nobody will be told of: it would
+    /// take the next change for the agent's (ATTR-9).
+    fn undo_unheard(&mut self, answer: Option<Box<Answer>>) {
+        let edit = match answer.map(|answer| answer.reply) {
+            Some(Reply::EditBegin(begun)) => Some(begun.edit),
+            Some(Reply::EditMark(marked)) => marked.edit,
+            _ => None,
+        };
+        if let Some(edit) = edit {
+            self.ask_internally(Request::EditAbort(EditAbort {
+                edit: Some(edit),
+                ..EditAbort::default()
+            }));
+        }
+    }
+
+    /// A request of the daemon's own, which nobody is answered.
+    pub(super) fn ask_internally(&mut self, ask: Request) {
+        let number = &self.hub.requests;
+        let request = RequestId(number.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        self.feed(Input::Request {
+            request,
+            connection: ConnectionId(0),
+            ask,
+            until: None,
+        });
+    }
+
+    /// Opens the loop's connection to the store, if it is not open.
+    fn connect_log(&mut self) {
+        if self.log.is_none() {
+            self.log = self
+                .store
+                .reader()
+                .inspect_err(|error| tracing::warn!("the log cannot be read: {error}"))
+                .ok();
+        }
+    }
+
+    /// Answers out of the log.
+    fn recall(&mut self, recall: Recall) -> Result<Reply, Error> {
+        let epoch = self.engine.state().epoch;
+        self.connect_log();
+        let Some(log) = &self.log else {
+            return Err(storage("the log cannot be read"));
+        };
+        match recall {
+            Recall::History {
+                path,
+                before,
+                limit,
+                marks,
+            } => {
+                // One more, to know whether there is more.
+                let records = log.history(&path, before, limit.saturating_add(1))?;
+                let versions = recall::history(epoch, &records, limit, &marks);
+                Ok(Reply::FileHistory(versions))
+            }
+            Recall::Since {
+                after,
+                cursor,
+                limit,
+                session,
+                clock,
+            } => {
+                // From the beginning is as far back as there is.
+                if after > 0 {
+                    replay::check_kept(log, Clock { epoch, n: after })?;
+                }
+                let records = log.versions_after(after)?;
+                let answer =
+                    recall::since(&records, clock, cursor.as_ref(), limit, session.as_ref());
+                Ok(Contents::new(Some(log)).fill(answer))
+            }
+        }
+    }
+
+    /// Tells those subscribers who want to know.
+    fn tell(&mut self, notice: Notice) {
+        if self.subscriptions.is_empty() {
+            return;
+        }
+        let Notice {
+            clock,
+            mut happening,
+            lines,
+        } = notice;
+        let state = self.engine.state();
+        if self
+            .subscriptions
+            .wanting(&happening, state)
+            .next()
+            .is_none()
+        {
+            return;
+        }
+        if let Some((old, new)) = lines {
+            self.connect_log();
+            count_lines(
+                &mut happening,
+                old,
+                new,
+                &mut Contents::new(self.log.as_ref()),
+            );
+        }
+        let state = self.engine.state();
+        for (subscription, connection) in self.subscriptions.wanting(&happening, state) {
+            if let Some(peer) = self.peers.get(&connection) {
+                peer.event(Notification {
+                    subscription,
+                    clock,
+                    happening: happening.clone(),
+                });
+            }
+        }
+    }
+
+    fn subscribe(
+        &mut self,
+        connection: ConnectionId,
+        request: RequestId,
+        number: u64,
+        subscription: Subscription,
+        since: Option<Clock>,
+        until: u64,
+    ) {
+        let missed = match since {
+            Some(since) => {
+                self.connect_log();
+                let Some(log) = &self.log else {
+                    return self.answer(
+                        connection,
+                        request,
+                        Err(storage("the log cannot be read")),
+                    );
+                };
+                match replay::missed(log, since, until) {
+                    Ok(missed) => missed,
+                    Err(error) => return self.answer(connection, request, Err(error)),
+                }
+            }
+            None => Vec::new(),
+        };
+        let Some(peer) = self.peers.get(&connection) else {
+            return;
+        };
+        let subscribed = Subscribed {
+            subscription: number,
+        };
+        peer.answer(request, Ok(Reply::Subscribe(subscribed)));
+        let mut contents = Contents::new(self.log.as_ref());
+        for mut missed in missed {
+            if subscription.wants(&missed.happening, self.engine.state()) {
+                let new = match &missed.happening {
+                    Happening::Version { version, .. } => version.hash,
+                    _ => None,
+                };
+                count_lines(&mut missed.happening, missed.before, new, &mut contents);
+                peer.event(Notification {
+                    subscription: number,
+                    clock: missed.clock,
+                    happening: missed.happening,
+                });
+            }
+        }
+        self.subscriptions.insert(number, subscription);
+        peer.subscriptions(self.subscriptions.count(connection));
+    }
+}
+
+fn count_lines(
+    happening: &mut Happening,
+    old: Option<touchmark_proto::Hash>,
+    new: Option<touchmark_proto::Hash>,
+    contents: &mut Contents<'_>,
+) {
+    if let Happening::Version { lines, .. } = happening {
+        *lines = contents.lines(old, new);
+    }
+}

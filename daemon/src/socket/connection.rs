@@ -1,0 +1,210 @@
+//! One connection's task.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc::UnboundedSender;
+use touchmark_proto::codec::{
+    ClientMessage, Decoder, Encoder, Incoming, MessageId, Rejected, ServerMessage, Wire,
+};
+use touchmark_proto::{Error, ErrorCode, RequestId};
+
+use super::credentials::error_line;
+use super::peer::Peer;
+use crate::event::Event;
+use crate::time::Timeline;
+
+/// Bytes taken from a socket at a time.
+const READ_BYTES: usize = 16 << 10;
+
+/// What all connections share.
+#[derive(Debug)]
+pub struct Hub {
+    /// To the loop.
+    pub events: UnboundedSender<Event>,
+    /// Numbers requests; unique over all connections.
+    pub requests: AtomicU64,
+    /// The largest message in bytes.
+    pub max_frame: usize,
+    /// The workspace, for names that are not UTF-8.
+    pub root: Arc<[u8]>,
+    /// When a request came.
+    pub time: Timeline,
+}
+
+/// Serves one connection until it ends, and tells the loop that it has.
+pub async fn serve(stream: UnixStream, peer: Arc<Peer>, hub: Arc<Hub>) {
+    let id = peer.id;
+    let mut connection = Connection {
+        stream,
+        peer,
+        hub: Arc::clone(&hub),
+        decoder: None,
+        half_closed: false,
+    };
+    if let Err(error) = connection.run().await {
+        tracing::debug!("connection {}: {error}", id.0);
+    }
+    let _loop_has_ended = hub.events.send(Event::Disconnected(id));
+}
+
+struct Connection {
+    stream: UnixStream,
+    peer: Arc<Peer>,
+    hub: Arc<Hub>,
+    /// Made by the first byte.
+    decoder: Option<Decoder>,
+    /// The client has said all it will say; it may still listen.
+    half_closed: bool,
+}
+
+impl Connection {
+    async fn run(&mut self) -> io::Result<()> {
+        loop {
+            self.take_requests();
+            let wanted = self.peer.wanted();
+            if wanted.end || (self.half_closed && wanted.silent) {
+                return Ok(());
+            }
+            let interest = match (wanted.read && !self.half_closed, wanted.write) {
+                (true, true) => Interest::READABLE | Interest::WRITABLE,
+                (true, false) => Interest::READABLE,
+                (false, true) => Interest::WRITABLE,
+                (false, false) => {
+                    self.peer.wake.notified().await;
+                    continue;
+                }
+            };
+            let ready = tokio::select! {
+                ready = self.stream.ready(interest) => ready?,
+                () = self.peer.wake.notified() => continue,
+            };
+            if interest.is_readable()
+                && (ready.is_readable() || ready.is_read_closed())
+                && !self.read()?
+            {
+                return Ok(());
+            }
+            if interest.is_writable() && (ready.is_writable() || ready.is_write_closed()) {
+                let stream = &self.stream;
+                or_later(self.peer.write(|bytes| stream.try_write(bytes)))?;
+            }
+        }
+    }
+
+    /// Takes bytes from the socket; false if the client is gone.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut buffer = [0_u8; READ_BYTES];
+        match self.stream.try_read(&mut buffer) {
+            Ok(0) => {
+                self.half_closed = true;
+                Ok(!hung_up(&self.stream))
+            }
+            Ok(count) => {
+                self.push(buffer.get(..count).unwrap_or_default());
+                Ok(true)
+            }
+            Err(error) => or_later(Err(error)).map(|()| true),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let decoder = match &mut self.decoder {
+            Some(decoder) => decoder,
+            None => {
+                let wire = bytes.first().copied().and_then(Wire::sniff);
+                let Some(wire) = wire else {
+                    let error = Error::new(
+                        ErrorCode::ParseError,
+                        "neither JSON, nor a Content-Length header, nor the preface TMK1",
+                    );
+                    self.peer.last_words(&error_line(error));
+                    return;
+                };
+                let Hub {
+                    max_frame, root, ..
+                } = &*self.hub;
+                self.peer
+                    .speaks(Encoder::new(wire, *max_frame, Arc::clone(root)));
+                self.decoder.insert(Decoder::new(wire, *max_frame))
+            }
+        };
+        decoder.push(bytes);
+    }
+
+    /// Hands over what has come, as far as it may.
+    fn take_requests(&mut self) {
+        while self.peer.wanted().read {
+            let Some(decoder) = &mut self.decoder else {
+                return;
+            };
+            let next = if self.half_closed {
+                decoder.finish()
+            } else {
+                decoder.next()
+            };
+            match next {
+                Ok(Some(Incoming::One(message))) => self.take(*message, None),
+                Ok(Some(Incoming::Batch(messages))) => {
+                    let batch = self.peer.expect_batch(messages.len());
+                    for message in messages {
+                        self.take(message, Some(batch));
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    self.peer
+                        .reject(Some(ServerMessage::error(MessageId::Null, error)), None);
+                    self.peer.last_words(b"");
+                }
+            }
+        }
+    }
+
+    fn take(&self, message: Result<ClientMessage, Rejected>, batch: Option<u64>) {
+        let ClientMessage {
+            id,
+            within_ms,
+            request: ask,
+        } = match message {
+            Ok(message) => message,
+            Err(rejected) => return self.peer.reject(rejected.into_reply(), batch),
+        };
+        let request = RequestId(self.hub.requests.fetch_add(1, Ordering::Relaxed));
+        self.peer.expect(request, id, batch);
+        let until = within_ms.map(|within| self.hub.time.now().saturating_add(within));
+        let _loop_has_ended = self.hub.events.send(Event::Ask {
+            request,
+            connection: self.peer.id,
+            ask,
+            until,
+        });
+    }
+}
+
+/// Not being ready is no error: the next turn waits for it.
+fn or_later(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ) =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
+}
+
+/// Whether the client is gone altogether, rather than done with speaking
+/// (`printf ... | nc -N` still wants its answer).
+fn hung_up(stream: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(stream, PollFlags::empty())];
+    let polled = poll(&mut fds, Some(&Timespec::default()));
+    polled.is_err() || fds.iter().any(|fd| fd.revents().contains(PollFlags::HUP))
+}

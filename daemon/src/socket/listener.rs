@@ -1,0 +1,166 @@
+//! The socket itself: bound under the workspace's lock, removed at the end.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use interprocess::local_socket::{
+    GenericFilePath, ListenerNonblockingMode, ListenerOptions, ToFsName,
+};
+use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use interprocess::os::unix::uds_local_socket::tokio::Listener as UdsListener;
+use tokio::net::UnixStream;
+
+use crate::Error;
+
+/// The most bytes of a socket's path: `sun_path` less its terminator.
+pub const MAX_PATH: usize = 107;
+
+/// A listening socket with mode 0600. Dropped, it removes its name, if that
+/// still leads to it.
+#[derive(Debug)]
+pub struct Listener {
+    inner: UdsListener,
+    path: PathBuf,
+    /// Device and inode: what tells our socket from another of that name.
+    identity: (u64, u64),
+}
+
+impl Listener {
+    /// Binds. What a dead daemon left under the name is removed, so the
+    /// caller must hold the workspace's [`Lock`](crate::life::Lock).
+    ///
+    /// # Errors
+    /// A path too long, something there that is no socket, or whatever the
+    /// system says.
+    pub fn bind(path: &Path) -> Result<Self, Error> {
+        if path.as_os_str().as_bytes().len() > MAX_PATH {
+            return Err(Error::SocketPath {
+                path: path.to_owned(),
+                limit: MAX_PATH,
+            });
+        }
+        remove_stale(path)?;
+        let listen = || -> io::Result<UdsListener> {
+            ListenerOptions::new()
+                .name(path.to_fs_name::<GenericFilePath>()?)
+                .mode(0o600)
+                // Only while it is ours, so by our own drop.
+                .reclaim_name(false)
+                .nonblocking(ListenerNonblockingMode::Both)
+                .create_tokio_as::<UdsListener>()
+        };
+        let inner = listen().map_err(Error::io("listen", path))?;
+        let identity = identity(path).map_err(Error::io("find the socket just bound", path))?;
+        Ok(Self {
+            inner,
+            path: path.to_owned(),
+            identity,
+        })
+    }
+
+    /// Where it is bound.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether its name still leads to it (LIFE-2).
+    pub fn is_in_place(&self) -> bool {
+        identity(&self.path).is_ok_and(|there| there == self.identity)
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    /// Whatever the system says; too many open descriptors among it.
+    pub async fn accept(&self) -> io::Result<UnixStream> {
+        let (stream, _unnamed) = self.inner.inner().accept().await?;
+        Ok(stream)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if self.is_in_place() {
+            let _gone_already = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+fn remove_stale(path: &Path) -> Result<(), Error> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::io("look at the socket", path)(error)),
+        Ok(found) if found.file_type().is_socket() => {
+            fs::remove_file(path).map_err(Error::io("remove the stale socket", path))
+        }
+        Ok(_) => Err(Error::Untrusted {
+            path: path.to_owned(),
+            reason: "in the socket's place, and no socket".into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bound_for_the_owner_alone_and_removed_at_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k.sock");
+        let listener = Listener::bind(&path).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        assert!(listener.is_in_place());
+        drop(listener);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_stale_socket_gives_way_and_a_file_does_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        drop(Listener::bind(&path).unwrap());
+        fs::write(&path, "mine").unwrap();
+        assert!(matches!(
+            Listener::bind(&path),
+            Err(Error::Untrusted { .. })
+        ));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+    }
+
+    #[tokio::test]
+    async fn anothers_socket_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k.sock");
+        let listener = Listener::bind(&path).unwrap();
+        // Renamed away rather than removed: an inode still in use is not
+        // given to the next file.
+        fs::rename(&path, directory.path().join("moved")).unwrap();
+        assert!(!listener.is_in_place());
+        let _other = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(!listener.is_in_place());
+        drop(listener);
+        assert!(path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_long_path_is_refused_with_the_limit() {
+        let path = Path::new("/").join("x".repeat(MAX_PATH));
+        let error = Listener::bind(&path).unwrap_err();
+        assert!(error.to_string().ends_with("at most 107 bytes"), "{error}");
+    }
+}

@@ -1,0 +1,20 @@
+//! The socket: connections in, requests to the loop, answers and events out.
+//!
+//! - [`listener`]: the bound socket.
+//! - [`credentials`]: who may connect (SEC-1).
+//! - [`connection`]: one task per connection: bytes to requests, buffer to
+//!   bytes.
+//! - [`peer`]: the loop's end of a connection: answers and events, and the
+//!   bounds on what waits for a slow reader (LIM-1).
+
+pub mod connection;
+pub mod credentials;
+pub mod listener;
+pub mod peer;
+
+#[cfg(test)]
+mod tests;
+
+pub use connection::{Hub, serve};
+pub use listener::Listener;
+pub use peer::Peer;

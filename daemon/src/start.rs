@@ -1,0 +1,114 @@
+//! `touchmark daemon`: from a directory to a running loop.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::Error;
+use crate::config::Config;
+use crate::life::{self, Lock, private_directory};
+use crate::log::{self, Target};
+use crate::run::{Options, run};
+use crate::socket::Listener;
+
+/// Descriptors that are not connections: store, watcher, reads in hand.
+const OTHER_DESCRIPTORS: u64 = 512;
+
+/// How to run a daemon.
+#[derive(Clone, Debug)]
+pub struct DaemonOptions {
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// Started by a client rather than by the user: leaves the starter's
+    /// terminal, logs into a file, ends when idle (LIFE-1).
+    pub on_demand: bool,
+    /// The user's configuration, in place of the usual file.
+    pub config: Option<PathBuf>,
+}
+
+/// Runs the daemon of a workspace to its end.
+///
+/// # Errors
+/// [`Error`]; its [`exit_code`](Error::exit_code) is the process's, 1 for a
+/// second starter (SEC-1).
+pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
+    let workspace = life::canonical_workspace(&options.workspace)?;
+    let places = life::places(&workspace)?;
+    let user_config = match &options.config {
+        // Before the working directory is left.
+        Some(file) => std::path::absolute(file).map_err(Error::io("find", file))?,
+        None => places.config.clone(),
+    };
+    let config = Config::load(
+        &user_config,
+        &places.workspace_config,
+        options.config.is_some(),
+    )?;
+    private_directory(&places.runtime)?;
+    // A second starter, who mostly could not connect to the first daemon, ends
+    // here; the first one sees the lock being touched and looks whether its
+    // socket is in its place (LIFE-2).
+    let lock = Lock::take(&places.lock, &places.socket, &workspace)?;
+    private_directory(&places.state)?;
+    life::detach(options.on_demand);
+    log::start(Target::choose(!options.on_demand), &places.state)
+        .map_err(Error::io("open the log in", &places.state))?;
+    life::raise_descriptor_limit(u64::from(config.connections) + OTHER_DESCRIPTORS);
+
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // Large files are hashed beside the loop, but not on every core.
+        .max_blocking_threads(2)
+        .build()
+        .map_err(|cause| Error::Part {
+            part: "runtime",
+            cause: cause.to_string(),
+        })?;
+    let ended = runtime.block_on(async {
+        let shutdown = shutdown_signals(!options.on_demand && std::io::stderr().is_terminal())?;
+        let listener = Listener::bind(&places.socket)?;
+        tracing::info!(
+            "pid {} serves {} at {}",
+            std::process::id(),
+            workspace.display(),
+            places.socket.display()
+        );
+        let options = Options {
+            workspace,
+            places,
+            config,
+            on_demand: options.on_demand,
+        };
+        run(listener, lock, options, shutdown).await
+    });
+    // A read that hangs in a network's file system must not hold up the end.
+    runtime.shutdown_background();
+    if let Err(error) = &ended {
+        tracing::error!("{error}");
+    }
+    ended
+}
+
+/// SIGTERM, SIGINT or SIGQUIT; on a terminal SIGHUP as well, which says that
+/// the terminal is closed.
+fn shutdown_signals(terminal: bool) -> Result<impl Future<Output = ()>, Error> {
+    let on = |kind| {
+        signal(kind).map_err(|cause| Error::Part {
+            part: "signals",
+            cause: cause.to_string(),
+        })
+    };
+    let mut terminate = on(SignalKind::terminate())?;
+    let mut interrupt = on(SignalKind::interrupt())?;
+    let mut quit = on(SignalKind::quit())?;
+    let mut hangup = on(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = quit.recv() => {}
+            _ = hangup.recv(), if terminal => {}
+        }
+    })
+}

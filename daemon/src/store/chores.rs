@@ -1,0 +1,204 @@
+//! What the writer does when no turn waits: one small transaction at a time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use touchmark_proto::Hash;
+
+use super::contents::{Table, Waiting};
+use super::schema::{self, OTHER, int, meta, set_meta, uint};
+use super::seal;
+use super::writer::Message;
+
+/// A snapshot is written in parts of this many bytes.
+const PART_BYTES: usize = 1 << 20;
+
+/// So many fact numbers are looked at in one step of the trimming.
+const TRIM_STEP: u64 = 5_000;
+
+/// Chores rest so long after one failed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A snapshot on its way into the file.
+struct Snapshot {
+    n: u64,
+    body: Vec<u8>,
+    /// Bytes written so far.
+    written: usize,
+}
+
+pub(super) struct Chores {
+    waiting: Arc<Waiting>,
+    contents: Table,
+    used: Vec<Hash>,
+    forget: bool,
+    snapshot: Option<Snapshot>,
+    /// Facts that the snapshot covers may be left; not known before a look.
+    trim: bool,
+    deletions: VecDeque<Vec<i64>>,
+    paused: Option<Instant>,
+}
+
+impl Chores {
+    pub(super) fn new(waiting: Arc<Waiting>, contents_total: u64) -> Self {
+        Self {
+            waiting,
+            contents: Table::new(contents_total),
+            used: Vec::new(),
+            forget: false,
+            snapshot: None,
+            // The last life may have ended in the middle of it.
+            trim: true,
+            deletions: VecDeque::new(),
+            paused: None,
+        }
+    }
+
+    /// Notes what a message asks; says whether it asks to end.
+    pub(super) fn add(&mut self, message: Message) -> bool {
+        match message {
+            Message::Snapshot { n, body } => {
+                self.snapshot = Some(Snapshot {
+                    n,
+                    body,
+                    written: 0,
+                });
+            }
+            Message::Delete(facts) => self.deletions.push_back(facts),
+            Message::Used(hash) => self.used.push(hash),
+            Message::ForgetContents => self.forget = true,
+            // They are found in `waiting`; facts are the writer's own.
+            Message::Contents | Message::Commit { .. } => {}
+            Message::Close => return true,
+        }
+        false
+    }
+
+    /// How long to wait before there is something to do; `None` for nothing.
+    pub(super) fn pending(&self) -> Option<Duration> {
+        let any = self.snapshot.is_some()
+            || self.trim
+            || self.forget
+            || !self.deletions.is_empty()
+            || !self.used.is_empty()
+            || !self.waiting.is_empty();
+        any.then(|| {
+            self.paused.map_or(Duration::ZERO, |until| {
+                until.saturating_duration_since(Instant::now())
+            })
+        })
+    }
+
+    /// Does one thing; says whether something was written. A failure is not
+    /// told to anybody: the chore stays, and is tried again after a pause.
+    pub(super) fn step(&mut self, connection: &mut Connection) -> bool {
+        self.paused = None;
+        match self.next(connection) {
+            Ok(done) => done,
+            Err(error) => {
+                tracing::debug!(%error, "a chore of the store failed");
+                self.paused = Some(Instant::now() + PAUSE);
+                false
+            }
+        }
+    }
+
+    fn next(&mut self, connection: &mut Connection) -> Result<bool, rusqlite::Error> {
+        if self.forget {
+            self.contents.forget(connection)?;
+            self.forget = false;
+        } else if let Some(snapshot) = &mut self.snapshot {
+            if snapshot.step(connection)? {
+                self.snapshot = None;
+                self.trim = true;
+            }
+        } else if self.trim {
+            self.trim = trim(connection)?;
+        } else if let Some(facts) = self.deletions.front() {
+            delete(connection, facts)?;
+            self.deletions.pop_front();
+        } else if !self.used.is_empty() {
+            self.contents.used(connection, &self.used)?;
+            self.used.clear();
+        } else if !self.waiting.is_empty() {
+            self.contents.write(connection, &self.waiting)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+impl Snapshot {
+    /// Writes one more part, or makes the whole count; says whether it does.
+    fn step(&mut self, connection: &mut Connection) -> Result<bool, rusqlite::Error> {
+        let transaction = schema::begin(connection)?;
+        if self.written == 0 {
+            // What an earlier try left that never came to count, or is about
+            // to be replaced by one of the same fact.
+            let counts: Option<i64> = meta(&transaction, "snapshot")?;
+            if counts.map(uint) == Some(self.n) {
+                return Ok(true);
+            }
+            transaction.execute("DELETE FROM snapshot WHERE n IS NOT ?1", [counts])?;
+        }
+        let end = self.body.len().min(self.written + PART_BYTES);
+        transaction.execute(
+            "INSERT INTO snapshot (n, part, body) VALUES (?1, ?2, ?3)",
+            (
+                int(self.n),
+                int((self.written / PART_BYTES) as u64),
+                &self.body[self.written..end],
+            ),
+        )?;
+        let whole = end == self.body.len();
+        if whole {
+            transaction.execute("DELETE FROM snapshot WHERE n <> ?1", [int(self.n)])?;
+            set_meta(&transaction, "snapshot", int(self.n))?;
+            set_meta(
+                &transaction,
+                "snapshot_sum",
+                seal::sum(self.n, 0, &self.body),
+            )?;
+        }
+        transaction.commit()?;
+        self.written = end;
+        Ok(whole)
+    }
+}
+
+/// Deletes some facts that the snapshot covers and no history needs; says
+/// whether there is more to look at. Where it stands is stored, so a crash
+/// in between costs nothing.
+fn trim(connection: &mut Connection) -> Result<bool, rusqlite::Error> {
+    let transaction = schema::begin(connection)?;
+    let covered = meta::<i64>(&transaction, "snapshot")?.map_or(0, uint);
+    let from = meta::<i64>(&transaction, "trimmed")?.map_or(0, uint);
+    if from >= covered {
+        return Ok(false);
+    }
+    let to = covered.min(from + TRIM_STEP);
+    transaction.execute(
+        "DELETE FROM fact WHERE n > ?1 AND n <= ?2 AND kind = ?3",
+        (int(from), int(to), OTHER),
+    )?;
+    set_meta(&transaction, "trimmed", int(to))?;
+    transaction.commit()?;
+    Ok(to < covered)
+}
+
+/// Deletes pruned versions and notes how far the log is no longer complete.
+fn delete(connection: &mut Connection, facts: &[i64]) -> Result<(), rusqlite::Error> {
+    let transaction = schema::begin(connection)?;
+    let before = meta::<i64>(&transaction, "pruned")?.unwrap_or(0);
+    for n in facts {
+        transaction
+            .prepare_cached("DELETE FROM fact WHERE n = ?1")?
+            .execute([n])?;
+    }
+    let newest = facts.iter().copied().max().unwrap_or(0);
+    set_meta(&transaction, "pruned", before.max(newest))?;
+    transaction.commit()
+}

@@ -1,0 +1,94 @@
+//! What can be wrong with the store, by what follows from it.
+
+use rusqlite::ErrorCode as Sqlite;
+use touchmark_proto::{Error, ErrorCode};
+
+/// Something is wrong with the store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// A newer touchmark wrote it. It is whole, so it is left as it is, and
+    /// the daemon does not start.
+    #[error("the store has schema version {found}, this touchmark knows versions up to {known}")]
+    Newer {
+        /// The version found.
+        found: u32,
+        /// The newest one known.
+        known: u32,
+    },
+    /// The system refuses to read or write: no space, no permission, a
+    /// device's error. May pass (LOSS-3).
+    #[error("the state cannot be stored: {cause}")]
+    Storage {
+        /// SQLite's or the system's words.
+        cause: String,
+    },
+    /// What is there is not what was written (DUR-2).
+    #[error("the store is damaged: {cause}")]
+    Damaged {
+        /// What does not fit.
+        cause: String,
+    },
+}
+
+impl StoreError {
+    pub(super) fn damaged(cause: impl ToString) -> Self {
+        Self::Damaged {
+            cause: cause.to_string(),
+        }
+    }
+
+    pub(super) fn storage(cause: impl ToString) -> Self {
+        Self::Storage {
+            cause: cause.to_string(),
+        }
+    }
+
+    /// The code it has on the wire.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Newer { .. } => ErrorCode::Incompatible,
+            Self::Storage { .. } | Self::Damaged { .. } => ErrorCode::Storage,
+        }
+    }
+
+    /// What to do.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Newer { .. } => "update touchmark, or name another state directory",
+            Self::Storage { .. } => ErrorCode::Storage.hint(),
+            Self::Damaged { .. } => "restart the daemon: it sets the damaged store aside",
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.code(), error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match &error {
+            rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+                // `Unknown` is plain SQLITE_ERROR: a table or a column that
+                // the schema version promises is not there.
+                Sqlite::DatabaseCorrupt
+                | Sqlite::NotADatabase
+                | Sqlite::TypeMismatch
+                | Sqlite::ConstraintViolation
+                | Sqlite::Unknown => Self::damaged(&error),
+                _ => Self::storage(&error),
+            },
+            // A missing row, a column of another type: the file does not hold
+            // what this module wrote.
+            _ => Self::damaged(&error),
+        }
+    }
+}
+
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> Self {
+        Self::storage(error)
+    }
+}

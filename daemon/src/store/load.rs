@@ -1,0 +1,194 @@
+//! Opening: check, read back, or set aside and begin anew (DUR-2).
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+use touchmark_engine::{Fact, Record};
+
+use super::checks;
+use super::error::StoreError;
+use super::schema::{self, int, meta, set_meta, uint};
+use super::witness::{self, Testimony, Witness};
+use super::{Options, beside, encoding, file, seal};
+
+/// The store as it was read back.
+pub(super) struct Loaded {
+    pub(super) connection: Connection,
+    pub(super) witness: Witness,
+    pub(super) epoch: u64,
+    pub(super) snapshot: Option<Vec<u8>>,
+    pub(super) facts: Vec<Record>,
+    pub(super) last: u64,
+    pub(super) pruned: u64,
+    pub(super) trouble: Option<String>,
+}
+
+/// Opens the store, or sets it aside and opens an empty one.
+pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&options.directory)?;
+    match read(options) {
+        Err(StoreError::Damaged { cause }) => {
+            let aside = set_aside(&options.directory)?;
+            tracing::warn!(%cause, aside = %aside.display(), "the store is damaged");
+            let mut fresh = read(options)?;
+            fresh.trouble = Some(format!(
+                "the store was damaged ({cause}) and is set aside as {}; everything known was lost",
+                aside.display()
+            ));
+            Ok(fresh)
+        }
+        other => other,
+    }
+}
+
+fn read(options: &Options) -> Result<Loaded, StoreError> {
+    let path = file(&options.directory);
+    let testimony = Testimony::read(&witness_path(&options.directory));
+    let boot = witness::boot();
+    // The last connection to close removes the log, so a log with something
+    // in it means that nobody closed.
+    let unclean = fs::metadata(beside(&path, "-wal")).is_ok_and(|wal| wal.len() > 0);
+
+    let connection = schema::open(&path, options.durability, unclean)?;
+    let snapshot = snapshot(&connection)?;
+    let covered = snapshot.as_ref().map_or(0, |(n, _)| *n);
+    let facts = facts(&connection, covered)?;
+    let last = covered.max(facts.last().map_or(0, |record| record.n));
+
+    let lost = checks::tail(testimony.as_ref(), last, unclean, &boot)?;
+    let known: Option<i64> = meta(&connection, "epoch")?;
+    let epoch = match known.map(uint) {
+        Some(epoch) if lost.is_none() => epoch,
+        // Time alone could repeat an epoch where a clock was set back.
+        Some(epoch) => now().max(epoch + 1),
+        None => now(),
+    };
+    if known != Some(int(epoch)) {
+        set_meta(&connection, "epoch", int(epoch))?;
+    }
+    note_workspace(&connection, &options.workspace)?;
+    let pruned = meta(&connection, "pruned")?.map_or(0, uint);
+    let witness = Witness::open(
+        &witness_path(&options.directory),
+        Testimony {
+            boot,
+            n: last,
+            durability: options.durability,
+            failing: false,
+        },
+    )?;
+    Ok(Loaded {
+        connection,
+        witness,
+        epoch,
+        snapshot: snapshot.map(|(_, body)| body),
+        facts,
+        last,
+        pruned,
+        trouble: lost.map(|cause| format!("{cause}; earlier clocks are unknown")),
+    })
+}
+
+/// The snapshot that counts, and the fact it reaches to.
+fn snapshot(connection: &Connection) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+    let Some(n) = meta::<i64>(connection, "snapshot")? else {
+        return Ok(None);
+    };
+    let sum: Option<Vec<u8>> = meta(connection, "snapshot_sum")?;
+    let mut body = Vec::new();
+    let mut statement =
+        connection.prepare("SELECT body FROM snapshot WHERE n = ?1 ORDER BY part")?;
+    let mut rows = statement.query([n])?;
+    while let Some(row) = rows.next()? {
+        body.extend_from_slice(row.get_ref(0)?.as_blob().map_err(StoreError::damaged)?);
+    }
+    if sum.as_deref() != Some(&seal::sum(uint(n), 0, &body)[..]) {
+        return Err(StoreError::damaged("the snapshot is not what was stored"));
+    }
+    Ok(Some((uint(n), body)))
+}
+
+/// All facts after `n`, oldest first.
+fn facts(connection: &Connection, n: u64) -> Result<Vec<Record>, StoreError> {
+    let mut statement =
+        connection.prepare("SELECT n, time, body FROM fact WHERE n > ?1 ORDER BY n")?;
+    let mut rows = statement.query([int(n)])?;
+    let mut facts: Vec<Record> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let record = record(row)?;
+        // Numbers count the facts, so one that is left out is one that is gone.
+        let before = facts.last().map_or(n, |last| last.n);
+        if before > 0 && record.n != before + 1 {
+            return Err(StoreError::damaged(format!(
+                "fact {} follows on fact {before}",
+                record.n
+            )));
+        }
+        facts.push(record);
+    }
+    Ok(facts)
+}
+
+/// A row of `n, time, body` as the record it was.
+pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Record, StoreError> {
+    let n = uint(row.get(0)?);
+    let time = uint(row.get(1)?);
+    let sealed = row.get_ref(2)?.as_blob().map_err(StoreError::damaged)?;
+    let body = seal::open(n, time, sealed)
+        .ok_or_else(|| StoreError::damaged(format!("fact {n} is not what was stored")))?;
+    let fact: Fact = encoding::decode(body)
+        .map_err(|error| StoreError::damaged(format!("fact {n} cannot be decoded: {error}")))?;
+    Ok(Record { n, time, fact })
+}
+
+fn note_workspace(connection: &Connection, workspace: &Path) -> Result<(), StoreError> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let bytes = workspace.as_os_str().as_bytes();
+    if meta::<Vec<u8>>(connection, "workspace")?.as_deref() != Some(bytes) {
+        set_meta(connection, "workspace", bytes)?;
+    }
+    Ok(())
+}
+
+/// Renames everything that belongs to the store, so that SQLite's tools find
+/// the log beside the file under the new name, too.
+fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
+    let path = file(directory);
+    let mut stamp = now();
+    let mut aside = beside(&path, &format!(".damaged-{stamp}"));
+    while ["", "-wal", "-last"]
+        .iter()
+        .any(|s| beside(&aside, s).exists())
+    {
+        stamp += 1;
+        aside = beside(&path, &format!(".damaged-{stamp}"));
+    }
+    for (from, to) in [
+        (path.clone(), aside.clone()),
+        (beside(&path, "-wal"), beside(&aside, "-wal")),
+        (beside(&path, "-shm"), beside(&aside, "-shm")),
+        (witness_path(directory), beside(&aside, "-last")),
+    ] {
+        match fs::rename(from, to) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(aside)
+}
+
+fn witness_path(directory: &Path) -> PathBuf {
+    directory.join("store.last")
+}
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+}

@@ -1,0 +1,356 @@
+//! The store: every fact the engine recorded, in SQLite.
+//!
+//! # Who does what
+//!
+//! - The **writer** thread owns the one connection that writes. It takes all
+//!   turns that are queued into one transaction, commits it, and only then
+//!   reports each turn (DUR-1). With [`Durability::Process`] a commit is in
+//!   the system's page cache and survives `kill -9`; with
+//!   [`Durability::Power`] it is synced first.
+//! - Between commits, when nothing is queued, the writer does **chores** in
+//!   small transactions: kept contents, parts of a snapshot, deletions. A
+//!   commit waits for at most one of them.
+//! - The **upkeep** thread has a connection of its own. It copies the
+//!   write-ahead log back into the file at a calm pace, empties the log when
+//!   nothing is written, and looks for versions to prune.
+//! - A [`Reader`] is a read-only connection for whoever asks; it never waits
+//!   for the writer, nor the writer for it.
+//!
+//! # When commits fail (LOSS-3)
+//!
+//! The engine has already taken a turn's facts into its state when the commit
+//! fails, so dropping them would make memory and file differ for good. The
+//! writer keeps them, in order, and tries again: with each later turn once a
+//! short delay is over, and by itself when no turn comes. Every turn is
+//! reported once: [`StoreEvent::Failed`] if it could not be stored when it
+//! came. Once everything that waited is stored, [`StoreEvent::Recovered`]
+//! follows. A turn without facts is always reported committed, so queries go
+//! on. Only if the daemon ends before that are the waiting facts gone; the
+//! next start then begins a new epoch, since answered clocks may name them.
+//! A daemon that *starts* where SQLite cannot even open its files is refused
+//! with [`StoreError::Storage`]: without the old facts it would number new
+//! ones like them.
+//!
+//! # When the file cannot be trusted (DUR-2)
+//!
+//! [`open`] finds damage by SQLite's own check (after an unclean end only),
+//! by facts that cannot be decoded, and by facts that were answered and are
+//! not there (`witness.rs`). Everything that belongs to the damaged store is
+//! renamed to `store.db.damaged-<time>...`, never deleted, and an empty store
+//! with a new epoch takes its place. After a power cut without
+//! [`Durability::Power`] the last moments may be missing without any damage:
+//! the facts stay, the epoch is new.
+//!
+//! # Files
+//!
+//! `store.db`, `store.db-wal`, `store.db-shm` are SQLite's, `store.last` is
+//! the witness. All are in [`Options::directory`], readable by the user alone.
+
+mod checks;
+mod chores;
+mod contents;
+mod encoding;
+mod error;
+mod load;
+mod reader;
+mod schema;
+mod seal;
+mod upkeep;
+mod witness;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use touchmark_engine::Record;
+use touchmark_proto::{Hash, Millis};
+
+pub use error::StoreError;
+pub use reader::Reader;
+
+use contents::Waiting;
+use load::Loaded;
+use upkeep::{Nudge, Upkeep, Work};
+use writer::{Message, Writer};
+
+/// What an answered change of state survives (DUR-1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the daemon, however it ends.
+    Process,
+    /// The end of the machine's power, too.
+    Power,
+}
+
+impl Durability {
+    /// Its name in the configuration and in `status`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Power => "power",
+        }
+    }
+}
+
+/// Where and how to store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The directory of this workspace's state; made if it is not there.
+    pub directory: PathBuf,
+    /// The workspace, noted in the store for whoever lists stores.
+    pub workspace: PathBuf,
+    /// What a commit survives.
+    pub durability: Durability,
+    /// Bytes of kept contents, all in all: `contents.total`.
+    pub contents_total: u64,
+    /// Larger contents are not kept: `contents.file`, in bytes.
+    pub contents_file: u64,
+    /// How long the log rests between two checkpoints.
+    pub checkpoint_pace: Duration,
+}
+
+impl Options {
+    /// The configuration's defaults.
+    pub fn new(directory: impl Into<PathBuf>, workspace: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            workspace: workspace.into(),
+            durability: Durability::Process,
+            contents_total: 256 << 20,
+            contents_file: 1 << 20,
+            checkpoint_pace: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What was found when the store was opened.
+pub struct Opened {
+    /// The store, running.
+    pub store: Store,
+    /// The life of the state that clocks name; new if something was lost.
+    pub epoch: u64,
+    /// The newest snapshot, as it was handed in.
+    pub snapshot: Option<Vec<u8>>,
+    /// Every fact after the snapshot, oldest first.
+    pub facts: Vec<Record>,
+    /// The number of the newest fact ever stored, 0 if none.
+    pub last: u64,
+    /// Clocks before this fact are unknown: versions were pruned up to here.
+    pub pruned: u64,
+    /// What was lost or set aside, for `status`.
+    pub trouble: Option<String>,
+}
+
+/// What the writer reports, from its own thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreEvent {
+    /// The turn's facts are stored. Turns are reported in their order.
+    Committed {
+        /// Which turn.
+        turn: u64,
+    },
+    /// The turn's facts are not stored yet; they are kept and tried again.
+    Failed {
+        /// Which turn.
+        turn: u64,
+        /// Why, in the system's words.
+        cause: String,
+    },
+    /// Everything that failed before is stored now.
+    Recovered,
+}
+
+/// Which versions to drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prune {
+    /// Keep at most this many newest versions of each path.
+    pub keep_per_path: u64,
+    /// Drop versions recorded before this time, however few there are.
+    pub older_than: Millis,
+    /// The oldest fact that somebody may still compare with (the oldest kept
+    /// checkpoint): what each path held then is never dropped (CHK-1).
+    pub floor: u64,
+}
+
+/// The store of one workspace. Every method returns at once, but
+/// [`close`](Self::close) and [`reader`](Self::reader).
+pub struct Store {
+    path: PathBuf,
+    durability: Durability,
+    waiting: Arc<Waiting>,
+    writer: Sender<Message>,
+    /// `None` once shut, so that the upkeep thread ends.
+    upkeep: Option<Sender<Work>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Opens the store in `options.directory`, whatever state it is in, and
+/// starts its threads. `on_event` is called on the writer's thread.
+///
+/// # Errors
+/// [`StoreError::Newer`] leaves the store as it is; [`StoreError::Storage`]
+/// where the system refuses. Damage is not an error: see
+/// [`Opened::trouble`].
+pub fn open(
+    options: &Options,
+    on_event: impl Fn(StoreEvent) + Send + 'static,
+) -> Result<Opened, StoreError> {
+    let Loaded {
+        connection,
+        witness,
+        epoch,
+        snapshot,
+        facts,
+        last,
+        pruned,
+        trouble,
+    } = load::load(options)?;
+    let path = file(&options.directory);
+    let waiting = Arc::new(Waiting::new(options.contents_file));
+
+    let (writer, messages) = channel();
+    let (upkeep, work) = channel();
+    let nudge = Nudge::new(upkeep.clone());
+    // What a crash left in the log, and chores that it interrupted.
+    nudge.written();
+    let upkeeper = Upkeep::new(&path, options.checkpoint_pace, work, &nudge, writer.clone())?;
+    let worker = Writer::new(
+        connection,
+        witness,
+        Arc::clone(&waiting),
+        options.contents_total,
+        nudge,
+        messages,
+        Box::new(on_event),
+    );
+    let threads = vec![
+        std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || worker.run())?,
+        std::thread::Builder::new()
+            .name("store-upkeep".into())
+            .spawn(move || upkeeper.run())?,
+    ];
+    Ok(Opened {
+        store: Store {
+            path,
+            durability: options.durability,
+            waiting,
+            writer,
+            upkeep: Some(upkeep),
+            threads,
+        },
+        epoch,
+        snapshot,
+        facts,
+        last,
+        pruned,
+        trouble,
+    })
+}
+
+impl Store {
+    /// Stores a turn's facts; they are reported by [`StoreEvent`]. Numbers
+    /// grow from turn to turn.
+    pub fn commit(&self, turn: u64, records: Vec<Record>) {
+        self.send(Message::Commit { turn, records });
+    }
+
+    /// Keeps a content, unless it is larger than the cap. It can be read back
+    /// at once; it is written when nothing else is to be done, and may be
+    /// lost in a crash.
+    pub fn keep(&self, hash: Hash, bytes: Arc<[u8]>) {
+        if self.waiting.keep(hash, bytes) {
+            self.send(Message::Contents);
+        }
+    }
+
+    /// Stores the engine's state up to fact `n`. It is written bit by bit
+    /// after every turn handed over before, and counts once it is whole;
+    /// facts up to `n` are then dropped, but for baselines and versions.
+    pub fn snapshot(&self, n: u64, body: Vec<u8>) {
+        self.send(Message::Snapshot { n, body });
+    }
+
+    /// Drops old versions, bit by bit. Only facts that a snapshot covers are
+    /// ever dropped.
+    pub fn prune(&self, prune: Prune) {
+        if let Some(upkeep) = &self.upkeep {
+            // It ends only after this store has been shut.
+            let _ = upkeep.send(Work::Prune(prune));
+        }
+    }
+
+    /// Removes every kept content, overwriting the bytes (SEC-3).
+    pub fn forget_contents(&self) {
+        self.waiting.clear();
+        self.send(Message::ForgetContents);
+    }
+
+    /// A read-only connection, for one thread at a time.
+    ///
+    /// # Errors
+    /// [`StoreError::Storage`] where the system refuses.
+    pub fn reader(&self) -> Result<Reader, StoreError> {
+        Reader::new(&self.path, Arc::clone(&self.waiting), self.writer.clone())
+    }
+
+    /// Stores and reports everything handed over before, empties the log into
+    /// the file, and ends the threads.
+    pub fn close(mut self) {
+        self.shut();
+    }
+
+    /// The store's file, its size with its log in bytes, and the durability,
+    /// for `status`.
+    pub fn status(&self) -> (PathBuf, u64, &'static str) {
+        let size = [self.path.clone(), beside(&self.path, "-wal")]
+            .iter()
+            .filter_map(|path| std::fs::metadata(path).ok())
+            .map(|metadata| metadata.len())
+            .sum();
+        (self.path.clone(), size, self.durability.name())
+    }
+
+    fn send(&self, message: Message) {
+        // The writer ends only after this store has been shut.
+        let _ = self.writer.send(message);
+    }
+
+    fn shut(&mut self) {
+        self.send(Message::Close);
+        let mut threads = self.threads.drain(..);
+        // The writer first: closing the log is the last thing to happen.
+        if let Some(writer) = threads.next() {
+            let _ = writer.join();
+        }
+        self.upkeep = None;
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}
+
+/// The store's file in the state directory.
+fn file(directory: &Path) -> PathBuf {
+    directory.join("store.db")
+}
+
+/// A file beside the store's, as SQLite names them.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,157 @@
+//! Looking things up, without waiting for the writer.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params};
+use sha2::{Digest as _, Sha256};
+use touchmark_engine::Record;
+use touchmark_proto::{Hash, Millis, RelPath};
+
+use super::contents::Waiting;
+use super::error::StoreError;
+use super::load::record;
+use super::schema::{self, int, meta, uint};
+use super::writer::Message;
+
+/// A read-only connection. Sees everything that was reported committed before
+/// the call. May be handed to another thread.
+pub struct Reader {
+    connection: Connection,
+    waiting: Arc<Waiting>,
+    writer: Sender<Message>,
+}
+
+impl Reader {
+    pub(super) fn new(
+        path: &Path,
+        waiting: Arc<Waiting>,
+        writer: Sender<Message>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            connection: schema::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+            waiting,
+            writer,
+        })
+    }
+
+    /// Baselines and versions of a path before fact `before`, newest first.
+    ///
+    /// # Errors
+    /// As for all of these: [`StoreError::Storage`], [`StoreError::Damaged`].
+    pub fn history(
+        &self,
+        path: &RelPath,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.records(
+            "SELECT n, time, body FROM fact
+             WHERE path = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3",
+            (
+                path.as_bytes(),
+                before.map_or(i64::MAX, int),
+                int(limit as u64),
+            ),
+        )
+    }
+
+    /// All versions after fact `n`, oldest first.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn versions_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        self.records(
+            "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 2 ORDER BY n",
+            [int(n)],
+        )
+    }
+
+    /// At most `limit` facts of any kind after fact `n`, oldest first. Those
+    /// that a snapshot covers are gone, but for baselines and versions.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn facts_after(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.records(
+            "SELECT n, time, body FROM fact WHERE n > ?1 ORDER BY n LIMIT ?2",
+            [int(n), int(limit as u64)],
+        )
+    }
+
+    /// Versions recorded at `from` or later and before `to`, by time.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn versions_between_times(
+        &self,
+        from: Millis,
+        to: Millis,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.records(
+            "SELECT n, time, body FROM fact
+             WHERE kind = 2 AND time >= ?1 AND time < ?2 ORDER BY time, n LIMIT ?3",
+            [int(from), int(to), int(limit as u64)],
+        )
+    }
+
+    /// The newest fact that was recorded before `time`, of those versions and
+    /// baselines that are kept: where a checkpoint by time begins.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn last_before_time(&self, time: Millis) -> Result<Option<u64>, StoreError> {
+        let n: Option<i64> = self
+            .connection
+            .prepare_cached(
+                "SELECT n FROM fact WHERE kind = 2 AND time < ?1
+                 ORDER BY time DESC, n DESC LIMIT 1",
+            )?
+            .query_row([int(time)], |row| row.get(0))
+            .optional()?;
+        Ok(n.map(uint))
+    }
+
+    /// The fact since which the log is complete: a clock before it is unknown.
+    /// `None` as long as nothing was pruned.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn oldest(&self) -> Result<Option<u64>, StoreError> {
+        Ok(meta::<i64>(&self.connection, "pruned")?.map(uint))
+    }
+
+    /// A kept content; `None` if it is not kept, or no longer what it was.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn content(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
+        if let Some(bytes) = self.waiting.get(hash) {
+            return Ok(Some(bytes));
+        }
+        let body: Option<Vec<u8>> = self
+            .connection
+            .prepare_cached("SELECT body FROM content WHERE hash = ?1")?
+            .query_row([&hash.0[..]], |row| row.get(0))
+            .optional()?;
+        // The file's pages have no checksums; the hash is one.
+        let Some(body) = body.filter(|body| Sha256::digest(body)[..] == hash.0[..]) else {
+            return Ok(None);
+        };
+        // Nobody is there to note it while the store is being shut.
+        let _ = self.writer.send(Message::Used(*hash));
+        Ok(Some(body.into()))
+    }
+
+    fn records(&self, sql: &str, params: impl Params) -> Result<Vec<Record>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let mut records = Vec::new();
+        while let Some(row) = rows.next()? {
+            records.push(record(row)?);
+        }
+        Ok(records)
+    }
+}

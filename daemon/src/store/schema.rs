@@ -1,0 +1,169 @@
+//! Tables, migrations, and the settings every connection shares.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::types::{FromSql, ToSql};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+
+use super::Durability;
+use super::checks;
+use super::error::StoreError;
+
+/// Row kinds of `fact`. Stored: never renumber.
+pub(super) const OTHER: i64 = 0;
+pub(super) const BASELINE: i64 = 1;
+pub(super) const VERSION: i64 = 2;
+
+/// The n-th step leads from schema version n to n+1 (`PRAGMA user_version`).
+/// A step that was ever released is never edited; new ones go to the end.
+pub(super) const MIGRATIONS: &[&str] = &["
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+    -- The log. `path` is set for baselines and versions only, they make up a
+    -- path's history; everything else is dropped once a snapshot covers it.
+    CREATE TABLE fact (
+        n INTEGER PRIMARY KEY,
+        time INTEGER NOT NULL,
+        kind INTEGER NOT NULL,
+        path BLOB,
+        body BLOB NOT NULL);
+    -- The row's `n` is the last column of every index by itself.
+    CREATE INDEX fact_path ON fact (path) WHERE path IS NOT NULL;
+    CREATE INDEX fact_time ON fact (time) WHERE kind = 2;
+
+    -- The engine's state up to fact n, cut into parts. Counts only once
+    -- `meta.snapshot` names it.
+    CREATE TABLE snapshot (
+        n INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (n, part));
+
+    -- Kept contents. `used` orders them by last use.
+    CREATE TABLE content (
+        hash BLOB PRIMARY KEY,
+        size INTEGER NOT NULL,
+        used INTEGER NOT NULL,
+        body BLOB NOT NULL);
+    CREATE INDEX content_used ON content (used, size);
+"];
+
+/// The newest schema version known.
+pub(super) fn known() -> u32 {
+    u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
+}
+
+/// Opens the file for writing, makes it if it is not there, checks it if it
+/// is `doubtful`, and brings its schema up to date.
+pub(super) fn open(
+    path: &Path,
+    durability: Durability,
+    doubtful: bool,
+) -> Result<Connection, StoreError> {
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
+    let found = version(&connection)?;
+    // Before anything is written to it: a newer store stays as it is.
+    if found > known() {
+        return Err(StoreError::Newer {
+            found,
+            known: known(),
+        });
+    }
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::storage(format!(
+            "SQLite's write-ahead log does not work in this directory (mode {mode})"
+        )));
+    }
+    // Only the power setting syncs before the answer (DUR-1). `fullfsync`
+    // means something on macOS alone, where a plain sync stops in the drive.
+    connection.execute_batch(match durability {
+        Durability::Process => "PRAGMA synchronous = NORMAL",
+        Durability::Power => "PRAGMA synchronous = FULL; PRAGMA fullfsync = 1",
+    })?;
+    if doubtful && found > 0 {
+        checks::structure(&connection)?;
+    }
+    migrate(&mut connection, MIGRATIONS)?;
+    Ok(connection)
+}
+
+/// One more connection to a store that is open.
+pub(super) fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, StoreError> {
+    let access = if extra.contains(OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        extra
+    } else {
+        extra | OpenFlags::SQLITE_OPEN_READ_WRITE
+    };
+    // Every connection is used by one thread at a time.
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    // An inline checkpoint made one commit in a thousand take milliseconds;
+    // `upkeep` checkpoints instead.
+    connection.execute_batch(
+        "PRAGMA wal_autocheckpoint = 0;
+         PRAGMA cell_size_check = 1;
+         PRAGMA trusted_schema = 0;
+         PRAGMA journal_size_limit = 16777216;",
+    )?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+/// The schema version of the file.
+pub(super) fn version(connection: &Connection) -> Result<u32, StoreError> {
+    Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// Runs the steps that the file has not seen, each in a transaction with its
+/// version, so that a crash in between repeats nothing.
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
+    let mut at = version(connection)?;
+    for step in steps.iter().skip(at as usize) {
+        let transaction = begin(connection)?;
+        transaction.execute_batch(step)?;
+        at += 1;
+        transaction.pragma_update(None, "user_version", at)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// A transaction that may write, from its first moment.
+pub(super) fn begin(connection: &mut Connection) -> Result<Transaction<'_>, rusqlite::Error> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Reads a value of `meta`.
+pub(super) fn meta<T: FromSql>(
+    connection: &Connection,
+    key: &str,
+) -> Result<Option<T>, rusqlite::Error> {
+    connection
+        .prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()
+}
+
+/// Writes a value of `meta`.
+pub(super) fn set_meta(
+    connection: &Connection,
+    key: &str,
+    value: impl ToSql,
+) -> Result<(), rusqlite::Error> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?
+        .execute((key, value))?;
+    Ok(())
+}
+
+/// SQLite's integers are signed.
+pub(super) fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The way back; nothing here is ever negative.
+pub(super) fn uint(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

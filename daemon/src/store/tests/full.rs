@@ -1,0 +1,124 @@
+//! LOSS-3: a disk without room.
+
+use std::io::Write as _;
+use std::process::Command;
+
+use super::*;
+
+/// Turns fail, are kept, and are stored in their order once that works.
+fn fails_and_recovers(directory: &Path, refuse: impl FnOnce(), permit: impl FnOnce()) {
+    let world = world(directory);
+    let reader = world.opened.store.reader().unwrap();
+    world.store(&records(1..=5));
+    refuse();
+    let mut turn = 6;
+    // What is left of the log's last page may still take a few.
+    let first_failed = loop {
+        world.commit(turn, vec![record(turn)]);
+        match world.event() {
+            StoreEvent::Committed { .. } => turn += 1,
+            StoreEvent::Failed {
+                turn: failed,
+                cause,
+            } => {
+                assert_eq!(failed, turn);
+                assert!(!cause.is_empty());
+                break turn;
+            }
+            StoreEvent::Recovered => panic!("nothing to recover from"),
+        }
+    };
+    for turn in first_failed + 1..first_failed + 20 {
+        world.commit(turn, vec![record(turn)]);
+        assert!(matches!(world.event(), StoreEvent::Failed { turn: failed, .. } if failed == turn));
+    }
+    // A turn that stores nothing is answered; lookups go on.
+    world.commit(9_999, Vec::new());
+    assert_eq!(world.event(), StoreEvent::Committed { turn: 9_999 });
+    assert_eq!(
+        numbers(&reader.facts_after(0, 1_000).unwrap()),
+        (1..first_failed).collect::<Vec<_>>()
+    );
+
+    // A crash now loses facts that clocks were given out for.
+    let crashed = tempfile::tempdir().unwrap();
+    copy(directory, crashed.path());
+    let lost = super::world(crashed.path());
+    assert!(lost.opened.epoch > world.opened.epoch);
+    assert_eq!(lost.opened.last, first_failed - 1);
+    assert!(lost.opened.trouble.is_some());
+
+    permit();
+    assert_eq!(world.event(), StoreEvent::Recovered);
+    let last = first_failed + 20;
+    world.store(&records(last..=last));
+    let epoch = world.opened.epoch;
+    drop(reader);
+    world.close();
+    let world = super::world(directory);
+    assert_eq!(world.opened.epoch, epoch);
+    assert_eq!(world.opened.trouble, None);
+    assert_eq!(world.opened.facts, records(1..=last));
+}
+
+#[test]
+fn a_refused_commit_is_kept_and_tried_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("store.db");
+    let other = |sql: &str| {
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        connection
+            .busy_timeout(Duration::from_secs(60))
+            .and_then(|()| connection.execute_batch(sql))
+            .unwrap();
+    };
+    fails_and_recovers(
+        directory.path(),
+        || {
+            other(
+                "CREATE TRIGGER refuse BEFORE INSERT ON fact
+                 BEGIN SELECT RAISE(ABORT, 'no room'); END",
+            );
+        },
+        || other("DROP TRIGGER refuse"),
+    );
+}
+
+/// A file system of one megabyte; `None` where this user may not mount.
+struct Tiny(tempfile::TempDir);
+
+impl Tiny {
+    fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+            .arg(directory.path())
+            .output()
+            .is_ok_and(|output| output.status.success());
+        mounted.then(|| Self(directory))
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_fails_turns_and_recovers_by_itself() {
+    let Some(disk) = Tiny::mount() else {
+        println!("not tested: a tmpfs cannot be mounted by this user");
+        return;
+    };
+    let state = disk.0.path().join("state");
+    let filler = disk.0.path().join("filler");
+    fails_and_recovers(
+        &state,
+        || {
+            let mut file = fs::File::create(&filler).unwrap();
+            while file.write_all(&[0; 512]).is_ok() {}
+        },
+        || fs::remove_file(&filler).unwrap(),
+    );
+}

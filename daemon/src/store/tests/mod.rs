@@ -1,0 +1,175 @@
+//! Every promise of the store, with a test that tries to break it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod contents;
+mod damage;
+mod durable;
+mod full;
+mod log;
+mod schema;
+
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use touchmark_engine::{Fact, Held, Record, VersionFact};
+use touchmark_proto::{Author, Evidence, Hash, RelPath, SessionId, VersionKind};
+
+use super::*;
+
+/// An open store in a directory, and what it reports.
+struct World {
+    events: Receiver<StoreEvent>,
+    opened: Opened,
+}
+
+/// Options under which nothing happens by itself: no checkpoint comes between
+/// two steps of a test.
+fn options(directory: &Path) -> Options {
+    Options {
+        checkpoint_pace: Duration::from_secs(3_600),
+        ..Options::new(directory, "/workspace")
+    }
+}
+
+fn world(directory: &Path) -> World {
+    world_with(&options(directory))
+}
+
+fn world_with(options: &Options) -> World {
+    let (sender, events) = channel();
+    let opened = open(options, move |event| {
+        let _ = sender.send(event);
+    })
+    .unwrap();
+    World { events, opened }
+}
+
+impl World {
+    fn commit(&self, turn: u64, records: Vec<Record>) {
+        self.opened.store.commit(turn, records);
+    }
+
+    /// The next report. The limit only ends a test that would hang.
+    fn event(&self) -> StoreEvent {
+        self.events.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    /// Commits one turn per record and waits for all.
+    fn store(&self, records: &[Record]) {
+        for record in records {
+            self.commit(record.n, vec![record.clone()]);
+        }
+        for record in records {
+            assert_eq!(self.event(), StoreEvent::Committed { turn: record.n });
+        }
+    }
+
+    fn close(self) {
+        self.opened.store.close();
+    }
+}
+
+fn path(text: &str) -> RelPath {
+    RelPath::new(text.as_bytes()).unwrap()
+}
+
+fn hash(number: u64) -> Hash {
+    let mut bytes = [7; 32];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    Hash(bytes)
+}
+
+fn held(number: u64) -> Held {
+    Held {
+        hash: Some(hash(number)),
+        size: number,
+        lines: 1,
+        mtime_ms: number,
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::new("s").unwrap()
+}
+
+/// A record of every row kind in turn; its time is ten times its number.
+fn record(n: u64) -> Record {
+    match n % 3 {
+        0 => other(n),
+        1 => baseline(n, "a.txt"),
+        _ => version(n, "a.txt"),
+    }
+}
+
+fn records(numbers: std::ops::RangeInclusive<u64>) -> Vec<Record> {
+    numbers.map(record).collect()
+}
+
+fn other(n: u64) -> Record {
+    Record {
+        n,
+        time: n * 10,
+        fact: Fact::ResetTold { session: session() },
+    }
+}
+
+fn baseline(n: u64, name: &str) -> Record {
+    Record {
+        n,
+        time: n * 10,
+        fact: Fact::Baseline {
+            path: path(name),
+            held: held(n),
+        },
+    }
+}
+
+fn version(n: u64, name: &str) -> Record {
+    Record {
+        n,
+        time: n * 10,
+        fact: Fact::Version(VersionFact {
+            path: path(name),
+            kind: VersionKind::Modified,
+            from: None,
+            held: held(n),
+            author: Author::USER,
+            evidence: Evidence::Unmarked,
+            amends: None,
+            edit: None,
+            unobserved: false,
+            late: false,
+            formatted: false,
+            candidates: Vec::new(),
+            before: Some(hash(n - 1)),
+        }),
+    }
+}
+
+fn numbers(records: &[Record]) -> Vec<u64> {
+    records.iter().map(|record| record.n).collect()
+}
+
+/// What a crash at this moment would leave. The witness first: the real one
+/// never runs ahead of the log.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for name in ["store.last", "store.db", "store.db-wal"] {
+        if from.join(name).exists() {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    }
+}
+
+/// The names of everything set aside.
+fn aside(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("damaged"))
+        .collect();
+    names.sort();
+    names
+}

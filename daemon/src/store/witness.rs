@@ -1,0 +1,119 @@
+//! What the daemon answered last, in a file beside the store.
+//!
+//! SQLite repairs a torn log by going back to the last transaction whose
+//! checksums fit. That is right for a transaction nobody was told about, and
+//! silent about the others: clocks would then name facts that are gone, and
+//! their numbers would be given out again. So the number of the newest
+//! committed fact is written here, after the commit and before the answer.
+//! It is in the page cache, so it survives the process; it is not synced, so
+//! after a power cut it says little, and the boot it names tells that.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use super::Durability;
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Testimony {
+    /// Which run of the machine wrote it.
+    pub(super) boot: String,
+    /// The newest fact that was committed.
+    pub(super) n: u64,
+    /// How commits were made.
+    pub(super) durability: Durability,
+    /// Commits failed, and facts waited in memory.
+    pub(super) failing: bool,
+}
+
+impl Testimony {
+    /// Every field has a fixed width, so that one small write replaces all.
+    fn line(&self) -> String {
+        format!(
+            "{:<36.36} {:020} {:<7} {:<7}\n",
+            self.boot,
+            self.n,
+            self.durability.name(),
+            if self.failing { "failing" } else { "ok" }
+        )
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        Some(Self {
+            boot: words.next()?.to_owned(),
+            n: words.next()?.parse().ok()?,
+            durability: match words.next()? {
+                "power" => Durability::Power,
+                "process" => Durability::Process,
+                _ => return None,
+            },
+            failing: match words.next()? {
+                "failing" => true,
+                "ok" => false,
+                _ => return None,
+            },
+        })
+    }
+
+    /// What the file says; `None` if there is none or it is not readable.
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        let mut text = String::new();
+        File::open(path).ok()?.read_to_string(&mut text).ok()?;
+        Self::parse(&text)
+    }
+}
+
+/// The file, open for writing.
+pub(super) struct Witness {
+    file: File,
+    says: Testimony,
+}
+
+impl Witness {
+    /// Opens the file and says this.
+    pub(super) fn open(path: &Path, says: Testimony) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        let witness = Self { file, says };
+        witness.write();
+        Ok(witness)
+    }
+
+    /// Facts up to `n` are committed, and nothing waits.
+    pub(super) fn committed(&mut self, n: u64) {
+        self.says.n = self.says.n.max(n);
+        self.says.failing = false;
+        self.write();
+    }
+
+    /// Facts wait in memory.
+    pub(super) fn failing(&mut self) {
+        if !self.says.failing {
+            self.says.failing = true;
+            self.write();
+        }
+    }
+
+    fn write(&self) {
+        // A witness that lags claims less than is there, which is safe.
+        if let Err(error) = self.file.write_all_at(self.says.line().as_bytes(), 0) {
+            tracing::debug!(%error, "the store's witness could not be written");
+        }
+    }
+}
+
+/// Tells this run of the machine from others; `unknown` where the system does
+/// not say, then every start seems to be in the same run.
+pub(super) fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .ok()
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| "unknown".into())
+}

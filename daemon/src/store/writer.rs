@@ -1,0 +1,274 @@
+//! The writer's thread: turns in, one transaction for all that are queued,
+//! then their reports.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use touchmark_engine::{Fact, Record};
+use touchmark_proto::{Hash, RelPath};
+
+use super::chores::Chores;
+use super::contents::Waiting;
+use super::error::StoreError;
+use super::schema::{self, BASELINE, OTHER, VERSION, int};
+use super::upkeep::Nudge;
+use super::witness::Witness;
+use super::{StoreEvent, encoding, seal};
+
+/// What the writer is asked.
+pub(super) enum Message {
+    /// Store a turn's facts and report.
+    Commit { turn: u64, records: Vec<Record> },
+    /// Contents wait.
+    Contents,
+    /// A content was used; keep it longer than others.
+    Used(Hash),
+    /// Store the engine's state.
+    Snapshot { n: u64, body: Vec<u8> },
+    /// Delete these facts.
+    Delete(Vec<i64>),
+    /// Delete all contents.
+    ForgetContents,
+    /// Finish and end.
+    Close,
+}
+
+/// Chores start after the queue was empty for this long: a burst of turns is
+/// not held up by any.
+const QUIET: Duration = Duration::from_millis(20);
+
+/// The first delay between two tries of a failing commit; each failure
+/// doubles it up to the last.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const LAST_DELAY: Duration = Duration::from_secs(1);
+
+/// How many messages make one group at most, so that the first turn of a
+/// flood is answered before the last one has come.
+const GROUP: usize = 4_096;
+
+/// One row of `fact`, as it will be written however often that is tried.
+struct Row {
+    n: u64,
+    time: u64,
+    kind: i64,
+    path: Option<RelPath>,
+    body: Vec<u8>,
+}
+
+impl From<Record> for Row {
+    fn from(record: Record) -> Self {
+        let (kind, path) = match &record.fact {
+            Fact::Baseline { path, .. } => (BASELINE, Some(path.clone())),
+            Fact::Version(version) => (VERSION, Some(version.path.clone())),
+            _ => (OTHER, None),
+        };
+        Self {
+            n: record.n,
+            time: record.time,
+            kind,
+            path,
+            body: seal::close(record.n, record.time, encoding::encode(&record.fact)),
+        }
+    }
+}
+
+/// Commits fail.
+struct Trouble {
+    cause: String,
+    delay: Duration,
+    again: Instant,
+}
+
+/// A turn of the group in hand.
+struct Turn {
+    number: u64,
+    empty: bool,
+}
+
+pub(super) struct Writer {
+    connection: Connection,
+    witness: Witness,
+    chores: Chores,
+    nudge: Nudge,
+    messages: Receiver<Message>,
+    report: Box<dyn Fn(StoreEvent) + Send>,
+    /// Facts that are not stored yet, in their order.
+    backlog: Vec<Row>,
+    trouble: Option<Trouble>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        connection: Connection,
+        witness: Witness,
+        waiting: Arc<Waiting>,
+        contents_total: u64,
+        nudge: Nudge,
+        messages: Receiver<Message>,
+        report: Box<dyn Fn(StoreEvent) + Send>,
+    ) -> Self {
+        Self {
+            connection,
+            witness,
+            chores: Chores::new(waiting, contents_total),
+            nudge,
+            messages,
+            report,
+            backlog: Vec::new(),
+            trouble: None,
+        }
+    }
+
+    /// Runs until [`Message::Close`].
+    pub(super) fn run(mut self) {
+        // After a chore the next one follows at once, unless a turn came.
+        let mut resting = QUIET;
+        loop {
+            let mut turns = Vec::new();
+            let mut closing = false;
+            let first = self.wait(resting);
+            resting = QUIET;
+            let woken = first.is_some();
+            if let Some(message) = first {
+                closing |= self.take(message, &mut turns);
+                for message in self.messages.try_iter().take(GROUP) {
+                    closing |= match message {
+                        Message::Commit { turn, records } => {
+                            queue(&mut self.backlog, &mut turns, turn, records)
+                        }
+                        other => self.chores.add(other),
+                    };
+                }
+            }
+            self.settle(&turns, closing);
+            if closing {
+                break;
+            }
+            if !woken && self.trouble.is_none() && self.chore() {
+                resting = Duration::ZERO;
+            }
+        }
+        while self.trouble.is_none() && self.chore() {}
+    }
+
+    /// The next message; `None` when it is time for a chore or another try.
+    fn wait(&self, resting: Duration) -> Option<Message> {
+        let timeout = if let Some(trouble) = &self.trouble {
+            trouble.again.saturating_duration_since(Instant::now())
+        } else if let Some(pause) = self.chores.pending() {
+            pause.max(resting)
+        } else {
+            return Some(self.messages.recv().unwrap_or(Message::Close));
+        };
+        match self.messages.recv_timeout(timeout) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Message::Close),
+        }
+    }
+
+    /// Queues a message; says whether it was the last.
+    fn take(&mut self, message: Message, turns: &mut Vec<Turn>) -> bool {
+        match message {
+            Message::Commit { turn, records } => queue(&mut self.backlog, turns, turn, records),
+            other => self.chores.add(other),
+        }
+    }
+
+    /// Stores the backlog if it is time to, and reports the turns.
+    fn settle(&mut self, turns: &[Turn], closing: bool) {
+        let due = closing
+            || self
+                .trouble
+                .as_ref()
+                .is_none_or(|trouble| trouble.again <= Instant::now());
+        if !self.backlog.is_empty() && due {
+            match self.store() {
+                Ok(()) => {
+                    if let Some(row) = self.backlog.last() {
+                        self.witness.committed(row.n);
+                    }
+                    self.backlog.clear();
+                    self.nudge.written();
+                    if self.trouble.take().is_some() {
+                        tracing::info!("the store works again");
+                        (self.report)(StoreEvent::Recovered);
+                    }
+                }
+                Err(error) => self.failed(&StoreError::from(error)),
+            }
+        }
+        for turn in turns {
+            (self.report)(match &self.trouble {
+                Some(trouble) if !turn.empty => StoreEvent::Failed {
+                    turn: turn.number,
+                    cause: trouble.cause.clone(),
+                },
+                _ => StoreEvent::Committed { turn: turn.number },
+            });
+        }
+    }
+
+    /// One transaction with everything that waits.
+    fn store(&mut self) -> Result<(), rusqlite::Error> {
+        let transaction = schema::begin(&mut self.connection)?;
+        {
+            // A try that failed may have reached the log all the same, and a
+            // fact's number means the same fact for ever.
+            let mut insert = transaction.prepare_cached(
+                "INSERT OR REPLACE INTO fact (n, time, kind, path, body)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?;
+            for row in &self.backlog {
+                insert.execute((
+                    int(row.n),
+                    int(row.time),
+                    row.kind,
+                    row.path.as_ref().map(RelPath::as_bytes),
+                    &row.body,
+                ))?;
+            }
+        }
+        transaction.commit()
+    }
+
+    fn failed(&mut self, error: &StoreError) {
+        let cause = match error {
+            StoreError::Storage { cause } => cause.clone(),
+            other => other.to_string(),
+        };
+        let delay = match &self.trouble {
+            Some(trouble) => (trouble.delay * 2).min(LAST_DELAY),
+            None => {
+                tracing::warn!(%cause, "the store refuses");
+                FIRST_DELAY
+            }
+        };
+        self.witness.failing();
+        self.trouble = Some(Trouble {
+            cause,
+            delay,
+            again: Instant::now() + delay,
+        });
+    }
+
+    /// Does one chore, if there is any; says whether there was.
+    fn chore(&mut self) -> bool {
+        let done = self.chores.step(&mut self.connection);
+        if done {
+            self.nudge.written();
+        }
+        done
+    }
+}
+
+fn queue(backlog: &mut Vec<Row>, turns: &mut Vec<Turn>, number: u64, records: Vec<Record>) -> bool {
+    turns.push(Turn {
+        number,
+        empty: records.is_empty(),
+    });
+    backlog.extend(records.into_iter().map(Row::from));
+    false
+}

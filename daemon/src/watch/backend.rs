@@ -1,0 +1,85 @@
+//! What stands between the watcher and the system's way to watch.
+
+use std::path::PathBuf;
+
+/// What a backend saw, in the order of the system's one queue. Made on the
+/// backend's thread and only handed over there; everything else happens in
+/// [`Watcher::digest`](super::Watcher::digest).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawEvent {
+    /// Which making of the backend saw it: after a loss the backend is made
+    /// anew, and what the old one still says is of no use.
+    pub(super) generation: u64,
+    pub(super) kind: RawKind,
+    /// Absolute, in the spelling of the watch; empty where there is none.
+    pub(super) path: PathBuf,
+    /// Joins the two halves of a rename.
+    pub(super) cookie: Option<usize>,
+}
+
+/// What happened to a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RawKind {
+    /// A file, directory, link or node appeared.
+    Created,
+    /// Bytes were written or cut off.
+    Written,
+    /// A descriptor open for writing was closed.
+    Closed,
+    /// Mode, owner, times, number of links.
+    Attributes,
+    /// The name is gone, or the watched thing itself.
+    Removed,
+    /// The first half of a rename.
+    MovedFrom,
+    /// The second half of a rename.
+    MovedTo,
+    /// The watched thing itself was moved.
+    MovedSelf,
+    /// Events were lost: nothing before this is known to be complete.
+    Lost,
+}
+
+/// Why a path could not be watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It does not exist (any more).
+    Absent,
+    /// It exists, and this is what the system said.
+    Because(String),
+}
+
+/// A way to watch directories, and files by themselves. One backend is one
+/// ordered queue: what it reports comes in the order in which it happened,
+/// over all watched places (SYNC-2).
+pub(super) trait Backend: Send {
+    /// Its name for `status`.
+    fn name(&self) -> &'static str;
+
+    /// Watches each path as it is now, without what lies in its directories
+    /// and without following a symlink. When this returns, whatever happens
+    /// later is reported. None of the paths is being watched.
+    fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>>;
+
+    /// Ends watches. A path whose watch the system has already ended is no
+    /// error.
+    fn unwatch(&mut self, paths: &[PathBuf]);
+}
+
+/// The backend of a machine where none can be made: everything is degraded,
+/// and read when it is asked for (LOSS-2).
+pub(super) struct NoBackend {
+    pub(super) cause: String,
+}
+
+impl Backend for NoBackend {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
+    fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>> {
+        vec![Err(Refused::Because(self.cause.clone())); paths.len()]
+    }
+
+    fn unwatch(&mut self, _paths: &[PathBuf]) {}
+}

@@ -1,0 +1,339 @@
+//! From what the system says to what the engine is told.
+
+use touchmark_engine::{Hint, Input};
+use touchmark_proto::RelPath;
+
+use super::backend::{RawEvent, RawKind};
+use super::{HeldMove, Watcher, make_backend};
+use crate::links::{absolute, relative};
+
+/// How many first halves of renames are remembered for a late second half.
+const GIVEN_UP: usize = 64;
+
+impl Watcher {
+    /// Takes one event of the backend, in order, and appends what it means to
+    /// `out`; adjusts what is watched on the way. The inputs of one event
+    /// should reach the engine, and its `Track` effects come back, before the
+    /// next event is digested.
+    pub fn digest(&mut self, raw: RawEvent, out: &mut Vec<Input>) {
+        if raw.generation != self.generation {
+            // Its backend was given up after a loss; all has been compared
+            // with the disk since.
+            return;
+        }
+        if raw.kind == RawKind::Lost {
+            return self.lost(out);
+        }
+        if raw.path.starts_with(self.fence.dir()) {
+            return self.fence_event(&raw, out);
+        }
+        if let Some(beside) = &self.beside
+            && raw.path.starts_with(beside)
+        {
+            self.beside_touched = true;
+            return;
+        }
+        if raw.path == self.root {
+            return self.root_event(raw.kind, out);
+        }
+        let Some(path) = relative(&self.root, &raw.path) else {
+            return;
+        };
+        if raw.kind == RawKind::MovedSelf {
+            // The directory above has said so, with the name.
+            return;
+        }
+        let completes = raw.kind == RawKind::MovedTo
+            && self.held.as_ref().map(|held| held.cookie) == raw.cookie;
+        if !completes {
+            self.give_up_held(out);
+        }
+        match raw.kind {
+            RawKind::MovedFrom => self.moved_from(path, raw.cookie, out),
+            RawKind::MovedTo => self.moved_to(path, raw.cookie, out),
+            RawKind::Created => self.appeared(&path, false, out),
+            RawKind::Removed => self.removed(&path, out),
+            RawKind::Written => self.happened_to_file(&path, Hint::Written, out),
+            RawKind::Closed => self.happened_to_file(&path, Hint::Closed, out),
+            RawKind::Attributes => self.attributes(&path, out),
+            RawKind::MovedSelf | RawKind::Lost => {}
+        }
+    }
+
+    fn hint(&self, entry: &RelPath, hint: Hint, out: &mut Vec<Input>) {
+        let spoken_for = self.cover.spoken_for(entry).iter();
+        out.extend(spoken_for.map(|path| Input::Hint {
+            path: path.clone(),
+            hint,
+        }));
+    }
+
+    /// Something that happened to a file by whichever of its names.
+    fn happened_to_file(&self, entry: &RelPath, hint: Hint, out: &mut Vec<Input>) {
+        match self.hard_links.names_of(entry) {
+            [] => self.hint(entry, hint, out),
+            names => {
+                for name in names {
+                    self.hint(name, hint, out);
+                }
+            }
+        }
+    }
+
+    /// A name appeared, by creation or link, or by a rename (`moved`).
+    fn appeared(&mut self, path: &RelPath, moved: bool, out: &mut Vec<Input>) {
+        if self.directories.has(path) {
+            self.look_below(path, out);
+        }
+        if self.cover.spoken_for(path).is_empty() {
+            return;
+        }
+        // Whatever file was watched by this name, it is another now.
+        self.hard_links
+            .drop_at(path, &self.root, self.directories.backend.as_mut());
+        self.follow_through(path);
+        let place = absolute(&self.root, path);
+        // A link brings its content along: no close will follow.
+        let complete = place.symlink_metadata().is_ok_and(|metadata| {
+            use std::os::unix::fs::MetadataExt as _;
+            metadata.is_symlink() || (metadata.is_file() && metadata.nlink() > 1)
+        });
+        if !moved {
+            self.hint(path, Hint::Appeared, out);
+        }
+        if moved || complete {
+            self.hint(path, Hint::Closed, out);
+        }
+    }
+
+    fn removed(&mut self, path: &RelPath, out: &mut Vec<Input>) {
+        if self.directories.has(path) {
+            // Perhaps late news of a directory that has been replaced since:
+            // what is there now decides.
+            self.look_below(path, out);
+        }
+        if self.cover.spoken_for(path).is_empty() {
+            return;
+        }
+        if self.hard_links.has(path) {
+            let place = absolute(&self.root, path);
+            self.hard_links
+                .drop_at(path, &self.root, self.directories.backend.as_mut());
+            if place.symlink_metadata().is_ok() {
+                // The file watched by itself is gone, the name is not.
+                self.follow_through(path);
+                return self.hint(path, Hint::Touched, out);
+            }
+        }
+        self.follow_through(path);
+        self.hint(path, Hint::Removed, out);
+    }
+
+    fn attributes(&mut self, path: &RelPath, out: &mut Vec<Input>) {
+        if self.directories.has(path) {
+            // Whether what is below may be read or watched may have changed.
+            if self.directories.has_failed(path) {
+                return self.look_below(path, out);
+            }
+            for entry in self.cover.entries_below(path) {
+                self.hint(&entry, Hint::Touched, out);
+            }
+        }
+        if !self.cover.spoken_for(path).is_empty() {
+            // A second link is news of this kind.
+            self.follow_through(path);
+            self.happened_to_file(path, Hint::Touched, out);
+        }
+    }
+
+    /// Watches a needed directory anew by its name, and whatever is needed
+    /// below; then hints every name below by what is there now (SYNC-5). A
+    /// file that is there was written by somebody while nobody looked, and is
+    /// complete as far as can be known.
+    fn look_below(&mut self, directory: &RelPath, out: &mut Vec<Input>) {
+        self.directories.renew_at(directory);
+        for entry in self.cover.entries_below(directory) {
+            self.hard_links
+                .drop_at(&entry, &self.root, self.directories.backend.as_mut());
+            self.follow_through(&entry);
+            let there = absolute(&self.root, &entry).symlink_metadata().is_ok();
+            let hint = if there { Hint::Closed } else { Hint::Removed };
+            self.hint(&entry, hint, out);
+        }
+    }
+
+    /// Follows the links anew of every path that `entry` speaks for.
+    fn follow_through(&mut self, entry: &RelPath) {
+        for path in self.cover.spoken_for(entry).to_vec() {
+            self.follow(&path);
+        }
+    }
+
+    fn moved_from(&mut self, path: RelPath, cookie: Option<usize>, out: &mut Vec<Input>) {
+        let Some(cookie) = cookie else {
+            return self.removed(&path, out);
+        };
+        self.last_from = Some((cookie, path.clone()));
+        let is_directory = self.directories.has(&path);
+        if is_directory {
+            // The watches went along with the inodes; what they report now
+            // happens elsewhere.
+            self.directories.drop_at(&path);
+        }
+        if !is_directory && self.cover.spoken_for(&path).is_empty() {
+            return;
+        }
+        self.hard_links
+            .drop_at(&path, &self.root, self.directories.backend.as_mut());
+        self.held = Some(HeldMove { cookie, from: path });
+        // The second half follows at once, or nothing may follow for hours:
+        // a fence of our own ends the wait.
+        if self.make_fence(None).is_err() {
+            self.give_up_held(out);
+        }
+    }
+
+    /// No second half: what was there is gone as far as anybody watches.
+    fn give_up_held(&mut self, out: &mut Vec<Input>) {
+        let Some(held) = self.held.take() else {
+            return;
+        };
+        self.gone(&held.from, false, out);
+        if self.given_up.len() == GIVEN_UP {
+            self.given_up.pop_front();
+        }
+        // Another process's event can stand between the two halves.
+        self.given_up.push_back(held);
+    }
+
+    /// Hints that `from` and everything below are gone. What is tracked by a
+    /// name there is left out where a `Renamed` says it.
+    fn gone(&mut self, from: &RelPath, renamed: bool, out: &mut Vec<Input>) {
+        let mut entries = self.cover.entries_below(from);
+        if !self.cover.spoken_for(from).is_empty() {
+            entries.push(from.clone());
+        }
+        for entry in entries {
+            for path in self.cover.spoken_for(&entry).to_vec() {
+                self.follow(&path);
+                let said = renamed && (path == *from || path.below(from).is_some());
+                if !said {
+                    out.push(Input::Hint {
+                        path,
+                        hint: Hint::Removed,
+                    });
+                }
+            }
+        }
+    }
+
+    fn moved_to(&mut self, to: RelPath, cookie: Option<usize>, out: &mut Vec<Input>) {
+        let matches = |held: &HeldMove| Some(held.cookie) == cookie;
+        let held = self.held.take_if(|held| matches(held)).or_else(|| {
+            let late = self.given_up.iter().position(matches)?;
+            self.given_up.remove(late)
+        });
+        let rename = self
+            .last_from
+            .take_if(|(from_cookie, _)| Some(*from_cookie) == cookie)
+            .map(|(_, from)| (from, to.clone()));
+        let exchanged = self.is_exchange(rename.as_ref());
+        self.last_rename = rename;
+        if let Some(held) = held {
+            if exchanged {
+                self.appeared(&held.from, true, out);
+            } else {
+                let renamed = self.cover.holds_tracked(&held.from);
+                if renamed {
+                    out.push(Input::Renamed {
+                        from: held.from.clone(),
+                        to: to.clone(),
+                    });
+                }
+                self.gone(&held.from, renamed, out);
+            }
+        }
+        self.appeared(&to, true, out);
+    }
+
+    /// An exchange of two names is reported as two renames, the second the
+    /// mirror of the first. Nothing was renamed away then.
+    fn is_exchange(&self, rename: Option<&(RelPath, RelPath)>) -> bool {
+        let (Some((from, to)), Some((last_from, last_to))) = (rename, &self.last_rename) else {
+            return false;
+        };
+        from == last_to && to == last_from && absolute(&self.root, from).symlink_metadata().is_ok()
+    }
+
+    fn fence_event(&mut self, raw: &RawEvent, out: &mut Vec<Input>) {
+        if raw.path == self.fence.dir() {
+            // Late news, if it has been made anew since.
+            let gone = matches!(raw.kind, RawKind::Removed | RawKind::MovedSelf);
+            if gone && !self.fence.is_there() {
+                self.fence_broken = Some("its directory was removed".to_owned());
+                self.give_up_held(out);
+                let waiting = self.fence.take_waiting().into_iter();
+                out.extend(waiting.map(|fence| Input::FenceFailed { fence }));
+            }
+            return;
+        }
+        if matches!(raw.kind, RawKind::MovedTo) {
+            let reached = self.fence.reached(&raw.path);
+            // A fence must not overtake the half of a rename.
+            self.give_up_held(out);
+            out.extend(
+                reached
+                    .into_iter()
+                    .map(|fence| Input::FenceReached { fence }),
+            );
+        }
+    }
+
+    fn root_event(&mut self, kind: RawKind, out: &mut Vec<Input>) {
+        match kind {
+            // An inode number proves nothing here: a workspace made anew may
+            // have got the old one (ATTR-15).
+            RawKind::Removed => self.root_gone = true,
+            RawKind::MovedSelf => {
+                self.check_root();
+            }
+            RawKind::Attributes => {
+                for path in self.cover.all_tracked() {
+                    out.push(Input::Hint {
+                        path,
+                        hint: Hint::Touched,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Events were lost. Directories may have been replaced unseen, so no
+    /// watch is known to be at its name: everything is watched anew, by a new
+    /// backend, and then compared with the disk (LOSS-1). Fences end by that.
+    fn lost(&mut self, out: &mut Vec<Input>) {
+        self.generation += 1;
+        self.held = None;
+        self.given_up.clear();
+        self.last_from = None;
+        self.last_rename = None;
+        let backend = make_backend(self.choice, self.generation, &self.sink);
+        self.directories.restart(backend);
+        self.watch_fence();
+        if let Some(beside) = self.beside.clone() {
+            self.watch_beside(&beside);
+            self.beside_touched = true;
+        }
+        for path in self.hard_links.clear() {
+            self.watch_file(&path);
+        }
+        for path in self.cover.all_tracked() {
+            self.follow(&path);
+        }
+        self.check_root();
+        out.push(Input::Overflow);
+        let waiting = self.fence.take_waiting().into_iter();
+        out.extend(waiting.map(|fence| Input::FenceReached { fence }));
+    }
+}

@@ -1,0 +1,371 @@
+//! Which directories are watched: every directory that holds something
+//! tracked, and each one above it up to the root; one watch each, however
+//! many files (LIFE-3).
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use touchmark_proto::RelPath;
+use touchmark_proto::daemon::Degraded;
+
+use super::backend::{Backend, Refused};
+use crate::links::absolute;
+
+/// One directory that is needed.
+#[derive(Debug, Default)]
+struct Dir {
+    /// How many entries below need it.
+    needed: usize,
+    state: State,
+    /// The file system it is on.
+    device: u64,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+enum State {
+    /// Not there, not a directory, or below such: the one above is watched
+    /// and says when it appears.
+    #[default]
+    Absent,
+    /// The backend reports what happens in it.
+    Watched,
+    /// It is there, and cannot be watched.
+    Failed(String),
+}
+
+impl State {
+    /// Whether it is a real directory, so that what is below may be watched
+    /// by name without passing a symlink.
+    fn is_directory(&self) -> bool {
+        *self != State::Absent
+    }
+}
+
+/// Invariant: a directory's state is not `Absent` only if the state of the
+/// directory above is not. Watches are made top-down, so that what appears
+/// while they are made is reported by the one above (SYNC-5).
+pub(super) struct Directories {
+    root: PathBuf,
+    top: Dir,
+    below: BTreeMap<RelPath, Dir>,
+    /// For each file system met: why it reports too little, if it does.
+    file_systems: HashMap<u64, Option<&'static str>>,
+    pub(super) backend: Box<dyn Backend>,
+}
+
+impl Directories {
+    pub(super) fn new(root: PathBuf, backend: Box<dyn Backend>) -> Self {
+        let mut directories = Self {
+            root,
+            top: Dir::default(),
+            below: BTreeMap::new(),
+            file_systems: HashMap::new(),
+            backend,
+        };
+        directories.watch_top();
+        directories
+    }
+
+    /// Always watched, also when nothing is tracked: that is how the daemon
+    /// learns that its workspace is gone (LIFE-1).
+    fn watch_top(&mut self) {
+        let Ok(metadata) = self.root.symlink_metadata() else {
+            self.top.state = State::Absent;
+            return;
+        };
+        self.top.device = metadata.dev();
+        note_file_system(&mut self.file_systems, &self.root, &metadata);
+        let results = self.backend.watch(std::slice::from_ref(&self.root));
+        self.top.state = results.into_iter().next().map_or(State::Absent, state_of);
+    }
+
+    /// Whether `path` is one of the directories needed.
+    pub(super) fn has(&self, path: &RelPath) -> bool {
+        self.below.contains_key(path)
+    }
+
+    /// Whether `path` is known to be a real directory, watched by name.
+    pub(super) fn is_watched(&self, path: &RelPath) -> bool {
+        self.below
+            .get(path)
+            .is_some_and(|dir| dir.state == State::Watched)
+    }
+
+    /// Whether `path` is there but could not be watched.
+    pub(super) fn has_failed(&self, path: &RelPath) -> bool {
+        self.below
+            .get(path)
+            .is_some_and(|dir| matches!(dir.state, State::Failed(_)))
+    }
+
+    /// How many directories are watched.
+    pub(super) fn watched(&self) -> usize {
+        let below = self.below.values();
+        below.filter(|dir| dir.state == State::Watched).count()
+            + usize::from(self.top.state == State::Watched)
+    }
+
+    /// Needs every directory above `entry`, and watches those that are there.
+    pub(super) fn need(&mut self, entry: &RelPath) {
+        let mut fresh = Vec::new();
+        for path in above(entry) {
+            let dir = self.below.entry(path.clone()).or_insert_with(|| {
+                fresh.push(path);
+                Dir::default()
+            });
+            dir.needed += 1;
+        }
+        fresh.sort();
+        self.watch_all(&fresh);
+    }
+
+    /// The opposite of [`need`](Self::need); watches nobody needs end.
+    pub(super) fn release(&mut self, entry: &RelPath) {
+        let mut unneeded = Vec::new();
+        for path in above(entry) {
+            if let Some(dir) = self.below.get_mut(&path) {
+                dir.needed -= 1;
+                if dir.needed == 0 {
+                    if dir.state == State::Watched {
+                        unneeded.push(absolute(&self.root, &path));
+                    }
+                    self.below.remove(&path);
+                }
+            }
+        }
+        if !unneeded.is_empty() {
+            self.backend.unwatch(&unneeded);
+        }
+    }
+
+    /// Ends the watches of `path` and below: they belong to an inode that may
+    /// go by another name now.
+    pub(super) fn drop_at(&mut self, path: &RelPath) {
+        let mut ended = Vec::new();
+        for place in at_or_below(&self.below, path) {
+            if let Some(dir) = self.below.get_mut(&place)
+                && std::mem::take(&mut dir.state) == State::Watched
+            {
+                ended.push(absolute(&self.root, &place));
+            }
+        }
+        if !ended.is_empty() {
+            // Deepest first, so that no name leads through a stranger.
+            ended.reverse();
+            self.backend.unwatch(&ended);
+        }
+    }
+
+    /// Looks at `path` and below anew, by name: what is a directory there now
+    /// is watched, whatever was watched before is not.
+    pub(super) fn renew_at(&mut self, path: &RelPath) {
+        self.drop_at(path);
+        let places = at_or_below(&self.below, path);
+        self.watch_all(&places);
+    }
+
+    /// Takes a backend made anew, after which nothing is watched, and watches
+    /// everything.
+    pub(super) fn restart(&mut self, backend: Box<dyn Backend>) {
+        self.backend = backend;
+        self.top.state = State::Absent;
+        for dir in self.below.values_mut() {
+            dir.state = State::Absent;
+        }
+        self.watch_top();
+        let all: Vec<_> = self.below.keys().cloned().collect();
+        self.watch_all(&all);
+    }
+
+    /// Tries the directories again that could not be watched. Returns those
+    /// that are watched now; `None` stands for the root.
+    pub(super) fn mend(&mut self) -> Vec<Option<RelPath>> {
+        let mut mended = Vec::new();
+        if self.top.state != State::Watched {
+            self.watch_top();
+            if self.top.state == State::Watched {
+                let all: Vec<_> = self.below.keys().cloned().collect();
+                self.watch_all(&all);
+                mended.push(None);
+            }
+        }
+        let failed: Vec<_> = self
+            .below
+            .iter()
+            .filter(|(_, dir)| matches!(dir.state, State::Failed(_)))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in failed {
+            self.renew_at(&path);
+            if self.is_watched(&path) {
+                mended.push(Some(path));
+            }
+        }
+        mended
+    }
+
+    /// Watches those of `places` (sorted, so parents first) that are not yet
+    /// and are directories, level by level: one is only looked at when the
+    /// one above is watched already, so nothing can appear unseen between.
+    fn watch_all(&mut self, places: &[RelPath]) {
+        let mut levels: BTreeMap<usize, Vec<&RelPath>> = BTreeMap::new();
+        for place in places {
+            levels.entry(depth(place)).or_default().push(place);
+        }
+        for level in levels.into_values() {
+            let mut there = Vec::new();
+            let mut names = Vec::new();
+            for place in level {
+                let parent_is_directory = match place.parent() {
+                    Some(parent) => self
+                        .below
+                        .get(&parent)
+                        .is_some_and(|dir| dir.state.is_directory()),
+                    None => self.top.state.is_directory(),
+                };
+                let unwatched = self
+                    .below
+                    .get(place)
+                    .is_some_and(|dir| dir.state != State::Watched);
+                if !parent_is_directory || !unwatched {
+                    continue;
+                }
+                let name = absolute(&self.root, place);
+                if let Ok(metadata) = name.symlink_metadata()
+                    && metadata.is_dir()
+                {
+                    note_file_system(&mut self.file_systems, &name, &metadata);
+                    there.push((place, metadata.dev()));
+                    names.push(name);
+                }
+            }
+            if names.is_empty() {
+                continue;
+            }
+            let results = self.backend.watch(&names);
+            for ((place, device), result) in there.into_iter().zip(results) {
+                if let Some(dir) = self.below.get_mut(place) {
+                    dir.device = device;
+                    dir.state = state_of(result);
+                }
+            }
+        }
+    }
+
+    /// Why events about `entry` may be missing, if they may.
+    pub(super) fn blind(&self, entry: &RelPath) -> Option<&str> {
+        self.cause(&self.top).or_else(|| {
+            above(entry).find_map(|path| self.below.get(&path).and_then(|dir| self.cause(dir)))
+        })
+    }
+
+    fn cause<'a>(&'a self, dir: &'a Dir) -> Option<&'a str> {
+        match &dir.state {
+            State::Failed(cause) => Some(cause),
+            State::Absent => None,
+            State::Watched => self.file_systems.get(&dir.device).copied().flatten(),
+        }
+    }
+
+    /// Where coverage is reduced, the topmost directory of each cause.
+    pub(super) fn degraded(&self) -> Vec<Degraded> {
+        let top = self.cause(&self.top);
+        let mut list = Vec::new();
+        if let Some(cause) = top {
+            list.push(Degraded {
+                path: None,
+                cause: cause.to_owned(),
+            });
+        }
+        for (path, dir) in &self.below {
+            let above = match path.parent() {
+                Some(parent) => self.below.get(&parent).and_then(|dir| self.cause(dir)),
+                None => top,
+            };
+            if let Some(cause) = self.cause(dir)
+                && above != Some(cause)
+            {
+                list.push(Degraded {
+                    path: Some(path.clone()),
+                    cause: cause.to_owned(),
+                });
+            }
+        }
+        list
+    }
+}
+
+fn state_of(result: Result<(), Refused>) -> State {
+    match result {
+        Ok(()) => State::Watched,
+        Err(Refused::Absent) => State::Absent,
+        Err(Refused::Because(cause)) => State::Failed(cause),
+    }
+}
+
+/// The directories above `path`, the nearest first, without the root.
+fn above(path: &RelPath) -> impl Iterator<Item = RelPath> {
+    std::iter::successors(path.parent(), RelPath::parent)
+}
+
+fn depth(path: &RelPath) -> usize {
+    path.as_bytes().iter().filter(|byte| **byte == b'/').count()
+}
+
+/// The keys that are `path` or lie below it, in order: parents first.
+pub(super) fn at_or_below<V>(map: &BTreeMap<RelPath, V>, path: &RelPath) -> Vec<RelPath> {
+    let mut found = Vec::new();
+    if map.contains_key(path) {
+        found.push(path.clone());
+    }
+    // No name sorts before this one; names like `path-x` sort before it and
+    // are not below.
+    if let Ok(first) = path.join(b"\x01") {
+        found.extend(
+            map.range(first..)
+                .map(|(place, _)| place)
+                .take_while(|place| place.below(path).is_some())
+                .cloned(),
+        );
+    }
+    found
+}
+
+fn note_file_system(
+    known: &mut HashMap<u64, Option<&'static str>>,
+    path: &Path,
+    metadata: &Metadata,
+) {
+    known
+        .entry(metadata.dev())
+        .or_insert_with(|| silent_file_system(path));
+}
+
+/// Whether writes can happen on `path`'s file system that its kernel does
+/// not see: by other machines, by a hypervisor's host, by Windows (LOSS-2).
+#[cfg(target_os = "linux")]
+fn silent_file_system(path: &Path) -> Option<&'static str> {
+    let magic = rustix::fs::statfs(path).ok()?.f_type;
+    // The field is signed on some machines and not on others.
+    match magic as u64 & 0xFFFF_FFFF {
+        0x0102_1997 => Some("9p file system: changes made elsewhere make no events"),
+        0x0000_6969 => Some("NFS: changes made elsewhere make no events"),
+        0x6573_5546 => Some("FUSE file system: changes made behind it make no events"),
+        0xFF53_4D42 | 0xFE53_4D42 | 0x0000_517B => {
+            Some("SMB file system: changes made elsewhere make no events")
+        }
+        0x00C3_6400 => Some("Ceph: changes made elsewhere make no events"),
+        0x5346_414F => Some("AFS: changes made elsewhere make no events"),
+        0x0BD0_0BD0 => Some("Lustre: changes made elsewhere make no events"),
+        0x786F_4256 => Some("VirtualBox shared folder: changes made by the host make no events"),
+        0x5346_544E => Some("Windows drive: changes made by Windows make no events"),
+        _ => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn silent_file_system(_path: &Path) -> Option<&'static str> {
+    None
+}

@@ -1,0 +1,98 @@
+//! The fence: a rename in a private directory, watched by the same queue as
+//! the workspace. When its event arrives, everything earlier has (SYNC-2).
+
+use std::collections::VecDeque;
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+pub(super) struct Fence {
+    dir: PathBuf,
+    /// The number that the one entry bears as its name.
+    current: u64,
+    /// Made and not yet seen, in order, with the engine's number; `None`
+    /// where the watcher asked for itself.
+    waiting: VecDeque<(u64, Option<u64>)>,
+}
+
+impl Fence {
+    /// `dir` belongs to this daemon alone. Nothing is made yet.
+    pub(super) fn new(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_path_buf(),
+            current: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Makes the directory and its one entry, if they are not there, and
+    /// removes what an earlier daemon left.
+    pub(super) fn prepare(&self) -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(&self.dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        for entry in self.dir.read_dir()? {
+            let path = entry?.path();
+            if number(&path).is_some_and(|number| number != self.current) {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+        File::create(self.entry(self.current)).map(drop)
+    }
+
+    /// Whether the entry is where it was put last.
+    pub(super) fn is_there(&self) -> bool {
+        self.entry(self.current).exists()
+    }
+
+    fn entry(&self, number: u64) -> PathBuf {
+        self.dir.join(format!("fence-{number}"))
+    }
+
+    /// Makes a fence. A rename, since that works where no inode is left for a
+    /// creation.
+    pub(super) fn make(&mut self, asked: Option<u64>) -> io::Result<()> {
+        let next = self.current + 1;
+        std::fs::rename(self.entry(self.current), self.entry(next))?;
+        self.current = next;
+        self.waiting.push_back((next, asked));
+        Ok(())
+    }
+
+    /// An entry's name appeared: the engine's numbers of every fence that has
+    /// been reached by that, in order.
+    pub(super) fn reached(&mut self, path: &Path) -> Vec<u64> {
+        let Some(number) = number(path) else {
+            return Vec::new();
+        };
+        let count = self
+            .waiting
+            .iter()
+            .take_while(|(made, _)| *made <= number)
+            .count();
+        self.waiting
+            .drain(..count)
+            .filter_map(|(_, asked)| asked)
+            .collect()
+    }
+
+    /// Gives up every fence not yet seen; the engine's numbers, in order.
+    pub(super) fn take_waiting(&mut self) -> Vec<u64> {
+        self.waiting
+            .drain(..)
+            .filter_map(|(_, asked)| asked)
+            .collect()
+    }
+}
+
+fn number(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.as_bytes().strip_prefix(b"fence-")?;
+    std::str::from_utf8(name).ok()?.parse().ok()
+}

@@ -1,0 +1,99 @@
+//! Files with several names: each is watched by itself, since it can be
+//! written by a name in a directory nobody watches (SYNC-4).
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use touchmark_proto::RelPath;
+
+use super::backend::{Backend, Refused};
+use crate::links::absolute;
+
+/// The watched names of files with several links.
+///
+/// The names of one file share the system's one watch, which reports under
+/// one of them only; so what happens to one is said of all. An inode that has
+/// meanwhile become another file costs a needless look, no more (ATTR-15).
+#[derive(Default)]
+pub(super) struct HardLinks {
+    names: HashMap<RelPath, (u64, u64)>,
+    files: HashMap<(u64, u64), Vec<RelPath>>,
+    failed: HashMap<RelPath, String>,
+}
+
+impl HardLinks {
+    /// Watches the file now at `path`, unless that very file is watched.
+    pub(super) fn watch(&mut self, path: &RelPath, place: &Path, backend: &mut dyn Backend) {
+        let Ok(metadata) = place.symlink_metadata() else {
+            return;
+        };
+        let identity = (metadata.dev(), metadata.ino());
+        if !metadata.is_file() || self.names.get(path) == Some(&identity) {
+            return;
+        }
+        self.forget(path, place, backend);
+        match backend.watch(&[place.to_path_buf()]).into_iter().next() {
+            Some(Ok(())) => {
+                self.failed.remove(path);
+                self.names.insert(path.clone(), identity);
+                self.files.entry(identity).or_default().push(path.clone());
+            }
+            Some(Err(Refused::Because(cause))) => {
+                self.failed.insert(path.clone(), cause);
+            }
+            Some(Err(Refused::Absent)) | None => {}
+        }
+    }
+
+    /// Whether the file named `path` is watched by itself.
+    pub(super) fn has(&self, path: &RelPath) -> bool {
+        self.names.contains_key(path)
+    }
+
+    /// Every watched name of the file named `path`, that one included.
+    pub(super) fn names_of(&self, path: &RelPath) -> &[RelPath] {
+        self.names
+            .get(path)
+            .and_then(|identity| self.files.get(identity))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Ends the watch of the file that was named `path`.
+    pub(super) fn drop_at(&mut self, path: &RelPath, root: &Path, backend: &mut dyn Backend) {
+        self.failed.remove(path);
+        if self.names.contains_key(path) {
+            self.forget(path, &absolute(root, path), backend);
+        }
+    }
+
+    fn forget(&mut self, path: &RelPath, place: &Path, backend: &mut dyn Backend) {
+        if let Some(identity) = self.names.remove(path) {
+            backend.unwatch(&[place.to_path_buf()]);
+            if let Some(names) = self.files.get_mut(&identity) {
+                names.retain(|name| name != path);
+                if names.is_empty() {
+                    self.files.remove(&identity);
+                }
+            }
+        }
+    }
+
+    /// Forgets every watch, since the backend is another; the names.
+    pub(super) fn clear(&mut self) -> Vec<RelPath> {
+        let mut names: Vec<_> = self.names.drain().map(|(name, _)| name).collect();
+        names.extend(self.failed.drain().map(|(name, _)| name));
+        self.files.clear();
+        names
+    }
+
+    pub(super) fn has_failed(&self, path: &RelPath) -> bool {
+        self.failed.contains_key(path)
+    }
+
+    pub(super) fn failed(&self) -> impl Iterator<Item = (&RelPath, &str)> {
+        self.failed
+            .iter()
+            .map(|(path, cause)| (path, cause.as_str()))
+    }
+}

@@ -1,0 +1,407 @@
+//! The watcher: what the system says about tracked paths, as hints for the
+//! engine, in order, with fences between (SYNC-1..5, LIFE-3, LOSS-1/2).
+//!
+//! ```text
+//! backend's thread ── RawEvent ──► the loop's channel ──► Watcher::digest ──► Input
+//! ```
+//!
+//! The backend only hands over. Everything else happens on the loop's thread,
+//! in [`Watcher::digest`], because adding a watch from the backend's thread
+//! would wait for that very thread.
+//!
+//! Invariants:
+//! - Every directory that holds a tracked path, and each above it up to the
+//!   root, is watched by itself (never recursively), if it exists.
+//! - A watch follows its inode, a path does not: whenever a directory's name
+//!   appears or goes, it and everything needed below are watched anew by
+//!   name, and then every tracked path below is hinted (watch first, look
+//!   afterwards: SYNC-5).
+//! - A fence is reported only after everything that the queue held before it,
+//!   the first half of a rename included.
+
+mod backend;
+mod cover;
+mod digest;
+mod dirs;
+mod fence;
+mod links;
+mod notifier;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use touchmark_engine::Input;
+use touchmark_proto::RelPath;
+use touchmark_proto::daemon::Degraded;
+
+pub use self::backend::RawEvent;
+use self::backend::{Backend, NoBackend};
+use self::cover::Cover;
+use self::dirs::Directories;
+use self::fence::Fence;
+use self::links::HardLinks;
+use self::notifier::{Notifier, Sink};
+use crate::links::{End, absolute, resolve};
+
+/// How to watch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The system's way; where that cannot be had, not at all, and
+    /// [`Watcher::degraded`] says why.
+    #[default]
+    Auto,
+    /// Not at all: every path is read when it is asked for (LOSS-2).
+    Off,
+}
+
+/// What keeps the watcher from working.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The workspace's directory cannot be looked at.
+    #[error("the workspace {path:?} cannot be watched: {source}")]
+    Root {
+        /// The workspace.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No fence can be made: answers rest on reads instead (SYNC-2).
+    #[error("no fence can be made in {path:?}: {cause}")]
+    Fence {
+        /// The private directory.
+        path: PathBuf,
+        /// Why.
+        cause: String,
+    },
+}
+
+impl WatchError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Root { .. } => "check that the workspace exists and may be read",
+            Self::Fence { .. } => {
+                "check that the runtime directory exists, belongs to you and has space"
+            }
+        }
+    }
+}
+
+/// The first half of a rename whose second half may follow.
+struct HeldMove {
+    cookie: usize,
+    from: RelPath,
+}
+
+/// Watches what is tracked. Owned by the loop; every method is called on the
+/// loop's thread.
+pub struct Watcher {
+    root: PathBuf,
+    /// Device and inode of the root, to notice that it is another.
+    root_identity: (u64, u64),
+    root_gone: bool,
+    choice: Choice,
+    sink: Sink,
+    generation: u64,
+    directories: Directories,
+    cover: Cover,
+    hard_links: HardLinks,
+    fence: Fence,
+    /// Set when the fence's own directory is not known to be watched.
+    fence_broken: Option<String>,
+    /// A directory outside the workspace, and whether it was touched.
+    beside: Option<PathBuf>,
+    beside_touched: bool,
+    held: Option<HeldMove>,
+    /// Held moves that were given up, should their second half come late.
+    given_up: VecDeque<HeldMove>,
+    /// The last first half, whether it mattered or not.
+    last_from: Option<(usize, RelPath)>,
+    /// The last rename, to know an exchange of two names by its mirror.
+    last_rename: Option<(RelPath, RelPath)>,
+}
+
+impl Watcher {
+    /// Begins to watch the workspace's own directory and the fence's.
+    ///
+    /// `root` is canonical. `fence_dir` is this daemon's alone, outside the
+    /// workspace, made with mode 0700 if it is not there. `sink` is called on
+    /// the backend's thread, in order, and must neither block nor lose: it
+    /// hands over to the loop's unbounded channel.
+    ///
+    /// # Errors
+    /// [`WatchError::Root`] if there is no workspace. A backend or a fence
+    /// that cannot be had is no error, but degrades (LOSS-2, SYNC-2).
+    pub fn new(
+        root: &Path,
+        fence_dir: &Path,
+        choice: Choice,
+        sink: impl Fn(RawEvent) + Send + Sync + 'static,
+    ) -> Result<Self, WatchError> {
+        let metadata = root.symlink_metadata().map_err(|source| WatchError::Root {
+            path: root.to_path_buf(),
+            source,
+        })?;
+        let sink: Sink = Arc::new(sink);
+        let backend = make_backend(choice, 0, &sink);
+        let mut watcher = Self {
+            root: root.to_path_buf(),
+            root_identity: (metadata.dev(), metadata.ino()),
+            root_gone: false,
+            choice,
+            sink,
+            generation: 0,
+            directories: Directories::new(root.to_path_buf(), backend),
+            cover: Cover::default(),
+            hard_links: HardLinks::default(),
+            fence: Fence::new(fence_dir),
+            fence_broken: None,
+            beside: None,
+            beside_touched: false,
+            held: None,
+            given_up: VecDeque::new(),
+            last_from: None,
+            last_rename: None,
+        };
+        watcher.watch_fence();
+        Ok(watcher)
+    }
+
+    /// Watches whatever can happen to `path`: the directory that holds it and
+    /// those above, or as many of them as exist; where symlinks lead to, too.
+    /// When this returns, everything that happens later is reported. Once per
+    /// path; again is no harm.
+    pub fn track(&mut self, path: &RelPath) {
+        if self.cover.is_tracked(path) {
+            return;
+        }
+        self.cover.add(path, path);
+        self.directories.need(path);
+        self.follow(path);
+    }
+
+    /// Watches a directory outside the workspace. Nothing that happens there
+    /// is an input; [`take_beside`](Self::take_beside) says that something
+    /// did. Again, if the directory was made anew.
+    pub fn watch_beside(&mut self, directory: &Path) {
+        self.beside = Some(directory.to_path_buf());
+        let places = [directory.to_path_buf()];
+        self.directories.backend.unwatch(&places);
+        // Without it, whoever asks just looks later.
+        let _unwatched = self.directories.backend.watch(&places);
+    }
+
+    /// Whether something has happened in the directory that is
+    /// [watched beside](Self::watch_beside) since the last call.
+    pub fn take_beside(&mut self) -> bool {
+        std::mem::take(&mut self.beside_touched)
+    }
+
+    /// Ends what [`track`](Self::track) began; watches that nothing else
+    /// needs end.
+    pub fn untrack(&mut self, path: &RelPath) {
+        for entry in self.cover.entries_of(path).to_vec() {
+            self.uncover(path, &entry);
+        }
+    }
+
+    /// Tells where the bytes of a tracked `path` were found: at `real`, if
+    /// symlinks led there. The watcher follows links by itself; this catches
+    /// what it could not have seen. Returns whether more is watched than
+    /// before: then what was written meanwhile may have been missed, and the
+    /// path is to be read again.
+    pub fn alias(&mut self, path: &RelPath, real: Option<&RelPath>) -> bool {
+        if !self.cover.is_tracked(path) {
+            return false;
+        }
+        let known = match real {
+            Some(real) => self.cover.entries_of(path).contains(real),
+            None => self.cover.entries_of(path).len() == 1,
+        };
+        !known && self.follow(path)
+    }
+
+    /// Watches the file at `path` by itself as well, since it can be written
+    /// by another of its names (SYNC-4). The watcher does so unasked for
+    /// every tracked file that it sees to have several links.
+    pub fn watch_file(&mut self, path: &RelPath) {
+        let place = absolute(&self.root, path);
+        self.hard_links
+            .watch(path, &place, self.directories.backend.as_mut());
+    }
+
+    /// Makes a fence: [`Input::FenceReached`] with `number` follows behind
+    /// everything that happened in watched places before this call.
+    ///
+    /// # Errors
+    /// [`WatchError::Fence`] if none can be made; nothing follows then.
+    pub fn fence(&mut self, number: u64) -> Result<(), WatchError> {
+        self.make_fence(Some(number))
+            .map_err(|cause| WatchError::Fence {
+                path: self.fence.dir().to_path_buf(),
+                cause,
+            })
+    }
+
+    fn make_fence(&mut self, asked: Option<u64>) -> Result<(), String> {
+        if self.fence_broken.is_none() && self.fence.make(asked).is_ok() {
+            return Ok(());
+        }
+        // Somebody may have cleaned the runtime directory.
+        self.directories
+            .backend
+            .unwatch(&[self.fence.dir().to_path_buf()]);
+        self.watch_fence();
+        match &self.fence_broken {
+            Some(cause) => Err(cause.clone()),
+            None => self.fence.make(asked).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn watch_fence(&mut self) {
+        let dir = self.fence.dir().to_path_buf();
+        let prepared = self.fence.prepare().map_err(|error| error.to_string());
+        self.fence_broken = prepared
+            .and_then(
+                |()| match self.directories.backend.watch(&[dir]).into_iter().next() {
+                    Some(Ok(())) => Ok(()),
+                    Some(Err(backend::Refused::Because(cause))) => Err(cause),
+                    Some(Err(backend::Refused::Absent)) | None => {
+                        Err("its directory is gone".to_owned())
+                    }
+                },
+            )
+            .err();
+    }
+
+    /// Tries again what could not be watched, and says for which places that
+    /// has been mended. For the shell's now-and-then look at degraded paths.
+    pub fn mend(&mut self, out: &mut Vec<Input>) {
+        for mended in self.directories.mend() {
+            match mended {
+                Some(below) => out.push(Input::Gap { below }),
+                None => out.push(Input::Overflow),
+            }
+        }
+    }
+
+    /// How many directories are watched, the root included, the fence's not.
+    pub fn watched(&self) -> usize {
+        self.directories.watched()
+    }
+
+    /// The backend's name, for `status`.
+    pub fn backend(&self) -> &'static str {
+        self.directories.backend.name()
+    }
+
+    /// Where less is seen than should be, and why (LOSS-2).
+    pub fn degraded(&self) -> Vec<Degraded> {
+        let mut list = self.directories.degraded();
+        if let Some(cause) = &self.fence_broken {
+            list.push(Degraded {
+                path: None,
+                cause: format!("no fence: {cause}"),
+            });
+        }
+        list.extend(self.hard_links.failed().map(|(path, cause)| Degraded {
+            path: Some(path.clone()),
+            cause: cause.to_owned(),
+        }));
+        list
+    }
+
+    /// Whether changes of `path` may come without an event, so that it must
+    /// be read when it is asked for (LOSS-2).
+    pub fn blind(&self, path: &RelPath) -> bool {
+        let entries = self.cover.entries_of(path);
+        self.directories.blind(path).is_some()
+            || entries.iter().any(|entry| {
+                self.directories.blind(entry).is_some() || self.hard_links.has_failed(entry)
+            })
+    }
+
+    /// Whether the workspace's directory was removed or renamed (LIFE-1).
+    pub fn root_gone(&self) -> bool {
+        self.root_gone
+    }
+
+    /// Looks whether the workspace's name still leads to the directory that
+    /// is watched; a rename further up makes no event. Returns
+    /// [`root_gone`](Self::root_gone).
+    pub fn check_root(&mut self) -> bool {
+        let same = self
+            .root
+            .symlink_metadata()
+            .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.root_identity);
+        self.root_gone |= !same;
+        self.root_gone
+    }
+
+    /// Makes the set of names that speak for `path` true again: itself, each
+    /// symlink on its way, and where it ends. Returns whether it grew.
+    fn follow(&mut self, path: &RelPath) -> bool {
+        let mut grew = false;
+        // A link may change while its target's directory is about to be
+        // watched: look again until what is watched is what is there.
+        for _ in 0..8 {
+            let resolved = resolve(&self.root, path, |dir| self.directories.is_watched(dir));
+            let mut wanted = vec![path.clone()];
+            let end = match resolved.end {
+                End::There(end, metadata) => {
+                    if metadata.is_file() && metadata.nlink() > 1 {
+                        self.watch_file(&end);
+                    }
+                    Some(end)
+                }
+                End::Missing(end) if !resolved.links.is_empty() => Some(end),
+                _ => None,
+            };
+            for entry in resolved.links.into_iter().chain(end) {
+                if !wanted.contains(&entry) {
+                    wanted.push(entry);
+                }
+            }
+            let known = self.cover.entries_of(path).to_vec();
+            let fresh: Vec<_> = wanted.iter().filter(|e| !known.contains(e)).collect();
+            for entry in &fresh {
+                self.cover.add(path, entry);
+                self.directories.need(entry);
+            }
+            for entry in known.iter().filter(|entry| !wanted.contains(entry)) {
+                self.uncover(path, entry);
+            }
+            if fresh.is_empty() {
+                break;
+            }
+            grew = true;
+        }
+        grew
+    }
+
+    fn uncover(&mut self, tracked: &RelPath, entry: &RelPath) {
+        self.cover.remove(tracked, entry);
+        self.directories.release(entry);
+        if self.cover.spoken_for(entry).is_empty() {
+            self.hard_links
+                .drop_at(entry, &self.root, self.directories.backend.as_mut());
+        }
+    }
+}
+
+/// A backend of the wanted kind, or one that says why there is none.
+fn make_backend(choice: Choice, generation: u64, sink: &Sink) -> Box<dyn Backend> {
+    let cause = match choice {
+        Choice::Auto => match Notifier::new(generation, sink.clone()) {
+            Ok(notifier) => return Box::new(notifier),
+            Err(cause) => cause,
+        },
+        Choice::Off => "watching is switched off".to_owned(),
+    };
+    Box::new(NoBackend { cause })
+}

@@ -1,0 +1,154 @@
+//! The backend on the `notify` crate; the one file that names it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use notify::event::{AccessKind, AccessMode, EventKindMask, ModifyKind, RenameMode};
+use notify::{
+    Config, ErrorKind, Event, EventKind, PathOp, RecommendedWatcher, RecursiveMode,
+    WatchPathConfig, Watcher as _,
+};
+
+use super::backend::{Backend, RawEvent, RawKind, Refused};
+
+/// Where events go. Called on notify's thread: it may only hand over.
+pub(super) type Sink = Arc<dyn Fn(RawEvent) + Send + Sync>;
+
+pub(super) struct Notifier {
+    inner: RecommendedWatcher,
+}
+
+impl Notifier {
+    /// # Errors
+    /// The system's words, for instance when the user has no inotify
+    /// instance left.
+    pub(super) fn new(generation: u64, sink: Sink) -> Result<Self, String> {
+        // The default mask reports every close, that is every file that
+        // anybody reads: a build would wake us 100,000 times (LIFE-3).
+        let kinds = EventKindMask::CORE | EventKindMask::ACCESS_CLOSE;
+        let config = Config::default()
+            .with_event_kinds(kinds)
+            .with_follow_symlinks(false);
+        // Calling the watcher from in here would wait for itself.
+        let handler = move |event: notify::Result<Event>| {
+            translate(generation, event, &*sink);
+        };
+        RecommendedWatcher::new(handler, config)
+            .map(|inner| Self { inner })
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl Backend for Notifier {
+    fn name(&self) -> &'static str {
+        if cfg!(target_os = "linux") {
+            "inotify"
+        } else {
+            "notify"
+        }
+    }
+
+    fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>> {
+        let config = WatchPathConfig::new(RecursiveMode::NonRecursive)
+            // Watching through a link would give the target's one watch two
+            // names, of which only the last is reported.
+            .with_dereference_symlinks(false);
+        let mut results = Vec::with_capacity(paths.len());
+        let mut ops: Vec<_> = paths
+            .iter()
+            .map(|path| PathOp::Watch(path.clone(), config.clone()))
+            .collect();
+        while !ops.is_empty() {
+            match self.inner.update_paths(ops) {
+                Ok(()) => break,
+                Err(error) => {
+                    let refused = refusal(&error.source);
+                    let done = paths.len() - error.remaining.len();
+                    if error.origin.is_none() {
+                        // Not one path's fault: none of the rest is watched.
+                        results.resize(paths.len(), Err(refused));
+                        return results;
+                    }
+                    results.resize(done - 1, Ok(()));
+                    results.push(Err(refused));
+                    ops = error.remaining;
+                }
+            }
+        }
+        results.resize(paths.len(), Ok(()));
+        results
+    }
+
+    fn unwatch(&mut self, paths: &[PathBuf]) {
+        let mut ops: Vec<_> = paths.iter().map(PathOp::unwatch).collect();
+        // Stops at each watch that has ended by itself (its directory was
+        // removed or moved); that one is done with.
+        while let Err(error) = self.inner.update_paths(ops) {
+            if error.origin.is_none() {
+                return;
+            }
+            ops = error.remaining;
+        }
+    }
+}
+
+fn refusal(error: &notify::Error) -> Refused {
+    match &error.kind {
+        ErrorKind::PathNotFound => Refused::Absent,
+        ErrorKind::Io(io)
+            if matches!(
+                io.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Refused::Absent
+        }
+        ErrorKind::MaxFilesWatch => Refused::Because(
+            "the limit of inotify watches is reached (fs.inotify.max_user_watches)".into(),
+        ),
+        ErrorKind::Io(io) => Refused::Because(io.to_string()),
+        other => Refused::Because(format!("{other:?}")),
+    }
+}
+
+fn translate(generation: u64, event: notify::Result<Event>, sink: &dyn Fn(RawEvent)) {
+    let say = |kind, path, cookie| {
+        sink(RawEvent {
+            generation,
+            kind,
+            path,
+            cookie,
+        });
+    };
+    let event = match event {
+        Ok(event) => event,
+        // The queue could not be read: what was in it is unknown.
+        Err(_) => return say(RawKind::Lost, PathBuf::new(), None),
+    };
+    // Before the paths: an overflow has none (LOSS-1).
+    if event.need_rescan() {
+        return say(RawKind::Lost, PathBuf::new(), None);
+    }
+    let cookie = event.tracker();
+    let kind = match event.kind {
+        EventKind::Create(_) => RawKind::Created,
+        EventKind::Remove(_) => RawKind::Removed,
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => RawKind::Closed,
+        // Only reading: nobody's business.
+        EventKind::Access(_) => return,
+        EventKind::Modify(ModifyKind::Name(RenameMode::From)) if cookie.is_some() => {
+            RawKind::MovedFrom
+        }
+        EventKind::Modify(ModifyKind::Name(RenameMode::To)) if cookie.is_some() => RawKind::MovedTo,
+        // Says again what From and To have said.
+        EventKind::Modify(ModifyKind::Name(RenameMode::Both)) if cookie.is_some() => return,
+        EventKind::Modify(ModifyKind::Name(_)) => RawKind::MovedSelf,
+        EventKind::Modify(ModifyKind::Metadata(_)) => RawKind::Attributes,
+        EventKind::Modify(_) => RawKind::Written,
+        // Whatever a later release adds is at least a reason to look.
+        EventKind::Any | EventKind::Other => RawKind::Attributes,
+    };
+    for path in event.paths {
+        say(kind, path, cookie);
+    }
+}

@@ -1,0 +1,220 @@
+//! `modified/*`: what changed, told once (MOD-1 to MOD-3).
+
+use touchmark_proto::changes::{
+    Ack, Changes, ModifiedAck, ModifiedList, ModifiedTake, ModifiedTaken,
+};
+use touchmark_proto::daemon::Done;
+use touchmark_proto::{Clock, Error, ErrorCode, ErrorData, RelPath, Reply, RequestId, SessionId};
+
+use super::sessions::split;
+use super::{done, path_cursor};
+use crate::cursor::{read_told, write_path, write_told};
+use crate::effect::{Answer, Effect, Recall};
+use crate::engine::Engine;
+use crate::pending::{Pending, Step};
+use crate::record::Fact;
+use crate::view::Listed;
+
+impl Engine {
+    pub(super) fn modified_list(
+        &mut self,
+        request: RequestId,
+        pending: &mut Pending,
+        ask: &ModifiedList,
+    ) -> Step {
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let cursor = match path_cursor(ask.cursor.as_deref()) {
+            Ok(cursor) => cursor,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        if let Some(session) = &ask.session {
+            self.ensure_session(session);
+            if let Some(paths) = self.verify_paths(pending, session) {
+                return Step::Read(paths, false);
+            }
+        }
+        let after = match ask.since {
+            Some(clock) => match self.known_clock(clock) {
+                Ok(n) => Some(n),
+                Err(error) => return Step::Done(Err(error)),
+            },
+            None => None,
+        };
+        let clock = self.state.clock(self.state.n);
+        if let (Some(session), None) = (&ask.session, after) {
+            let mut listed = self.listing(session);
+            listed.sort_by(|a, b| a.change.path.cmp(&b.change.path));
+            listed.retain(|row| {
+                cursor
+                    .as_ref()
+                    .is_none_or(|cursor| row.change.path > *cursor)
+            });
+            let more = listed.len() > limit;
+            let (changes, lines) = split(listed, limit);
+            let more = more
+                .then(|| changes.last().map(|change| write_path(&change.path)))
+                .flatten();
+            return Step::Done(Ok(Answer {
+                reply: Reply::ModifiedList(Changes {
+                    changes,
+                    clock,
+                    more,
+                }),
+                lines,
+                previews: Vec::new(),
+            }));
+        }
+        Step::Passed(Effect::Recall {
+            request,
+            recall: Recall::Since {
+                after: after.unwrap_or(0),
+                cursor,
+                limit,
+                session: ask.session.clone(),
+                clock,
+            },
+        })
+    }
+
+    pub(super) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Step {
+        self.ensure_session(&ask.session);
+        let only = match &ask.paths {
+            None => None,
+            Some(paths) => {
+                let mut only = Vec::new();
+                for path in paths {
+                    match self.resolve(path) {
+                        Ok(path) => only.push(path),
+                        Err(error) => return Step::Done(Err(error)),
+                    }
+                }
+                Some(only)
+            }
+        };
+        if let Some(paths) = self.verify_paths(pending, &ask.session) {
+            return Step::Read(paths, false);
+        }
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let mut listed = self.listing(&ask.session);
+        if let Some(only) = &only {
+            listed.retain(|row| only.contains(&row.change.path));
+        }
+        let more = listed.len() > limit;
+        listed.truncate(limit);
+        let upto = match listed.last() {
+            Some(last) if more => last.newest,
+            _ => self.state.n,
+        };
+        let cursor = write_told(self.state.clock(upto), only.as_deref());
+        let reset = self.state.after_loss
+            && self
+                .state
+                .sessions
+                .get(&ask.session)
+                .is_some_and(|session| !session.reset_told);
+        if !ask.peek {
+            if ask.ack == Ack::Implicit {
+                self.deliver(&ask.session, &listed);
+            }
+            if reset {
+                self.record(Fact::ResetTold {
+                    session: ask.session.clone(),
+                });
+            }
+        }
+        let (changes, lines) = split(listed, limit);
+        Step::Done(Ok(Answer {
+            reply: Reply::ModifiedTake(ModifiedTaken {
+                changes,
+                cursor,
+                more: more.then_some(true),
+                reset: reset.then_some(true),
+            }),
+            lines,
+            previews: Vec::new(),
+        }))
+    }
+
+    pub(super) fn modified_ack(&mut self, ask: &ModifiedAck) -> Step {
+        let (clock, only) = match read_told(&ask.cursor) {
+            Ok(cursor) => cursor,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let upto = match self.known_clock(clock) {
+            Ok(n) => n,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        self.ensure_session(&ask.session);
+        // Everything up to the cursor has arrived: what has a newer fact
+        // since then is to be told again.
+        let mut listed = self.listing(&ask.session);
+        listed.retain(|row| {
+            row.newest <= upto
+                && only
+                    .as_ref()
+                    .is_none_or(|only| only.contains(&row.change.path))
+        });
+        self.deliver(&ask.session, &listed);
+        done(Reply::ModifiedAck(Done {}))
+    }
+
+    /// Remembers what a session has been told.
+    fn deliver(&mut self, session: &SessionId, listed: &[Listed]) {
+        if listed.is_empty() {
+            return;
+        }
+        let paths: Vec<(RelPath, u64)> = listed
+            .iter()
+            .filter(|row| row.lost.is_none())
+            .map(|row| (row.change.path.clone(), row.newest))
+            .collect();
+        let lost: Vec<u64> = listed.iter().filter_map(|row| row.lost).collect();
+        for row in listed {
+            if let Some(episode) = row.episode {
+                let live = self.live.entry(row.change.path.clone()).or_default();
+                live.told.insert(session.clone(), episode);
+            }
+        }
+        self.record(Fact::Delivered {
+            session: session.clone(),
+            paths,
+            lost,
+        });
+    }
+
+    /// The fact that a clock means.
+    pub(crate) fn known_clock(&self, clock: Clock) -> Result<u64, Error> {
+        if clock.epoch == self.state.epoch && clock.n <= self.state.n {
+            return Ok(clock.n);
+        }
+        Err(Error::new(
+            ErrorCode::UnknownClock,
+            format!("the clock {clock} is not one of this state's life"),
+        )
+        .with(ErrorData {
+            clock: Some(clock),
+            ..ErrorData::default()
+        }))
+    }
+
+    /// The paths a query about all of a session's files has to read first.
+    pub(super) fn verify_paths(
+        &self,
+        pending: &mut Pending,
+        session: &SessionId,
+    ) -> Option<Vec<RelPath>> {
+        if !pending.verify || pending.rechecked {
+            return None;
+        }
+        pending.rechecked = true;
+        let paths: Vec<RelPath> = self
+            .state
+            .sessions
+            .get(session)?
+            .files
+            .keys()
+            .cloned()
+            .collect();
+        (!paths.is_empty()).then_some(paths)
+    }
+}

@@ -1,0 +1,535 @@
+//! `edit/commit`: what became of a declared write (ATTR-10), and
+//! declarations that come after their write (ATTR-14).
+
+use touchmark_proto::edits::{CommittedFile, EditCommit, EditCommitted, Outcome};
+use touchmark_proto::events::EditPhase;
+use touchmark_proto::files::Source;
+use touchmark_proto::{
+    Author, Change, Error, Evidence, Hash, HashOrAbsent, RelPath, Reply, SessionId, Version,
+    VersionKind,
+};
+
+use super::edits::unknown_edit;
+use super::show;
+use crate::effect::Answer;
+use crate::engine::Engine;
+use crate::input::Found;
+use crate::pending::{Pending, Step};
+use crate::recall::{edit_number, version_of};
+use crate::record::{Fact, Held, VersionFact};
+use crate::state::Kept;
+use crate::view::is_own;
+
+/// What became of one file.
+struct Verdict {
+    outcome: Outcome,
+    version: Option<u64>,
+    late: bool,
+}
+
+impl Verdict {
+    fn of(outcome: Outcome, version: Option<u64>) -> Self {
+        Self {
+            outcome,
+            version,
+            late: false,
+        }
+    }
+}
+
+impl Engine {
+    pub(super) fn edit_commit(&mut self, pending: &mut Pending, ask: &EditCommit) -> Step {
+        let mut named: Vec<(RelPath, Option<HashOrAbsent>)> = Vec::new();
+        for file in &ask.files {
+            match self.resolve(&file.path) {
+                Ok(path) if named.iter().any(|(known, _)| *known == path) => {
+                    return Step::Done(Err(Error::invalid(format!(
+                        "{} is named twice",
+                        show(&path)
+                    ))));
+                }
+                Ok(path) => named.push((path, file.hash)),
+                Err(error) => return Step::Done(Err(error)),
+            }
+        }
+        let (edit, session) = match self.committed_edit(ask) {
+            Ok(found) => found,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let open: Vec<RelPath> = edit
+            .and_then(|edit| self.state.edits.get(&edit))
+            .map(|edit| edit.files.iter().map(|file| file.path.clone()).collect())
+            .unwrap_or_default();
+        let files = if named.is_empty() {
+            open.iter().map(|path| (path.clone(), None)).collect()
+        } else {
+            named
+        };
+        let paths: Vec<RelPath> = files.iter().map(|(path, _)| path.clone()).collect();
+        if let Some(step) = self.read_named(pending, &paths) {
+            return step;
+        }
+        // A commit that claims nothing for a path no edit has open says
+        // nothing; refuse all before anything is changed.
+        let baseless = files.iter().any(|(path, hash)| {
+            !open.contains(path)
+                && hash.is_none_or(|hash| !self.can_declare_late(pending, &session, path, hash))
+        });
+        if files.is_empty() || baseless {
+            return Step::Done(Err(unknown_edit(ask.edit.as_deref())));
+        }
+        let before: Vec<(RelPath, u64)> = paths
+            .iter()
+            .filter_map(|path| Some((path.clone(), self.state.knowledge(&session, path)?.at)))
+            .collect();
+        let mut rows = Vec::new();
+        for (path, claim) in files {
+            let verdict = match edit.filter(|_| open.contains(&path)) {
+                Some(edit) => self.commit_path(pending, edit, &session, &path, claim),
+                None => claim
+                    .and_then(|claim| self.declare_late(pending, &session, &path, claim, None))
+                    .map(|version| Verdict {
+                        late: true,
+                        ..Verdict::of(Outcome::Applied, Some(version))
+                    })
+                    .unwrap_or(Verdict::of(Outcome::NotApplied, None)),
+            };
+            rows.push(CommittedFile {
+                outcome: verdict.outcome,
+                late: verdict.late.then_some(true),
+                version: verdict.version.and_then(|n| self.version(&path, n)),
+                path,
+            });
+        }
+        let mut changes: Vec<Change> = Vec::new();
+        let mut texts = Vec::new();
+        for (path, at) in before {
+            if let Some((change, pair)) = self.changes_by_others(&session, &path, at) {
+                changes.push(change);
+                texts.push(pair);
+            }
+        }
+        Step::Done(Ok(Answer {
+            reply: Reply::EditCommit(EditCommitted {
+                files: rows,
+                changes,
+            }),
+            lines: Self::lines_wanted(texts),
+            previews: Vec::new(),
+        }))
+    }
+
+    /// The edit that a commit means, open or not, and whose it is.
+    fn committed_edit(&self, ask: &EditCommit) -> Result<(Option<u64>, SessionId), Error> {
+        if let Some(name) = &ask.edit {
+            let number = edit_number(name);
+            if let Some(edit) = number.and_then(|n| self.state.edits.get(&n)) {
+                return Ok((number, edit.fact.session.clone()));
+            }
+            let ended = self
+                .state
+                .ended
+                .iter()
+                .rev()
+                .find(|ended| Some(ended.edit) == number);
+            return match (ended, &ask.session) {
+                (Some(ended), _) => Ok((None, ended.session.clone())),
+                (None, Some(session)) => Ok((None, session.clone())),
+                (None, None) => Err(unknown_edit(Some(name))),
+            };
+        }
+        let Some(session) = &ask.session else {
+            return Err(Error::invalid("name the edit, or its session"));
+        };
+        Ok((
+            self.open_edit(session, ask.call_id.as_deref()),
+            session.clone(),
+        ))
+    }
+
+    fn commit_path(
+        &mut self,
+        pending: &Pending,
+        edit: u64,
+        session: &SessionId,
+        path: &RelPath,
+        claim: Option<HashOrAbsent>,
+    ) -> Verdict {
+        let Some((expect, began, matched, begun)) = self.state.edits.get(&edit).and_then(|open| {
+            let file = open.files.iter().find(|file| file.path == *path)?;
+            Some((file.expect, file.began, file.matched, open.n))
+        }) else {
+            return Verdict::of(Outcome::NotApplied, None);
+        };
+        let verdict = match claim {
+            Some(claim) => self.commit_claimed(pending, edit, session, path, claim, began, begun),
+            None if expect.is_some() => self.commit_expected(path, expect, began, matched),
+            None => self.commit_marked(edit, session, path),
+        };
+        let own = self.state.sessions.get(session).is_some_and(|known| {
+            known.lost.iter().any(|lost| {
+                lost.path == *path
+                    && lost.by > begun
+                    && self.state.paths.get(path).is_some_and(|state| {
+                        state
+                            .versions
+                            .iter()
+                            .any(|kept| kept.n == lost.by && kept.author.is(session))
+                    })
+            })
+        });
+        self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
+        match verdict.outcome {
+            Outcome::Applied if own => Verdict {
+                outcome: Outcome::Clobbered,
+                ..verdict
+            },
+            _ => verdict,
+        }
+    }
+
+    /// The commit says what was written.
+    #[allow(clippy::too_many_arguments)] // each is one fact about the edit
+    fn commit_claimed(
+        &mut self,
+        pending: &Pending,
+        edit: u64,
+        session: &SessionId,
+        path: &RelPath,
+        claim: HashOrAbsent,
+        began: Option<Hash>,
+        begun: u64,
+    ) -> Verdict {
+        let hash = claim.hash();
+        let own = self.newest_in(path, |kept| {
+            kept.edit == Some(edit) && kept.n > begun && kept.hash == hash
+        });
+        if let Some((version, evidence)) = own {
+            if evidence == Evidence::Marked {
+                // What the mark claimed beside it is its beginning or
+                // somebody else's (ATTR-4).
+                let partial = self
+                    .partial
+                    .get(&(path.clone(), version))
+                    .cloned()
+                    .unwrap_or_default();
+                let confirmed: Vec<u64> = self
+                    .state
+                    .paths
+                    .get(path)
+                    .into_iter()
+                    .flat_map(|state| &state.versions)
+                    .filter(|kept| kept.hash == hash || partial.contains(&kept.n))
+                    .map(|kept| kept.n)
+                    .collect();
+                self.disown(edit, Some(path), |n| !confirmed.contains(&n));
+                self.wrote(session, path, claim);
+            }
+            return Verdict::of(self.applied_or_overwritten(path, hash), Some(version));
+        }
+        let current = self.current(path, pending.found.get(path)).held.hash;
+        let changed = self.newest_in(path, |kept| kept.n > begun).is_some();
+        if hash == current && hash == began && !changed {
+            return Verdict::of(Outcome::Unchanged, None);
+        }
+        if let Some(version) = self.declare_late(pending, session, path, claim, None) {
+            self.disown(edit, Some(path), |n| n != version);
+            return Verdict {
+                late: true,
+                ..Verdict::of(self.applied_or_overwritten(path, hash), Some(version))
+            };
+        }
+        self.disown(edit, Some(path), |_| true);
+        if hash == current {
+            // It was there before the edit, and is again.
+            return Verdict::of(Outcome::Unchanged, None);
+        }
+        let version = self.record_unobserved(session, path, hash, edit, begun);
+        Verdict::of(Outcome::Overwritten, Some(version))
+    }
+
+    /// The edit said what it would write, the commit says nothing new.
+    fn commit_expected(
+        &mut self,
+        path: &RelPath,
+        expect: Option<HashOrAbsent>,
+        began: Option<Hash>,
+        matched: Option<u64>,
+    ) -> Verdict {
+        let expected = expect.and_then(HashOrAbsent::hash);
+        match matched {
+            Some(version) => {
+                Verdict::of(self.applied_or_overwritten(path, expected), Some(version))
+            }
+            None if self.current(path, None).held.hash == began
+                && expect == Some(HashOrAbsent::from(began)) =>
+            {
+                Verdict::of(Outcome::Unchanged, None)
+            }
+            None => Verdict::of(Outcome::NotApplied, None),
+        }
+    }
+
+    /// Neither the edit nor the commit says what was written.
+    fn commit_marked(&mut self, edit: u64, session: &SessionId, path: &RelPath) -> Verdict {
+        match self.confirm(edit, path) {
+            Some(version) => {
+                let newest = self.state.paths.get(path).and_then(|state| state.latest());
+                let own = newest.is_some_and(|kept| is_own(kept, session));
+                let outcome = if own {
+                    Outcome::Applied
+                } else {
+                    Outcome::Overwritten
+                };
+                Verdict::of(outcome, Some(version))
+            }
+            None => Verdict::of(Outcome::Unchanged, None),
+        }
+    }
+
+    fn applied_or_overwritten(&self, path: &RelPath, hash: Option<Hash>) -> Outcome {
+        if self.current(path, None).held.hash == hash {
+            Outcome::Applied
+        } else {
+            Outcome::Overwritten
+        }
+    }
+
+    fn wrote(&mut self, session: &SessionId, path: &RelPath, hash: HashOrAbsent) {
+        self.record(Fact::Wrote {
+            session: session.clone(),
+            path: path.clone(),
+            hash,
+            assumed: false,
+        });
+    }
+
+    /// ATTR-10: what was declared was never read from disk, since somebody
+    /// wrote over it at once. Both are recorded; where the other has a clock
+    /// already, a correction says that it came second.
+    fn record_unobserved(
+        &mut self,
+        session: &SessionId,
+        path: &RelPath,
+        hash: Option<Hash>,
+        edit: u64,
+        begun: u64,
+    ) -> u64 {
+        let now = self.current(path, None).held;
+        let other = self
+            .state
+            .paths
+            .get(path)
+            .and_then(|state| state.latest())
+            .filter(|kept| kept.n > begun && !kept.author.is(session))
+            .map(|kept| (kept.n, kept.author.clone(), kept.evidence));
+        let before = match &other {
+            Some((n, ..)) => self
+                .newest_kept(path, |kept| kept.n == *n)
+                .and_then(|kept| kept.before),
+            None => now.hash,
+        };
+        let fact = VersionFact {
+            path: path.clone(),
+            kind: match (before, hash) {
+                (_, None) => VersionKind::Deleted,
+                (None, Some(_)) => VersionKind::Created,
+                (Some(_), Some(_)) => VersionKind::Modified,
+            },
+            from: None,
+            held: Held {
+                hash,
+                ..Held::ABSENT
+            },
+            author: Author::agent(session.clone()),
+            evidence: Evidence::Declared,
+            amends: None,
+            edit: Some(edit),
+            unobserved: true,
+            late: false,
+            formatted: false,
+            candidates: Vec::new(),
+            before,
+        };
+        let version = self.record(Fact::Version(fact));
+        self.counts.versions += 1;
+        self.publish_version(path, version, None);
+        self.wrote(session, path, HashOrAbsent::from(hash));
+        match other {
+            Some((n, author, evidence)) => {
+                self.amend(path, n, author, evidence, None, false);
+            }
+            None => {
+                // The disk holds what it held when the edit began: somebody
+                // put that back.
+                self.make_version(
+                    path,
+                    now,
+                    None,
+                    crate::attribution::Decision::By {
+                        author: Author::USER,
+                        evidence: Evidence::Unmarked,
+                        edit: None,
+                        formatted: false,
+                    },
+                );
+            }
+        }
+        version
+    }
+
+    fn can_declare_late(
+        &self,
+        pending: &Pending,
+        session: &SessionId,
+        path: &RelPath,
+        claim: HashOrAbsent,
+    ) -> bool {
+        self.late_version(session, path, claim).is_some()
+            || self.late_first(pending, path, claim).is_some()
+    }
+
+    /// ATTR-14: the version that a late declaration means: young, claimed by
+    /// nobody, and not read by the session since.
+    fn late_version(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        claim: HashOrAbsent,
+    ) -> Option<u64> {
+        let state = self.state.paths.get(path)?;
+        let kept = state
+            .versions
+            .iter()
+            .rev()
+            .find(|kept| kept.hash == claim.hash() && !kept.unobserved)?;
+        let young = kept.time.saturating_add(self.config.late) > self.now;
+        let unclaimed = matches!(kept.evidence, Evidence::Unmarked | Evidence::Gap);
+        let read = self
+            .state
+            .knowledge(session, path)
+            .is_some_and(|knowledge| knowledge.at >= kept.n && knowledge.of(kept.hash).is_some());
+        (young && unclaimed && !read).then_some(kept.n)
+    }
+
+    /// The same for a path that was never tracked: what is there, if it was
+    /// written lately.
+    fn late_first(&self, pending: &Pending, path: &RelPath, claim: HashOrAbsent) -> Option<Held> {
+        if self.state.paths.contains_key(path) {
+            return None;
+        }
+        let Some(Found::File(content)) = pending.found.get(path).map(|found| &found.found) else {
+            return None;
+        };
+        let young = content.mtime_ms.saturating_add(self.config.late) > self.now;
+        (claim == HashOrAbsent::Hash(content.hash) && young).then(|| Held::from(*content))
+    }
+
+    /// Lets a late declaration speak for its version.
+    pub(super) fn declare_late(
+        &mut self,
+        pending: &Pending,
+        session: &SessionId,
+        path: &RelPath,
+        claim: HashOrAbsent,
+        step: Option<u64>,
+    ) -> Option<u64> {
+        if let Some(version) = self.late_version(session, path, claim) {
+            self.ensure_session(session);
+            self.hold(session, path, Source::AgentEdited, step);
+            let author = Author::agent(session.clone());
+            self.amend(path, version, author, Evidence::Declared, None, true);
+            self.note_lost(session, path, version);
+            self.wrote(session, path, claim);
+            return Some(version);
+        }
+        let held = self.late_first(pending, path, claim)?;
+        self.ensure_session(session);
+        self.begin_log(path, pending);
+        self.hold(session, path, Source::AgentEdited, step);
+        let version = self.record(Fact::Version(VersionFact {
+            path: path.clone(),
+            kind: VersionKind::Modified,
+            from: None,
+            held,
+            author: Author::agent(session.clone()),
+            evidence: Evidence::Declared,
+            amends: None,
+            edit: None,
+            unobserved: false,
+            late: true,
+            formatted: false,
+            candidates: Vec::new(),
+            before: None,
+        }));
+        self.counts.versions += 1;
+        self.publish_version(path, version, None);
+        self.wrote(session, path, claim);
+        Some(version)
+    }
+
+    fn newest_kept(&self, path: &RelPath, which: impl Fn(&Kept) -> bool) -> Option<&Kept> {
+        let state = self.state.paths.get(path)?;
+        state.versions.iter().rev().find(|kept| which(kept))
+    }
+
+    fn newest_in(&self, path: &RelPath, which: impl Fn(&Kept) -> bool) -> Option<(u64, Evidence)> {
+        self.newest_kept(path, which)
+            .map(|kept| (kept.n, kept.evidence))
+    }
+
+    fn version(&self, path: &RelPath, n: u64) -> Option<Version> {
+        let kept = self.newest_kept(path, |kept| kept.n == n)?;
+        Some(version_of(
+            self.state.epoch,
+            kept.n,
+            kept.time,
+            &kept.fact,
+            self.marks(kept),
+        ))
+    }
+
+    /// What others did to a path since the session's copy of it was current
+    /// at fact `at`.
+    #[allow(clippy::type_complexity)] // a change and the two texts it lies between
+    fn changes_by_others(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        at: u64,
+    ) -> Option<(Change, (Option<Hash>, Option<Hash>))> {
+        let state = self.state.paths.get(path)?;
+        let others: Vec<&Kept> = state
+            .versions
+            .iter()
+            .filter(|kept| kept.n > at && !is_own(kept, session))
+            .collect();
+        let (first, last) = (others.first()?, others.last()?);
+        let mut changed_by = Vec::new();
+        let mut evidence = Vec::new();
+        for kept in &others {
+            if !changed_by.contains(&kept.author) {
+                changed_by.push(kept.author.clone());
+            }
+            if !evidence.contains(&kept.evidence) {
+                evidence.push(kept.evidence);
+            }
+        }
+        let lost = others.iter().rev().find(|kept| kept.lost);
+        let change = Change {
+            path: path.clone(),
+            kind: last.kind,
+            from: last.from.clone(),
+            hash: state.held.hash,
+            changed_by,
+            evidence,
+            first_time: first.time,
+            last_time: last.time,
+            versions: u32::try_from(others.len()).unwrap_or(u32::MAX),
+            lines: None,
+            lost: lost.and_then(|kept| self.version(path, kept.n)),
+            writing: None,
+        };
+        Some((change, (first.before, last.hash)))
+    }
+}

@@ -1,0 +1,490 @@
+//! `edit/begin`, `edit/mark`, `edit/abort`: the mark before the write.
+
+use touchmark_proto::daemon::Done;
+use touchmark_proto::edits::{EditAbort, EditBegin, EditBegun, EditMark, EditMarked};
+use touchmark_proto::events::{EditPhase, Happening};
+use touchmark_proto::files::Source;
+use touchmark_proto::{
+    Author, ConnectionId, Error, ErrorCode, ErrorData, Evidence, Hash, HashOrAbsent, Millis,
+    RelPath, Reply, SessionId,
+};
+
+use super::{done, show, show_authors};
+use crate::engine::{Engine, Timer};
+use crate::pending::{Pending, Step};
+use crate::recall::{edit_name, edit_number};
+use crate::record::{EditFact, EditFileFact, Fact};
+
+/// Files of one edit at most: a frame bounds them anyway, an answer must.
+const FILES_PER_EDIT: usize = 10_000;
+
+/// An edit about to begin.
+struct Plan {
+    session: SessionId,
+    files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)>,
+    require_read: bool,
+    force: bool,
+    ttl: Millis,
+    one_shot: bool,
+    bound: Option<ConnectionId>,
+    call: Option<String>,
+    tool: Option<String>,
+    step: Option<u64>,
+}
+
+impl Engine {
+    pub(super) fn edit_begin(&mut self, pending: &mut Pending, ask: &EditBegin) -> Step {
+        if ask.files.is_empty() || ask.files.len() > FILES_PER_EDIT {
+            return Step::Done(Err(Error::invalid(format!(
+                "an edit names 1 to {FILES_PER_EDIT} files"
+            ))));
+        }
+        let mut files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)> = Vec::new();
+        for file in &ask.files {
+            match self.resolve(&file.path) {
+                Ok(path) => {
+                    if files.iter().any(|(known, ..)| *known == path) {
+                        return Step::Done(Err(Error::invalid(format!(
+                            "{} is named twice",
+                            show(&path)
+                        ))));
+                    }
+                    files.push((path, file.expect, file.base));
+                }
+                Err(error) => return Step::Done(Err(error)),
+            }
+        }
+        let ttl = ask.ttl_ms.unwrap_or(match ask.call_id {
+            // Each hook event is a connection of its own, and asks a person
+            // for permission in between (ATTR-9).
+            Some(_) => self.config.hook_ttl,
+            None => self.config.edit_ttl,
+        });
+        if let (Some(wait), None) = (ask.wait_ms, pending.wait_until) {
+            pending.wait_until = Some(self.now.saturating_add(wait));
+        }
+        let plan = Plan {
+            session: ask.session.clone(),
+            files,
+            require_read: ask.require_read != Some(false),
+            force: ask.force,
+            ttl,
+            one_shot: false,
+            bound: pending.connection.filter(|_| ask.bind),
+            call: ask.call_id.clone(),
+            tool: ask.tool.clone(),
+            step: ask.step,
+        };
+        match self.begin(pending, &plan) {
+            Ok((edit, deadline)) => done(Reply::EditBegin(EditBegun {
+                edit: edit_name(edit),
+                deadline,
+                files: plan
+                    .files
+                    .iter()
+                    .map(|(path, ..)| self.file_state(&plan.session, path, None))
+                    .collect(),
+            })),
+            Err(step) => *step,
+        }
+    }
+
+    pub(super) fn edit_mark(&mut self, pending: &mut Pending, ask: &EditMark) -> Step {
+        let path = match self.resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        if let Some(step) = self.read_named(pending, std::slice::from_ref(&path)) {
+            return step;
+        }
+        if let Some(error) = self.unusable(&path, pending) {
+            return Step::Done(Err(error));
+        }
+        // A mark that comes after its write speaks for that (ATTR-14).
+        if let Some(expect) = ask.expect
+            && self
+                .declare_late(pending, &ask.session, &path, expect, ask.step)
+                .is_some()
+        {
+            return done(Reply::EditMark(EditMarked {
+                edit: None,
+                deadline: None,
+                file: self.file_state(&ask.session, &path, None),
+                late: Some(true),
+            }));
+        }
+        let plan = Plan {
+            session: ask.session.clone(),
+            files: vec![(path.clone(), ask.expect, None)],
+            require_read: ask.require_read,
+            force: false,
+            ttl: ask.ttl_ms.unwrap_or(self.config.flag_ttl),
+            one_shot: true,
+            bound: pending.connection.filter(|_| ask.bind),
+            call: None,
+            tool: None,
+            step: ask.step,
+        };
+        match self.begin(pending, &plan) {
+            Ok((edit, deadline)) => done(Reply::EditMark(EditMarked {
+                edit: Some(edit_name(edit)),
+                deadline: Some(deadline),
+                file: self.file_state(&ask.session, &path, None),
+                late: None,
+            })),
+            Err(step) => *step,
+        }
+    }
+
+    pub(super) fn edit_abort(&mut self, ask: &EditAbort) -> Step {
+        let named = match (&ask.edit, &ask.session) {
+            (Some(name), _) => edit_number(name).filter(|n| self.state.edits.contains_key(n)),
+            (None, Some(session)) => self.open_edit(session, ask.call_id.as_deref()),
+            (None, None) => {
+                return Step::Done(Err(Error::invalid(
+                    "name the edit, or its session and callId",
+                )));
+            }
+        };
+        match named {
+            Some(edit) => {
+                self.abort(edit);
+                done(Reply::EditAbort(Done {}))
+            }
+            None => Step::Done(Err(unknown_edit(ask.edit.as_deref()))),
+        }
+    }
+
+    /// Begins an edit, all or nothing.
+    fn begin(&mut self, pending: &mut Pending, plan: &Plan) -> Result<(u64, Millis), Box<Step>> {
+        let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
+        if let Some(step) = self.read_named(pending, &paths) {
+            return Err(Box::new(step));
+        }
+        for path in &paths {
+            if let Some(error) = self.unusable(path, pending) {
+                return Err(Box::new(Step::Done(Err(error))));
+            }
+        }
+        if let Some(error) = self.busy(&plan.session, &paths) {
+            return Err(Box::new(Step::Blocked(error)));
+        }
+        if plan.require_read && !plan.force {
+            self.may_edit(pending, plan)
+                .map_err(|error| Box::new(Step::Done(Err(error))))?;
+        }
+        self.ensure_session(&plan.session);
+        for path in &paths {
+            self.begin_log(path, pending);
+            self.hold(&plan.session, path, Source::AgentEdited, None);
+            // Nothing written so far is this edit's, nor is a close of it.
+            if let Some(live) = self.live.get_mut(path) {
+                live.wrote = false;
+                live.consumed = None;
+            }
+        }
+        let edit = self.state.edits_begun + 1;
+        let deadline = self.now.saturating_add(plan.ttl);
+        let files = plan
+            .files
+            .iter()
+            .map(|(path, expect, base)| {
+                let held = self.current(path, None).held.hash;
+                EditFileFact {
+                    path: path.clone(),
+                    expect: *expect,
+                    began: held,
+                    base: base.or(held),
+                }
+            })
+            .collect();
+        self.record(Fact::EditBegun(EditFact {
+            edit,
+            session: plan.session.clone(),
+            call: plan.call.clone(),
+            files,
+            deadline,
+            one_shot: plan.one_shot,
+            bound: plan.bound.map(|connection| connection.0),
+            tool: plan.tool.clone(),
+            step: plan.step,
+        }));
+        self.timers.insert((deadline, Timer::Edit(edit)));
+        self.publish(
+            Happening::Edit {
+                session: plan.session.clone(),
+                edit: edit_name(edit),
+                phase: EditPhase::Begun,
+                paths,
+            },
+            None,
+        );
+        Ok((edit, deadline))
+    }
+
+    /// Marks read the paths they name before they answer: what was written
+    /// before belongs to its writer (ATTR-16).
+    pub(super) fn read_named(&mut self, pending: &mut Pending, paths: &[RelPath]) -> Option<Step> {
+        let unread: Vec<RelPath> = paths
+            .iter()
+            .filter(|path| !pending.found.contains_key(*path) || self.dirty.contains(*path))
+            .cloned()
+            .collect();
+        if unread.is_empty() || pending.rechecked {
+            return None;
+        }
+        // Read once after the fence; a file that is written all the time must
+        // not keep its reader waiting.
+        pending.rechecked = true;
+        Some(Step::Read(unread, false))
+    }
+
+    /// GUARD-5: another session holds one of the paths.
+    fn busy(&self, session: &SessionId, paths: &[RelPath]) -> Option<Error> {
+        let mut files = Vec::new();
+        for path in paths {
+            let held = self
+                .state
+                .edits_on(path)
+                .find(|(edit, _)| edit.fact.session != *session);
+            if let Some((edit, _)) = held {
+                files.push(ErrorData {
+                    path: Some(path.clone()),
+                    holder: Some(edit.fact.session.clone()),
+                    deadline: Some(edit.fact.deadline),
+                    ..ErrorData::default()
+                });
+            }
+        }
+        let first = files.first()?.clone();
+        let message = format!(
+            "{} is being edited by another session",
+            first.path.as_ref().map(show).unwrap_or_default()
+        );
+        let mut error = Error::new(ErrorCode::Busy, message).with(first);
+        if files.len() > 1 {
+            error.files = files;
+        }
+        Some(error)
+    }
+
+    /// GUARD-4: an existing file must have been seen as it is.
+    fn may_edit(&self, pending: &Pending, plan: &Plan) -> Result<(), Error> {
+        let mut not_read = Vec::new();
+        let mut stale = Vec::new();
+        for (path, _, base) in &plan.files {
+            let now = self.current(path, pending.found.get(path));
+            let Some(hash) = now.held.hash else {
+                // Where there is no file, there is nothing to have read.
+                if now.trouble.is_none() {
+                    continue;
+                }
+                stale.push(self.stale_data(plan, path, None));
+                continue;
+            };
+            let knowledge = self.state.knowledge(&plan.session, path);
+            let Some(knowledge) = knowledge.filter(|knowledge| knowledge.any()) else {
+                not_read.push(ErrorData {
+                    path: Some(path.clone()),
+                    ..ErrorData::default()
+                });
+                continue;
+            };
+            let seen = !knowledge.uncertain && knowledge.of(Some(hash)).is_some();
+            if !seen || now.trouble.is_some() || base.is_some_and(|base| base != hash) {
+                stale.push(self.stale_data(plan, path, Some(hash)));
+            }
+        }
+        let (code, mut files) = if not_read.is_empty() {
+            (ErrorCode::Stale, stale)
+        } else {
+            (ErrorCode::NotRead, not_read)
+        };
+        let Some(first) = files.first().cloned() else {
+            return Ok(());
+        };
+        let path = first.path.as_ref().map(show).unwrap_or_default();
+        let message = if code == ErrorCode::NotRead {
+            format!("{path} has not been read by this session")
+        } else {
+            format!(
+                "{path} has changed since this session read it, by {}",
+                show_authors(first.changed_by.as_deref().unwrap_or(&[Author::UNKNOWN]))
+            )
+        };
+        if files.len() == 1 {
+            files.clear();
+        }
+        let mut error = Error::new(code, message).with(first);
+        error.files = files;
+        Err(error)
+    }
+
+    fn stale_data(&self, plan: &Plan, path: &RelPath, hash: Option<Hash>) -> ErrorData {
+        let (changed_by, since) = self.blame(&plan.session, path);
+        ErrorData {
+            path: Some(path.clone()),
+            hash,
+            seen_hash: self
+                .state
+                .knowledge(&plan.session, path)
+                .and_then(|knowledge| knowledge.last())
+                .and_then(|seen| seen.hash),
+            changed_by,
+            since,
+            ..ErrorData::default()
+        }
+    }
+
+    /// The session's newest open edit, of that call if one is named.
+    pub(super) fn open_edit(&self, session: &SessionId, call: Option<&str>) -> Option<u64> {
+        self.state
+            .edits
+            .values()
+            .rev()
+            .find(|edit| {
+                edit.fact.session == *session
+                    && call.is_none_or(|call| edit.fact.call.as_deref() == Some(call))
+            })
+            .map(|edit| edit.fact.edit)
+    }
+
+    /// ATTR-4: an abort gives what the mark had claimed to the user.
+    pub(crate) fn abort(&mut self, edit: u64) {
+        self.disown(edit, None, |_| true);
+        self.end_all(edit, EditPhase::Aborted);
+    }
+
+    /// An edit's deadline, or the end of its connection, confirms what the
+    /// mark claimed (ATTR-4, ATTR-9).
+    pub(crate) fn lapse(&mut self, edit: u64) {
+        self.settle_all();
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        let grace = self.graces.get(&edit).copied();
+        if self.now < open.fact.deadline && grace.is_none_or(|until| self.now < until) {
+            return;
+        }
+        let paths: Vec<RelPath> = open.files.iter().map(|file| file.path.clone()).collect();
+        for path in &paths {
+            self.confirm(edit, path);
+        }
+        self.end_all(edit, EditPhase::Lapsed);
+    }
+
+    /// What an edit's mark claimed on a path is the session's: it has seen
+    /// what is there now, as far as the daemon can tell (SEEN-1).
+    pub(super) fn confirm(&mut self, edit: u64, path: &RelPath) -> Option<u64> {
+        let session = self.state.edits.get(&edit)?.fact.session.clone();
+        let state = self.state.paths.get(path)?;
+        let last = state
+            .versions
+            .iter()
+            .rev()
+            .find(|kept| kept.edit == Some(edit) && kept.evidence == Evidence::Marked)?;
+        let (n, hash) = (last.n, last.hash);
+        if state.held.hash == hash {
+            self.record(Fact::Wrote {
+                session,
+                path: path.clone(),
+                hash: hash.into(),
+                assumed: true,
+            });
+        }
+        Some(n)
+    }
+
+    /// Gives versions that an edit's mark claimed to the user: those of one
+    /// path or of all, that `foreign` picks by their fact.
+    pub(super) fn disown(
+        &mut self,
+        edit: u64,
+        only: Option<&RelPath>,
+        foreign: impl Fn(u64) -> bool,
+    ) {
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        let claimed: Vec<(RelPath, u64)> = open
+            .files
+            .iter()
+            .filter(|file| only.is_none_or(|path| *path == file.path))
+            .filter_map(|file| Some((file, self.state.paths.get(&file.path)?)))
+            .flat_map(|(file, state)| {
+                state
+                    .versions
+                    .iter()
+                    .filter(|kept| kept.edit == Some(edit) && kept.evidence == Evidence::Marked)
+                    .map(|kept| (file.path.clone(), kept.n))
+                    .collect::<Vec<_>>()
+            })
+            .filter(|(_, n)| foreign(*n))
+            .collect();
+        for (path, n) in claimed {
+            self.amend(&path, n, Author::USER, Evidence::Unmarked, None, false);
+        }
+    }
+
+    /// Ends all that is left of an edit.
+    pub(super) fn end_all(&mut self, edit: u64, phase: EditPhase) {
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        let paths: Vec<RelPath> = open.files.iter().map(|file| file.path.clone()).collect();
+        self.end_edit(edit, &paths, phase);
+    }
+
+    /// Ends some paths of an edit. What was held back for its writer is
+    /// decided without it (ATTR-5), and whoever waited looks again (GUARD-5).
+    pub(crate) fn end_edit(&mut self, edit: u64, paths: &[RelPath], phase: EditPhase) {
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        let session = open.fact.session.clone();
+        let deadline = open.fact.deadline;
+        self.record(Fact::EditEnded {
+            edit,
+            session: session.clone(),
+            paths: paths.to_vec(),
+            phase,
+        });
+        self.publish(
+            Happening::Edit {
+                session,
+                edit: edit_name(edit),
+                phase,
+                paths: paths.to_vec(),
+            },
+            None,
+        );
+        if !self.state.edits.contains_key(&edit) {
+            self.timers.remove(&(deadline, Timer::Edit(edit)));
+            if let Some(until) = self.graces.remove(&edit) {
+                self.timers.remove(&(until, Timer::Edit(edit)));
+            }
+        }
+        for path in paths {
+            self.partial.retain(|(known, _), _| known != path);
+            self.decide_held_back(path);
+        }
+        self.unblock();
+    }
+}
+
+/// There is no such edit, or it has ended.
+pub(super) fn unknown_edit(edit: Option<&str>) -> Error {
+    let name: String = edit.unwrap_or_default().chars().take(40).collect();
+    Error::new(
+        ErrorCode::UnknownEdit,
+        if name.is_empty() {
+            "the session has no such edit open".to_owned()
+        } else {
+            format!("there is no open edit {name:?}")
+        },
+    )
+    .with(ErrorData {
+        edit: edit.map(|_| name),
+        ..ErrorData::default()
+    })
+}

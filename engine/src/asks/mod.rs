@@ -1,0 +1,316 @@
+//! Requests, one file per family: what each needs, and what it does.
+
+mod changes;
+mod commit;
+mod editors;
+mod edits;
+mod files;
+mod sessions;
+
+use touchmark_proto::daemon::Synced;
+use touchmark_proto::events::{Happening, SessionPhase};
+use touchmark_proto::{
+    ClientPath, Error, ErrorCode, ErrorData, RelPath, Reply, Request, RequestId, SessionId,
+};
+
+use crate::effect::{Answer, Effect};
+use crate::engine::Engine;
+use crate::pending::{Pending, Step};
+use crate::record::Fact;
+
+/// What a request needs before it is looked at.
+pub(crate) struct Need {
+    /// To stand behind a fence (SYNC-1, ATTR-16).
+    pub fence: bool,
+    /// To read and hash what it speaks of (SYNC-4).
+    pub verify: bool,
+}
+
+impl Need {
+    pub(crate) fn of(ask: &Request) -> Self {
+        let query = |sync: Option<bool>, verify: Option<bool>| Self {
+            fence: sync != Some(false),
+            verify: verify == Some(true),
+        };
+        let fenced = Self {
+            fence: true,
+            verify: false,
+        };
+        let at_once = Self {
+            fence: false,
+            verify: false,
+        };
+        match ask {
+            Request::FileRead(ask) => query(ask.sync, ask.verify),
+            Request::FileReadText(ask) => query(ask.sync, ask.verify),
+            Request::FileStatus(ask) => query(ask.sync, ask.verify),
+            Request::FileList(ask) => query(ask.sync, ask.verify),
+            Request::FileHistory(ask) => query(ask.sync, ask.verify),
+            Request::ModifiedList(ask) => query(ask.sync, ask.verify),
+            Request::ModifiedTake(ask) => query(ask.sync, ask.verify),
+            Request::Sync(_)
+            | Request::SessionOpen(_)
+            | Request::SessionClose(_)
+            | Request::FileMention(_)
+            | Request::EditBegin(_)
+            | Request::EditCommit(_)
+            | Request::EditAbort(_)
+            | Request::EditMark(_) => fenced,
+            Request::Initialize(_)
+            | Request::Ping(_)
+            | Request::Status(_)
+            | Request::Shutdown(_)
+            | Request::Subscribe(_)
+            | Request::Unsubscribe(_)
+            | Request::SessionList(_)
+            | Request::SessionCompacted(_)
+            | Request::SessionTruncated(_)
+            | Request::FileInvalidate(_)
+            | Request::FileUntrack(_)
+            | Request::ModifiedAck(_)
+            | Request::EditorDidOpen(_)
+            | Request::EditorDidClose(_)
+            | Request::EditorDirty(_)
+            | Request::EditorDidSave(_) => at_once,
+        }
+    }
+}
+
+/// Whether the shell answers by itself.
+pub(crate) fn is_for_the_shell(ask: &Request) -> bool {
+    matches!(
+        ask,
+        Request::Initialize(_)
+            | Request::Ping(_)
+            | Request::Status(_)
+            | Request::Shutdown(_)
+            | Request::Subscribe(_)
+            | Request::Unsubscribe(_)
+    )
+}
+
+impl Engine {
+    /// Paths that a request will track, or speaks of without tracking, and
+    /// that nobody watches yet.
+    pub(crate) fn paths_to_borrow(&self, ask: &Request) -> Vec<RelPath> {
+        let named: Vec<&ClientPath> = match ask {
+            Request::FileRead(ask) => vec![&ask.path],
+            Request::FileReadText(ask) => vec![&ask.path],
+            Request::FileMention(ask) => vec![&ask.path],
+            Request::EditMark(ask) => vec![&ask.path],
+            Request::EditBegin(ask) => ask.files.iter().map(|file| &file.path).collect(),
+            Request::EditCommit(ask) => ask.files.iter().map(|file| &file.path).collect(),
+            Request::FileStatus(ask) => ask.paths.iter().flatten().collect(),
+            _ => Vec::new(),
+        };
+        let mut paths: Vec<RelPath> = named
+            .into_iter()
+            .filter_map(|path| self.resolve(path).ok())
+            .filter(|path| !self.state.paths.contains_key(path))
+            .collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// Lets a request take effect.
+    pub(crate) fn answer(
+        &mut self,
+        request: RequestId,
+        pending: &mut Pending,
+        ask: Request,
+    ) -> Step {
+        // Whoever asks as of now is told of absences as absences.
+        if pending.fence.is_some() {
+            self.settle_all();
+        }
+        match ask {
+            Request::Initialize(_)
+            | Request::Ping(_)
+            | Request::Status(_)
+            | Request::Shutdown(_)
+            | Request::Subscribe(_)
+            | Request::Unsubscribe(_) => match pending.connection {
+                Some(connection) => Step::Passed(Effect::Host {
+                    request,
+                    connection,
+                    ask,
+                }),
+                None => Step::Done(Err(Error::new(
+                    ErrorCode::InternalError,
+                    "a request without a connection",
+                ))),
+            },
+            Request::Sync(_) => done(Reply::Sync(Synced {
+                clock: self.state.clock(self.state.n),
+            })),
+            Request::SessionOpen(ask) => self.session_open(&ask),
+            Request::SessionClose(ask) => self.session_close(&ask),
+            Request::SessionList(ask) => self.session_list(&ask),
+            Request::SessionCompacted(ask) => self.session_compacted(&ask),
+            Request::SessionTruncated(ask) => self.session_truncated(&ask),
+            Request::FileRead(ask) => self.file_read(pending, &ask),
+            Request::FileReadText(ask) => self.file_read_text(pending, &ask),
+            Request::FileMention(ask) => self.file_mention(pending, &ask),
+            Request::FileInvalidate(ask) => self.file_invalidate(&ask),
+            Request::FileStatus(ask) => self.file_status(pending, &ask),
+            Request::FileList(ask) => self.file_list(pending, &ask),
+            Request::FileHistory(ask) => self.file_history(request, pending, &ask),
+            Request::FileUntrack(ask) => self.file_untrack(&ask),
+            Request::EditBegin(ask) => self.edit_begin(pending, &ask),
+            Request::EditCommit(ask) => self.edit_commit(pending, &ask),
+            Request::EditAbort(ask) => self.edit_abort(&ask),
+            Request::EditMark(ask) => self.edit_mark(pending, &ask),
+            Request::ModifiedList(ask) => self.modified_list(request, pending, &ask),
+            Request::ModifiedTake(ask) => self.modified_take(pending, &ask),
+            Request::ModifiedAck(ask) => self.modified_ack(&ask),
+            Request::EditorDidOpen(ask) => match self.resolve(&ask.path) {
+                Ok(_) => done(Reply::EditorDidOpen(touchmark_proto::daemon::Done {})),
+                Err(error) => Step::Done(Err(error)),
+            },
+            Request::EditorDidClose(ask) => self.editor_did_close(&ask),
+            Request::EditorDirty(ask) => self.editor_dirty(&ask),
+            Request::EditorDidSave(ask) => self.editor_did_save(&ask),
+        }
+    }
+
+    /// Opens a session that a request names, if it is not open.
+    pub(crate) fn ensure_session(&mut self, session: &SessionId) {
+        if !self
+            .state
+            .sessions
+            .get(session)
+            .is_some_and(|known| known.open)
+        {
+            self.record(Fact::SessionOpened {
+                session: session.clone(),
+                agent: None,
+                parent: None,
+                pid: None,
+            });
+            self.publish(
+                Happening::Session {
+                    session: session.clone(),
+                    phase: SessionPhase::Opened,
+                },
+                None,
+            );
+        }
+    }
+
+    /// The error that a path cannot be used for, if it cannot: it leads out,
+    /// is no file, or cannot be read.
+    pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
+        use crate::input::Found;
+        use crate::live::Obstacle;
+        let from_read = pending
+            .found
+            .get(path)
+            .and_then(|outcome| match &outcome.found {
+                Found::Unreadable { cause } => Some(Obstacle::Unreadable(cause.clone())),
+                Found::NotAFile { file_type } => Some(Obstacle::NotAFile(file_type)),
+                Found::Outside => Some(Obstacle::Outside),
+                Found::Absent | Found::File(_) | Found::Unstable { .. } => None,
+            });
+        let obstacle = match self.state.paths.contains_key(path) {
+            true => self.live.get(path).and_then(|live| live.obstacle.clone()),
+            false => from_read,
+        }?;
+        let (code, message, file_type) = match obstacle {
+            Obstacle::Unstable => return None,
+            Obstacle::Unreadable(cause) => (
+                ErrorCode::Unreadable,
+                format!("{} cannot be read: {cause}", show(path)),
+                None,
+            ),
+            Obstacle::NotAFile(file_type) => (
+                ErrorCode::NotAFile,
+                format!("{} is a {file_type}", show(path)),
+                Some(file_type.to_owned()),
+            ),
+            Obstacle::Outside => (
+                ErrorCode::OutsideWorkspace,
+                format!("{} is a link that leads out of the workspace", show(path)),
+                None,
+            ),
+        };
+        Some(Error::new(code, message).with(ErrorData {
+            path: Some(path.clone()),
+            file_type,
+            ..ErrorData::default()
+        }))
+    }
+
+    /// Has a path's log begin, if it has not: with what was just read.
+    pub(crate) fn begin_log(&mut self, path: &RelPath, pending: &Pending) {
+        if self.state.paths.contains_key(path) {
+            return;
+        }
+        let held = self.current(path, pending.found.get(path)).held;
+        self.record(Fact::Baseline {
+            path: path.clone(),
+            held,
+        });
+        self.watch(path);
+        // What was written until now is in the baseline.
+        if let Some(live) = self.live.get_mut(path) {
+            live.closes = 0;
+            live.written_closes = 0;
+            live.wrote = false;
+            live.gap = false;
+        }
+        if let Some(crate::input::Found::File(content)) =
+            pending.found.get(path).map(|outcome| &outcome.found)
+        {
+            self.live.entry(path.clone()).or_default().stamp = Some(content.stamp);
+        }
+    }
+}
+
+/// It has taken effect.
+pub(crate) fn done(reply: Reply) -> Step {
+    Step::Done(Ok(Answer::from(reply)))
+}
+
+/// A path for a person's or a model's eyes: control characters escaped,
+/// length capped (SEC-4).
+pub(crate) fn show(path: &RelPath) -> String {
+    let text = path.to_string_lossy();
+    let mut shown: String = text
+        .chars()
+        .take(300)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if text.chars().count() > 300 {
+        shown.push('…');
+    }
+    shown
+}
+
+/// An author for a person's or a model's eyes.
+pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
+    use touchmark_proto::AuthorKind;
+    let names: Vec<String> = authors
+        .iter()
+        .map(|author| match (author.kind, &author.session) {
+            (AuthorKind::Agent, Some(session)) => {
+                let name: String = session
+                    .as_str()
+                    .chars()
+                    .take(80)
+                    .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+                    .collect();
+                format!("agent {name}")
+            }
+            (AuthorKind::Agent, None) => "an agent".to_owned(),
+            (AuthorKind::User, _) => "the user".to_owned(),
+            (AuthorKind::Unknown, _) => "somebody unknown".to_owned(),
+        })
+        .collect();
+    names.join(", ")
+}
+
+/// The path that the cursor of a list by path means.
+pub(crate) fn path_cursor(cursor: Option<&str>) -> Result<Option<RelPath>, Error> {
+    cursor.map(crate::cursor::read_path).transpose()
+}

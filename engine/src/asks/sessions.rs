@@ -1,0 +1,229 @@
+//! `session/*`.
+
+use touchmark_proto::daemon::Done;
+use touchmark_proto::events::{Happening, SessionPhase};
+use touchmark_proto::sessions::{
+    Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRow,
+    SessionRows, SessionTruncated,
+};
+use touchmark_proto::{Change, Reply, SessionId};
+
+use super::done;
+use crate::effect::Answer;
+use crate::engine::Engine;
+use crate::pending::Step;
+use crate::record::Fact;
+use crate::view::Listed;
+
+impl Engine {
+    pub(super) fn session_open(&mut self, ask: &SessionOpen) -> Step {
+        let known = self.state.sessions.get(&ask.session);
+        let resumed = known.is_some();
+        let news = known.is_none_or(|known| {
+            !known.open
+                || (ask.agent.is_some() && ask.agent != known.agent)
+                || (ask.parent.is_some() && ask.parent != known.parent)
+                || (ask.pid.is_some() && ask.pid != known.pid)
+        });
+        if news {
+            self.record(Fact::SessionOpened {
+                session: ask.session.clone(),
+                agent: ask.agent.clone(),
+                parent: ask.parent.clone(),
+                pid: ask.pid,
+            });
+            self.publish(
+                Happening::Session {
+                    session: ask.session.clone(),
+                    phase: SessionPhase::Opened,
+                },
+                None,
+            );
+        }
+        let listed = self.listing(&ask.session);
+        let (changes, lines) = split(listed, self.config.list_limit as usize);
+        Step::Done(Ok(Answer {
+            reply: Reply::SessionOpen(SessionOpened {
+                session: ask.session.clone(),
+                resumed,
+                clock: self.state.clock(self.state.n),
+                warning: None,
+                modified: changes,
+            }),
+            lines,
+            previews: Vec::new(),
+        }))
+    }
+
+    pub(super) fn session_close(&mut self, ask: &SessionClose) -> Step {
+        let Some(known) = self.state.sessions.get(&ask.session) else {
+            return done(Reply::SessionClose(Done {}));
+        };
+        let was_open = known.open;
+        let edits: Vec<u64> = self
+            .state
+            .edits
+            .values()
+            .filter(|edit| edit.fact.session == ask.session)
+            .map(|edit| edit.fact.edit)
+            .collect();
+        for edit in edits {
+            self.abort(edit);
+        }
+        if was_open {
+            self.record(Fact::SessionClosed {
+                session: ask.session.clone(),
+            });
+            self.publish(
+                Happening::Session {
+                    session: ask.session.clone(),
+                    phase: SessionPhase::Closed,
+                },
+                None,
+            );
+        }
+        if ask.forget {
+            let held: Vec<_> = self
+                .state
+                .sessions
+                .get(&ask.session)
+                .map(|session| session.files.keys().cloned().collect())
+                .unwrap_or_default();
+            self.record(Fact::SessionForgotten {
+                session: ask.session.clone(),
+            });
+            for path in held {
+                self.unwatch(&path);
+            }
+            self.publish(
+                Happening::Session {
+                    session: ask.session.clone(),
+                    phase: SessionPhase::Forgotten,
+                },
+                None,
+            );
+        }
+        done(Reply::SessionClose(Done {}))
+    }
+
+    pub(super) fn session_list(&mut self, ask: &SessionList) -> Step {
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let names: Vec<SessionId> = self
+            .state
+            .sessions
+            .keys()
+            .filter(|name| {
+                ask.cursor
+                    .as_deref()
+                    .is_none_or(|cursor| name.as_str() > cursor)
+            })
+            .take(limit.saturating_add(1))
+            .cloned()
+            .collect();
+        let more = names.len() > limit;
+        let sessions: Vec<SessionRow> = names
+            .iter()
+            .take(limit)
+            .filter_map(|name| {
+                let session = self.state.sessions.get(name)?;
+                let stale = session
+                    .files
+                    .iter()
+                    .filter(|(path, knowledge)| {
+                        let held = self.current(path, None).held.hash;
+                        knowledge.any() && !knowledge.is_fresh(held)
+                    })
+                    .count();
+                Some(SessionRow {
+                    session: name.clone(),
+                    agent: session.agent.clone(),
+                    parent: session.parent.clone(),
+                    opened_at: session.opened_at,
+                    last_active: session.last_active,
+                    open: session.open,
+                    reads: session.reads,
+                    edits: session.edits,
+                    stale: stale as u64,
+                    modified: self.listing(name).len() as u64,
+                })
+            })
+            .collect();
+        let more = more
+            .then(|| sessions.last().map(|row| row.session.to_string()))
+            .flatten();
+        done(Reply::SessionList(SessionRows { sessions, more }))
+    }
+
+    pub(super) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {
+        self.ensure_session(&ask.session);
+        let mut keep = Vec::new();
+        for path in &ask.keep {
+            match self.resolve(path) {
+                Ok(path) => keep.push(path),
+                Err(error) => return Step::Done(Err(error)),
+            }
+        }
+        let evicted = self.resident(&ask.session, |path| !keep.contains(path));
+        self.record(Fact::Compacted {
+            session: ask.session.clone(),
+            keep,
+        });
+        done(Reply::SessionCompacted(Evicted { evicted }))
+    }
+
+    pub(super) fn session_truncated(&mut self, ask: &SessionTruncated) -> Step {
+        self.ensure_session(&ask.session);
+        let mut items = Vec::new();
+        for item in &ask.items {
+            if item.range.is_some_and(|range| !range.is_valid()) {
+                return Step::Done(Err(touchmark_proto::Error::invalid(
+                    "a range counts lines from 1 and does not end before it starts",
+                )));
+            }
+            match self.resolve(&item.path) {
+                Ok(path) => items.push((path, item.range)),
+                Err(error) => return Step::Done(Err(error)),
+            }
+        }
+        let evicted = self.resident(&ask.session, |path| {
+            items.iter().any(|(item, _)| item == path)
+        });
+        self.record(Fact::Truncated {
+            session: ask.session.clone(),
+            items,
+        });
+        done(Reply::SessionTruncated(Evicted { evicted }))
+    }
+
+    /// How many of those files have text in the session's context.
+    fn resident(
+        &self,
+        session: &SessionId,
+        counts: impl Fn(&touchmark_proto::RelPath) -> bool,
+    ) -> u64 {
+        let Some(session) = self.state.sessions.get(session) else {
+            return 0;
+        };
+        session
+            .files
+            .iter()
+            .filter(|(path, knowledge)| {
+                counts(path) && knowledge.seen.iter().any(|seen| !seen.resident.is_empty())
+            })
+            .count() as u64
+    }
+}
+
+/// The first changes of a listing, with the lines to count for them.
+pub(super) fn split(
+    listed: Vec<Listed>,
+    limit: usize,
+) -> (Vec<Change>, Vec<crate::effect::LinesWanted>) {
+    let lines = Engine::lines_wanted(listed.iter().take(limit).map(|row| row.texts));
+    let changes = listed
+        .into_iter()
+        .take(limit)
+        .map(|row| row.change)
+        .collect();
+    (changes, lines)
+}

@@ -1,0 +1,566 @@
+//! The engine itself: what it keeps between inputs, and the way of an input.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
+
+use crate::config::Config;
+use crate::effect::{Effect, Notice, ReadOrder};
+use crate::input::{Hint, Input, ReadOutcome};
+use crate::live::Live;
+use crate::pending::{Ask, Pending};
+use crate::record::{Fact, Record};
+use crate::state::State;
+use touchmark_proto::events::Happening;
+
+/// How long a write in progress waits to be read while nobody asks: its close
+/// mostly comes first (SYNC-6 asks for 20 ms after the close).
+const READ_DELAY: Millis = 10;
+
+/// The first pause before an unstable file is read again; it doubles.
+const RETRY_DELAY: Millis = 20;
+
+/// The longest such pause.
+const RETRY_LONGEST: Millis = 2_000;
+
+/// Decides everything: who wrote, whose copies are out of date, what to
+/// answer.
+///
+/// The methods a shell calls, in their order: [`Engine::restore`] once,
+/// [`Engine::start`] once, then [`Engine::handle`] for every input;
+/// [`Engine::deadline`] says when to hand over [`Input::Tick`].
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) state: State,
+    pub(crate) now: Millis,
+    pub(crate) out: Vec<Effect>,
+    /// Passing state of watched paths; absent means idle.
+    pub(crate) live: BTreeMap<RelPath, Live>,
+    /// Paths hinted at whose read is not ordered yet.
+    pub(crate) dirty: BTreeSet<RelPath>,
+    /// Reads ordered and not done.
+    pub(crate) outstanding: BTreeMap<RelPath, Outstanding>,
+    /// Paths that `Track` is in force for.
+    pub(crate) watched: BTreeSet<RelPath>,
+    /// Paths watched for requests in waiting, that no session holds yet.
+    pub(crate) borrowed: BTreeMap<RelPath, u32>,
+    /// Absences and copies that may still dissolve.
+    pub(crate) unsettled: BTreeSet<RelPath>,
+    /// Reads that must be done before anything is answered (LOSS-1).
+    pub(crate) reconciling: BTreeMap<RelPath, u64>,
+    pub(crate) fences: Fences,
+    pub(crate) pending: BTreeMap<RequestId, Pending>,
+    pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
+    pub(crate) timers: BTreeSet<(Millis, Timer)>,
+    /// For a version: the marked versions that are its beginnings.
+    pub(crate) partial: BTreeMap<(RelPath, u64), Vec<u64>>,
+    /// Edits begun before this process: their connections are long gone, and
+    /// a new connection may have the number of an old one.
+    pub(crate) inherited_edits: u64,
+    /// Bound edits whose connection has ended, and until when they live on.
+    pub(crate) graces: BTreeMap<u64, Millis>,
+    /// Editors' unsaved buffers.
+    pub(crate) unsaved: BTreeSet<RelPath>,
+    /// The spelling first used, by folded name (SEEN-6).
+    pub(crate) spellings: BTreeMap<RelPath, RelPath>,
+    pub(crate) next_ticket: u64,
+    pub(crate) next_internal: u64,
+    pub(crate) episodes: u64,
+    pub(crate) counts: Counts,
+}
+
+/// Reads of one path ordered and not done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outstanding {
+    /// The newest order.
+    pub newest: u64,
+    /// How many.
+    pub count: u32,
+    /// The newest order whose outcome was taken in.
+    pub applied: u64,
+}
+
+/// Fences ordered and reached.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fences {
+    /// The last one ordered.
+    pub started: u64,
+    /// The last one reached.
+    pub done: u64,
+    /// One more is wanted once the running one is reached.
+    pub wanted: bool,
+    /// For each fence reached: the reads that must be done before those who
+    /// waited for it are answered.
+    pub batches: BTreeMap<u64, BTreeMap<RelPath, u64>>,
+}
+
+/// What may come due.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// An edit's deadline, or the end of its connection's grace.
+    Edit(u64),
+    /// A hinted path is to be read.
+    Read(RelPath),
+    /// An absence or a copy is to be recorded.
+    Settle(RelPath),
+    /// A request's `withinMs` or `waitMs` has passed.
+    Request(RequestId),
+}
+
+/// Counted since the engine started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Hints taken.
+    pub hints: u64,
+    /// Versions recorded.
+    pub versions: u64,
+    /// Fences ordered.
+    pub fences: u64,
+    /// Overflows.
+    pub overflows: u64,
+    /// Times everything tracked was compared with the disk.
+    pub rescans: u64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Paths tracked.
+    pub tracked: u64,
+    /// Sessions open.
+    pub sessions: u64,
+    /// Edits open.
+    pub open_edits: u64,
+}
+
+impl Engine {
+    /// Rebuilds an engine from a kept state and the facts recorded after it.
+    /// A new workspace hands over a [`State::new`] and no records.
+    pub fn restore(
+        config: Config,
+        mut state: State,
+        records: impl IntoIterator<Item = Record>,
+        now: Millis,
+    ) -> Self {
+        for record in records {
+            if record.n > state.n {
+                state.apply(&record);
+            }
+        }
+        let now = now.max(state.time);
+        let inherited_edits = state.edits_begun;
+        let mut spellings = BTreeMap::new();
+        if config.case_insensitive {
+            for path in state.paths.keys() {
+                spellings.insert(crate::resolve::fold(path), path.clone());
+            }
+        }
+        Self {
+            config,
+            state,
+            now,
+            out: Vec::new(),
+            live: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+            outstanding: BTreeMap::new(),
+            watched: BTreeSet::new(),
+            borrowed: BTreeMap::new(),
+            unsettled: BTreeSet::new(),
+            reconciling: BTreeMap::new(),
+            fences: Fences::default(),
+            pending: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            partial: BTreeMap::new(),
+            inherited_edits,
+            graces: BTreeMap::new(),
+            unsaved: BTreeSet::new(),
+            spellings,
+            next_ticket: 1,
+            next_internal: u64::MAX,
+            episodes: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Watches and compares everything tracked with the disk: nobody watched
+    /// until now (ATTR-13). Queries wait until that is done.
+    pub fn start(&mut self, now: Millis, effects: &mut Vec<Effect>) {
+        self.now = now.max(self.now);
+        let paths: Vec<RelPath> = self.state.paths.keys().cloned().collect();
+        for path in &paths {
+            self.watch(path);
+        }
+        let edits: Vec<(u64, Millis)> = self
+            .state
+            .edits
+            .values()
+            .map(|edit| (edit.fact.edit, edit.fact.deadline))
+            .collect();
+        for (edit, deadline) in edits {
+            self.timers.insert((deadline, Timer::Edit(edit)));
+        }
+        self.lose_coverage(&paths);
+        effects.append(&mut self.out);
+    }
+
+    /// Takes one input in. Never fails, never blocks.
+    pub fn handle(&mut self, now: Millis, input: Input, effects: &mut Vec<Effect>) {
+        self.now = now.max(self.now);
+        match input {
+            Input::Hint { path, hint } => {
+                let path = self.spelling(path);
+                self.hint(&path, hint);
+            }
+            Input::Renamed { from, to } => self.renamed(&from, &to),
+            Input::Overflow => {
+                self.counts.overflows += 1;
+                self.publish(Happening::Overflow {}, None);
+                let paths: Vec<RelPath> = self.watched.iter().cloned().collect();
+                self.lose_coverage(&paths);
+            }
+            Input::Gap { below } => {
+                let paths: Vec<RelPath> = self
+                    .watched
+                    .iter()
+                    .filter(|path| **path == below || path.below(&below).is_some())
+                    .cloned()
+                    .collect();
+                self.lose_coverage(&paths);
+            }
+            Input::Request {
+                request,
+                connection,
+                ask,
+                until,
+            } => self.ask(request, connection, ask, until),
+            Input::Read {
+                path,
+                ticket,
+                outcome,
+            } => self.read_done(&path, ticket, outcome),
+            Input::FenceReached { fence } => self.fence_reached(fence, true),
+            Input::FenceFailed { fence } => self.fence_reached(fence, false),
+            Input::Disconnected { connection } => self.disconnected(connection),
+            Input::Tick => {}
+        }
+        self.run_timers();
+        self.advance();
+        effects.append(&mut self.out);
+    }
+
+    /// When [`Input::Tick`] is due next; `None` while there is nothing to
+    /// wait for (LIFE-3).
+    pub fn deadline(&self) -> Option<Millis> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// The durable state: what folding the recorded facts gives.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Counts for `status`.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            tracked: self.state.paths.len() as u64,
+            sessions: self.state.sessions.values().filter(|s| s.open).count() as u64,
+            open_edits: self.state.edits.len() as u64,
+            ..self.counts
+        }
+    }
+
+    /// Whether an answer is still owed to somebody.
+    pub fn is_busy(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Records a fact: folds it in and has it kept.
+    pub(crate) fn record(&mut self, fact: Fact) -> u64 {
+        let record = Record {
+            n: self.state.n + 1,
+            time: self.now,
+            fact,
+        };
+        self.state.apply(&record);
+        self.out.push(Effect::Record(record));
+        self.state.n
+    }
+
+    /// Tells subscribers.
+    pub(crate) fn publish(
+        &mut self,
+        happening: Happening,
+        lines: Option<(Option<touchmark_proto::Hash>, Option<touchmark_proto::Hash>)>,
+    ) {
+        self.out.push(Effect::Publish(Notice {
+            clock: self.state.clock(self.state.n),
+            happening,
+            lines,
+        }));
+    }
+
+    /// Has a path watched from now on.
+    pub(crate) fn watch(&mut self, path: &RelPath) {
+        if self.watched.insert(path.clone()) {
+            if self.config.case_insensitive {
+                self.spellings
+                    .entry(crate::resolve::fold(path))
+                    .or_insert_with(|| path.clone());
+            }
+            self.out.push(Effect::Track(path.clone()));
+        }
+    }
+
+    /// Has a path watched no longer, if nobody needs it.
+    pub(crate) fn unwatch(&mut self, path: &RelPath) {
+        let needed = self.state.paths.contains_key(path)
+            || self.borrowed.contains_key(path)
+            || self
+                .live
+                .get(path)
+                .is_some_and(|live| live.copy_of.is_some());
+        if !needed && self.watched.remove(path) {
+            self.live.remove(path);
+            self.dirty.remove(path);
+            self.unsettled.remove(path);
+            self.out.push(Effect::Untrack(path.clone()));
+            if self.config.case_insensitive {
+                self.spellings.remove(&crate::resolve::fold(path));
+            }
+        }
+    }
+
+    /// Orders a read of a path now.
+    pub(crate) fn order_read(&mut self, path: &RelPath, bytes: bool) -> u64 {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.dirty.remove(path);
+        let outstanding = self.outstanding.entry(path.clone()).or_default();
+        outstanding.newest = ticket;
+        outstanding.count += 1;
+        let prefixes = self.prefixes_wanted(path);
+        self.out.push(Effect::Read(ReadOrder {
+            path: path.clone(),
+            ticket,
+            prefixes,
+            bytes,
+            keep: true,
+        }));
+        ticket
+    }
+
+    /// Contents that may turn out to be the beginning of the next one: those
+    /// of a declared writer not done (ATTR-5), and marked versions (ATTR-4).
+    fn prefixes_wanted(&self, path: &RelPath) -> Vec<u64> {
+        let mut sizes: Vec<u64> = Vec::new();
+        if let Some(live) = self.live.get(path) {
+            sizes.extend(live.held_back.iter().map(|held| held.size));
+        }
+        if let Some(state) = self.state.paths.get(path) {
+            sizes.extend(
+                state
+                    .versions
+                    .iter()
+                    .filter(|version| {
+                        version
+                            .edit
+                            .is_some_and(|edit| self.state.edits.contains_key(&edit))
+                    })
+                    .map(|version| version.fact.held.size),
+            );
+        }
+        sizes.retain(|size| *size > 0);
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    fn hint(&mut self, path: &RelPath, hint: Hint) {
+        self.counts.hints += 1;
+        if !self.watched.contains(path) {
+            return;
+        }
+        let live = self.live.entry(path.clone()).or_default();
+        match hint {
+            Hint::Written | Hint::Appeared => {
+                if !live.writing {
+                    live.writing = true;
+                    self.episodes += 1;
+                    live.episode = self.episodes;
+                }
+                live.wrote = true;
+            }
+            Hint::Closed => {
+                if !live.writing {
+                    self.episodes += 1;
+                    live.episode = self.episodes;
+                }
+                live.closes += 1;
+                live.written_closes += u32::from(live.wrote);
+                live.wrote = false;
+                live.writing = false;
+            }
+            Hint::Removed => {
+                // The writer of a name that is gone writes elsewhere.
+                live.writing = false;
+                live.wrote = false;
+            }
+            Hint::Touched => {}
+        }
+        match hint {
+            // What is soon overwritten is still to be known (SYNC-6).
+            Hint::Closed | Hint::Removed => {
+                self.order_read(path, false);
+            }
+            Hint::Written | Hint::Appeared | Hint::Touched => {
+                if self.dirty.insert(path.clone()) {
+                    let due = self.now + READ_DELAY;
+                    self.timers.insert((due, Timer::Read(path.clone())));
+                }
+            }
+        }
+    }
+
+    /// Nobody watched these paths for a while: compare them with the disk
+    /// before anything is answered (ATTR-13, LOSS-1).
+    fn lose_coverage(&mut self, paths: &[RelPath]) {
+        if !paths.is_empty() {
+            self.counts.rescans += 1;
+        }
+        for path in paths {
+            let live = self.live.entry(path.clone()).or_default();
+            live.gap = true;
+            live.writing = false;
+            let ticket = self.order_read(path, false);
+            self.reconciling.insert(path.clone(), ticket);
+        }
+    }
+
+    fn read_done(&mut self, path: &RelPath, ticket: u64, outcome: ReadOutcome) {
+        let mut newest_seen = true;
+        if let Some(outstanding) = self.outstanding.get_mut(path) {
+            outstanding.count -= 1;
+            // Large files are read aside and may come back out of order.
+            newest_seen = ticket >= outstanding.applied;
+            outstanding.applied = outstanding.applied.max(ticket);
+            if outstanding.count == 0 {
+                self.outstanding.remove(path);
+            }
+        }
+        if newest_seen {
+            self.observe(path, &outcome);
+        }
+        for batch in self.fences.batches.values_mut() {
+            release(batch, path, ticket);
+        }
+        release(&mut self.reconciling, path, ticket);
+        for pending in self.pending.values_mut() {
+            let awaited = release(&mut pending.reads, path, ticket);
+            pending.take_found(path, &outcome, awaited);
+        }
+        if self.live.get(path).is_some_and(Live::is_idle) {
+            // The stamp is worth keeping only while a mark may ask for it.
+            if self.state.edits_on(path).next().is_none() {
+                self.live.remove(path);
+            }
+        }
+    }
+
+    /// A new fence for a query that arrives now: one that begins after it
+    /// (SYNC-1), shared with every other query that arrives until then.
+    pub(crate) fn want_fence(&mut self) -> u64 {
+        if self.fences.started == self.fences.done {
+            self.start_fence()
+        } else {
+            self.fences.wanted = true;
+            self.fences.started + 1
+        }
+    }
+
+    fn start_fence(&mut self) -> u64 {
+        self.fences.started += 1;
+        self.counts.fences += 1;
+        self.out.push(Effect::Fence(self.fences.started));
+        self.fences.started
+    }
+
+    fn fence_reached(&mut self, fence: u64, ordered: bool) {
+        if fence <= self.fences.done {
+            return;
+        }
+        self.fences.done = fence;
+        if !ordered {
+            // Without a fence only reads tell: verify everything that the
+            // waiting requests speak of (SYNC-2).
+            for pending in self.pending.values_mut() {
+                pending.verify |= pending.fence.is_some_and(|wanted| wanted <= fence);
+            }
+        }
+        // What was hinted at before the fence must be read after it.
+        for path in std::mem::take(&mut self.dirty) {
+            self.order_read(&path, false);
+        }
+        let batch = self
+            .outstanding
+            .iter()
+            .map(|(path, outstanding)| (path.clone(), outstanding.newest))
+            .collect();
+        self.fences.batches.insert(fence, batch);
+        if std::mem::take(&mut self.fences.wanted) {
+            self.start_fence();
+        }
+    }
+
+    fn run_timers(&mut self) {
+        while let Some((due, _)) = self.timers.first() {
+            if *due > self.now {
+                return;
+            }
+            let Some((_, timer)) = self.timers.pop_first() else {
+                return;
+            };
+            match timer {
+                Timer::Read(path) => {
+                    if self.dirty.contains(&path) {
+                        self.order_read(&path, false);
+                    }
+                }
+                Timer::Settle(path) => self.settle(&path),
+                Timer::Edit(edit) => self.edit_due(edit),
+                Timer::Request(request) => self.request_due(request),
+            }
+        }
+    }
+
+    /// Reads an unstable file again, later each time (LOSS-4).
+    pub(crate) fn retry(&mut self, path: &RelPath) {
+        let retries = {
+            let live = self.live.entry(path.clone()).or_default();
+            live.retries = (live.retries + 1).min(16);
+            live.retries
+        };
+        let pause = RETRY_DELAY.saturating_mul(1 << retries).min(RETRY_LONGEST);
+        self.dirty.insert(path.clone());
+        self.timers
+            .insert((self.now + pause, Timer::Read(path.clone())));
+    }
+
+    fn edit_due(&mut self, edit: u64) {
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        let grace = self.graces.get(&edit).copied();
+        let due = self.now >= open.fact.deadline || grace.is_some_and(|until| self.now >= until);
+        if due {
+            self.ask_internally(Ask::Lapse(edit));
+        }
+    }
+}
+
+/// Takes a read out of what is waited for, if it was ordered late enough.
+fn release(waiting: &mut BTreeMap<RelPath, u64>, path: &RelPath, ticket: u64) -> bool {
+    let done = waiting.get(path).is_some_and(|wanted| *wanted <= ticket);
+    if done {
+        waiting.remove(path);
+    }
+    done
+}

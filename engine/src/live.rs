@@ -1,0 +1,79 @@
+//! What is known of a path beyond the recorded facts: hints not yet read,
+//! writers not yet done. Lost at a restart, which is a gap.
+
+use std::collections::BTreeMap;
+
+use touchmark_proto::{Millis, RelPath, SessionId};
+
+use crate::input::Stamp;
+use crate::record::Held;
+
+/// The passing state of one watched path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Live {
+    /// Somebody wrote and has not closed yet.
+    pub writing: bool,
+    /// Somebody wrote since the last close that was counted.
+    pub wrote: bool,
+    /// Closed changes since the last read.
+    pub closes: u32,
+    /// Those of them that ended a write, not a mere open for writing.
+    pub written_closes: u32,
+    /// Which save this is, from the first write to its close (MOD-2).
+    pub episode: u64,
+    /// The save that the newest version came from.
+    pub version_episode: u64,
+    /// Sessions told in the middle of a save, and of which.
+    pub told: BTreeMap<SessionId, u64>,
+    /// Contents of a declared writer that is not done; the last is what the
+    /// file holds now (ATTR-5).
+    pub held_back: Vec<Held>,
+    /// It is gone, and may be back in a moment (ATTR-12).
+    pub absent: bool,
+    /// A rename brought it here from that tracked name; not recorded yet.
+    pub copy_of: Option<RelPath>,
+    /// What the copy holds.
+    pub copy: Option<Held>,
+    /// Nobody watched for a while (ATTR-13).
+    pub gap: bool,
+    /// Why it cannot be read as a file.
+    pub obstacle: Option<Obstacle>,
+    /// The stat of the last read.
+    pub stamp: Option<Stamp>,
+    /// The file's modification time at the last read.
+    pub mtime_ms: Option<Millis>,
+    /// A one-call mark was consumed by this version (ATTR-8).
+    pub consumed: Option<u64>,
+    /// Tries to read it that found it changing.
+    pub retries: u32,
+}
+
+/// Why a path cannot be read as a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// It keeps changing while it is read.
+    Unstable,
+    /// It may not be read: the system's words.
+    Unreadable(String),
+    /// It is something else.
+    NotAFile(&'static str),
+    /// A symlink leads out of the workspace.
+    Outside,
+}
+
+impl Live {
+    /// Whether forgetting it loses nothing.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.writing
+            && !self.wrote
+            && self.closes == 0
+            && self.told.is_empty()
+            && self.held_back.is_empty()
+            && !self.absent
+            && self.copy_of.is_none()
+            && !self.gap
+            && self.obstacle.is_none()
+            && self.consumed.is_none()
+            && self.mtime_ms.is_none()
+    }
+}

@@ -1,0 +1,411 @@
+//! Requests in waiting: behind a fence, behind reads, behind another
+//! session's edit. Requests of one connection take effect in their order.
+
+use std::collections::BTreeMap;
+
+use touchmark_proto::{
+    ConnectionId, Error, ErrorCode, ErrorData, Millis, RelPath, Request, RequestId,
+};
+
+use crate::asks::Need;
+use crate::effect::{Answer, Effect};
+use crate::engine::{Engine, Timer};
+use crate::input::ReadOutcome;
+
+/// Who asks what.
+#[derive(Clone, Debug)]
+pub(crate) enum Ask {
+    /// A client.
+    Client(Request),
+    /// An edit's time is up; a deadline stands behind a fence like a query
+    /// (ATTR-16).
+    Lapse(u64),
+}
+
+/// A request that has not taken effect yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    pub ask: Ask,
+    /// `None` for the engine's own.
+    pub connection: Option<ConnectionId>,
+    /// It has no effect after that (ATTR-9).
+    pub until: Option<Millis>,
+    /// The fence it waits behind.
+    pub fence: Option<u64>,
+    /// Every path it speaks of is to be read and hashed (SYNC-4).
+    pub verify: bool,
+    /// Paths it needs read, resolved; watched for it where nobody else does.
+    pub borrowed: Vec<RelPath>,
+    /// Reads it waits for.
+    pub reads: BTreeMap<RelPath, u64>,
+    /// Reads done for it.
+    pub found: BTreeMap<RelPath, ReadOutcome>,
+    /// What it is to do next.
+    pub stage: Stage,
+    /// It waits that long for another session's edit to end.
+    pub wait_until: Option<Millis>,
+    /// It was looked at once more because the file changed meanwhile.
+    pub rechecked: bool,
+    /// What it held before that second look (SEEN-1).
+    pub first_hash: Option<Option<touchmark_proto::Hash>>,
+}
+
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its turn on its connection has not come, or its fence is not reached.
+    Fence,
+    /// Its reads are ordered.
+    Reads,
+    /// Another session's edit is in its way.
+    Blocked,
+}
+
+/// What came of looking at a request.
+pub(crate) enum Step {
+    /// It has taken effect.
+    Done(Result<Answer, Error>),
+    /// It has taken effect; the shell or the log answers it.
+    Passed(Effect),
+    /// It needs these paths read first; with their bytes or without.
+    Read(Vec<RelPath>, bool),
+    /// Another session's edit is in its way.
+    Blocked(Error),
+}
+
+impl Engine {
+    /// A client asks something.
+    pub(crate) fn ask(
+        &mut self,
+        request: RequestId,
+        connection: ConnectionId,
+        ask: Request,
+        until: Option<Millis>,
+    ) {
+        let need = Need::of(&ask);
+        let fence = need.fence.then(|| self.want_fence());
+        if let Some(until) = until {
+            self.timers.insert((until, Timer::Request(request)));
+        }
+        self.queues
+            .entry(connection)
+            .or_default()
+            .push_back(request);
+        let mut pending = Pending {
+            ask: Ask::Client(ask),
+            connection: Some(connection),
+            until,
+            fence,
+            verify: need.verify,
+            borrowed: Vec::new(),
+            reads: BTreeMap::new(),
+            found: BTreeMap::new(),
+            stage: Stage::Fence,
+            wait_until: None,
+            rechecked: false,
+            first_hash: None,
+        };
+        // New paths are watched, and read, from the request's arrival on, so
+        // that what happens to them after it is noticed (SEEN-1).
+        if let Ask::Client(ask) = &pending.ask {
+            for path in self.paths_to_borrow(ask) {
+                self.borrow(&path);
+                let ticket = self.order_read(&path, false);
+                pending.reads.insert(path.clone(), ticket);
+                pending.borrowed.push(path);
+            }
+        }
+        self.pending.insert(request, pending);
+    }
+
+    /// The engine asks something of itself.
+    pub(crate) fn ask_internally(&mut self, ask: Ask) {
+        let request = RequestId(self.next_internal);
+        self.next_internal -= 1;
+        let fence = Some(self.want_fence());
+        self.pending.insert(
+            request,
+            Pending {
+                ask,
+                connection: None,
+                until: None,
+                fence,
+                verify: false,
+                borrowed: Vec::new(),
+                reads: BTreeMap::new(),
+                found: BTreeMap::new(),
+                stage: Stage::Fence,
+                wait_until: None,
+                rechecked: false,
+                first_hash: None,
+            },
+        );
+    }
+
+    /// Has every request take effect that can.
+    pub(crate) fn advance(&mut self) {
+        // One that takes effect may let others through: an edit that ends,
+        // the next one of its connection.
+        loop {
+            let ready: Vec<RequestId> = self
+                .pending
+                .iter()
+                .filter(|(request, pending)| self.is_ready(**request, pending))
+                .map(|(request, _)| *request)
+                .collect();
+            let mut moved = false;
+            for request in ready {
+                if let Some(pending) = self.pending.remove(&request) {
+                    if self.is_ready(request, &pending) {
+                        moved |= self.step(request, pending);
+                    } else {
+                        self.pending.insert(request, pending);
+                    }
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        let oldest = self.pending.values().filter_map(|p| p.fence).min();
+        self.fences.batches.retain(|fence, waiting| {
+            !waiting.is_empty() || oldest.is_some_and(|oldest| oldest <= *fence)
+        });
+    }
+
+    fn is_ready(&self, request: RequestId, pending: &Pending) -> bool {
+        let first = match pending.connection {
+            None => true,
+            Some(_) if pending.stage == Stage::Blocked => true,
+            Some(connection) => {
+                self.queues.get(&connection).and_then(|queue| queue.front()) == Some(&request)
+            }
+        };
+        let fenced = pending.fence.is_none_or(|fence| {
+            fence <= self.fences.done
+                && self
+                    .fences
+                    .batches
+                    .get(&fence)
+                    .is_none_or(BTreeMap::is_empty)
+        });
+        first
+            && fenced
+            && pending.reads.is_empty()
+            && (self.reconciling.is_empty() || pending.is_for_the_shell())
+    }
+
+    /// Looks at one request; whether it made others possible.
+    fn step(&mut self, request: RequestId, mut pending: Pending) -> bool {
+        if pending.until.is_some_and(|until| self.now > until) {
+            self.finish(request, &pending, Err(too_late(&pending, self.now)));
+            return true;
+        }
+        let step = match pending.ask.clone() {
+            Ask::Lapse(edit) => {
+                self.lapse(edit);
+                self.pending.remove(&request);
+                return true;
+            }
+            Ask::Client(ask) => self.answer(request, &mut pending, ask),
+        };
+        match step {
+            Step::Done(answer) => {
+                self.finish(request, &pending, answer);
+                true
+            }
+            Step::Passed(effect) => {
+                self.leave(request, &pending);
+                self.out.push(effect);
+                true
+            }
+            Step::Read(paths, bytes) => {
+                for path in paths {
+                    if !pending.borrowed.contains(&path) {
+                        self.borrow(&path);
+                        pending.borrowed.push(path.clone());
+                    }
+                    let ticket = self.order_read(&path, bytes);
+                    pending.reads.insert(path, ticket);
+                }
+                pending.stage = Stage::Reads;
+                self.pending.insert(request, pending);
+                false
+            }
+            Step::Blocked(error) => {
+                let waits = pending.wait_until.is_some_and(|until| self.now < until);
+                if !waits {
+                    self.finish(request, &pending, Err(error));
+                    return true;
+                }
+                // It has not taken effect, so it must not hold up what would
+                // let it through on the same connection.
+                let stepped_aside = pending.stage != Stage::Blocked;
+                if let Some(connection) = pending.connection {
+                    self.leave_queue(connection, request);
+                }
+                pending.stage = Stage::Blocked;
+                pending.fence = Some(u64::MAX);
+                if let Some(until) = pending.wait_until {
+                    self.timers.insert((until, Timer::Request(request)));
+                }
+                self.pending.insert(request, pending);
+                stepped_aside
+            }
+        }
+    }
+
+    /// An edit has ended: whoever waits for that looks again, as of now.
+    pub(crate) fn unblock(&mut self) {
+        let blocked: Vec<RequestId> = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.fence == Some(u64::MAX))
+            .map(|(request, _)| *request)
+            .collect();
+        if blocked.is_empty() {
+            return;
+        }
+        let fence = self.want_fence();
+        for request in blocked {
+            if let Some(pending) = self.pending.get_mut(&request) {
+                pending.fence = Some(fence);
+                pending.found.clear();
+            }
+        }
+    }
+
+    fn finish(&mut self, request: RequestId, pending: &Pending, answer: Result<Answer, Error>) {
+        self.leave(request, pending);
+        if pending.connection.is_some() {
+            self.counts.requests += 1;
+            self.out.push(Effect::Reply { request, answer });
+        }
+    }
+
+    fn leave(&mut self, request: RequestId, pending: &Pending) {
+        self.pending.remove(&request);
+        if let Some(connection) = pending.connection {
+            self.leave_queue(connection, request);
+        }
+        if let Some(until) = pending.until {
+            self.timers.remove(&(until, Timer::Request(request)));
+        }
+        if let Some(until) = pending.wait_until {
+            self.timers.remove(&(until, Timer::Request(request)));
+        }
+        for path in &pending.borrowed {
+            self.give_back(path);
+        }
+    }
+
+    fn leave_queue(&mut self, connection: ConnectionId, request: RequestId) {
+        if let Some(queue) = self.queues.get_mut(&connection) {
+            queue.retain(|queued| *queued != request);
+            if queue.is_empty() {
+                self.queues.remove(&connection);
+            }
+        }
+    }
+
+    fn borrow(&mut self, path: &RelPath) {
+        *self.borrowed.entry(path.clone()).or_default() += 1;
+        self.watch(path);
+    }
+
+    fn give_back(&mut self, path: &RelPath) {
+        if let Some(count) = self.borrowed.get_mut(path) {
+            *count -= 1;
+            if *count == 0 {
+                self.borrowed.remove(path);
+                self.unwatch(path);
+            }
+        }
+    }
+
+    /// A request's `withinMs` or `waitMs` has passed.
+    pub(crate) fn request_due(&mut self, request: RequestId) {
+        let Some(pending) = self.pending.get(&request) else {
+            return;
+        };
+        if pending.until.is_some_and(|until| self.now >= until) {
+            let pending = pending.clone();
+            self.finish(request, &pending, Err(too_late(&pending, self.now)));
+        } else if pending.wait_until.is_some_and(|until| self.now >= until) {
+            // One more look as of now; it answers `busy` if nothing changed.
+            let fence = self.want_fence();
+            if let Some(pending) = self.pending.get_mut(&request) {
+                pending.fence = Some(fence);
+                pending.found.clear();
+            }
+        }
+    }
+
+    /// A connection has ended: what it asked and was not answered has no
+    /// effect; its bound edits have their grace (ATTR-9).
+    pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
+        let orphans: Vec<RequestId> = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.connection == Some(connection))
+            .map(|(request, _)| *request)
+            .collect();
+        for request in orphans {
+            if let Some(pending) = self.pending.remove(&request) {
+                self.leave(request, &pending);
+            }
+        }
+        self.queues.remove(&connection);
+        let bound: Vec<u64> = self
+            .state
+            .edits
+            .values()
+            .filter(|edit| {
+                edit.fact.bound == Some(connection.0) && edit.fact.edit > self.inherited_edits
+            })
+            .map(|edit| edit.fact.edit)
+            .collect();
+        for edit in bound {
+            let until = self.now + self.config.bind_grace;
+            self.graces.insert(edit, until);
+            self.timers.insert((until, Timer::Edit(edit)));
+        }
+    }
+}
+
+impl Pending {
+    /// Takes in what a path held: a read it waits for, or a later one of a
+    /// path that nobody else keeps in mind.
+    pub(crate) fn take_found(&mut self, path: &RelPath, outcome: &ReadOutcome, awaited: bool) {
+        let Some(earlier) = self.found.get_mut(path) else {
+            if awaited {
+                self.found.insert(path.clone(), outcome.clone());
+            }
+            return;
+        };
+        if earlier.bytes.is_some() && outcome.bytes.is_none() {
+            return;
+        }
+        if earlier.found != outcome.found {
+            // It changed after the request had arrived (SEEN-1).
+            self.first_hash.get_or_insert(earlier.hash());
+        }
+        *earlier = outcome.clone();
+    }
+
+    fn is_for_the_shell(&self) -> bool {
+        matches!(&self.ask, Ask::Client(ask) if crate::asks::is_for_the_shell(ask))
+    }
+}
+
+fn too_late(pending: &Pending, now: Millis) -> Error {
+    let _ = now;
+    Error::new(
+        ErrorCode::TooLate,
+        "the answer would have come after `withinMs`",
+    )
+    .with(ErrorData {
+        deadline: pending.until,
+        ..ErrorData::default()
+    })
+}

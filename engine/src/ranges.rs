@@ -1,0 +1,137 @@
+//! Sets of lines.
+
+use serde::{Deserialize, Serialize};
+use touchmark_proto::LineRange;
+
+/// A set of lines as sorted, disjoint, non-adjacent ranges. The whole of a
+/// file, however many lines it has, is `1..=u32::MAX`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeSet(Vec<(u32, u32)>);
+
+impl RangeSet {
+    /// Every line there is.
+    pub fn whole() -> Self {
+        Self(vec![(1, u32::MAX)])
+    }
+
+    /// The lines of one read of a file of `lines`: all for `None`. A range
+    /// that reaches the last line reaches the end, so that ranges that
+    /// together cover every line make the whole.
+    pub fn of_read(range: Option<LineRange>, lines: u32) -> Self {
+        match range {
+            Some(range) if range.end < lines => Self(vec![(range.start, range.end)]),
+            Some(range) => Self(vec![(range.start, u32::MAX)]),
+            None => Self::whole(),
+        }
+    }
+
+    /// Whether no line is in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes every line of `other` in.
+    pub fn add(&mut self, other: &Self) {
+        let mut all = std::mem::take(&mut self.0);
+        all.extend_from_slice(&other.0);
+        all.sort_unstable();
+        for (start, end) in all {
+            match self.0.last_mut() {
+                Some(last) if start <= last.1.saturating_add(1) => last.1 = last.1.max(end),
+                _ => self.0.push((start, end)),
+            }
+        }
+    }
+
+    /// This set without the lines of `other`.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        let mut left = Vec::new();
+        for &(start, end) in &self.0 {
+            // The next line of this range not yet accounted for; past the
+            // last line there is none.
+            let mut next = Some(start);
+            for &(cut_start, cut_end) in &other.0 {
+                let Some(from) = next else { break };
+                if cut_end < from || cut_start > end {
+                    continue;
+                }
+                if cut_start > from {
+                    left.push((from, cut_start - 1));
+                }
+                next = cut_end.checked_add(1).filter(|line| *line <= end);
+            }
+            if let Some(from) = next {
+                left.push((from, end));
+            }
+        }
+        Self(left)
+    }
+
+    /// Whether every line of `other` is in it.
+    pub fn covers(&self, other: &Self) -> bool {
+        other.minus(self).is_empty()
+    }
+
+    /// As ranges of a file of that many lines.
+    pub fn ranges(&self, lines: u32) -> Vec<LineRange> {
+        self.0
+            .iter()
+            .filter(|(start, _)| *start <= lines.max(1))
+            .map(|&(start, end)| LineRange {
+                start,
+                end: end.min(lines.max(1)),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn set(ranges: &[(u32, u32)]) -> RangeSet {
+        let mut all = RangeSet::default();
+        for &range in ranges {
+            all.add(&RangeSet(vec![range]));
+        }
+        all
+    }
+
+    fn lines(set: &RangeSet) -> BTreeSet<u32> {
+        set.0.iter().flat_map(|&(start, end)| start..=end).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_sets_of_numbers(
+            a in prop::collection::vec((1u32..40, 0u32..10), 0..6),
+            b in prop::collection::vec((1u32..40, 0u32..10), 0..6),
+        ) {
+            let make = |v: &[(u32, u32)]| set(&v.iter().map(|&(s, l)| (s, s + l)).collect::<Vec<_>>());
+            let (a, b) = (make(&a), make(&b));
+            prop_assert_eq!(lines(&a.minus(&b)), &lines(&a) - &lines(&b));
+            prop_assert_eq!(a.covers(&b), lines(&b).is_subset(&lines(&a)));
+            let mut both = a.clone();
+            both.add(&b);
+            prop_assert_eq!(lines(&both), &lines(&a) | &lines(&b));
+        }
+    }
+
+    #[test]
+    fn a_range_over_all_lines_is_the_whole() {
+        assert_eq!(
+            RangeSet::of_read(Some(LineRange { start: 1, end: 9 }), 9),
+            RangeSet::whole()
+        );
+        assert_ne!(
+            RangeSet::of_read(Some(LineRange { start: 1, end: 8 }), 9),
+            RangeSet::whole()
+        );
+        assert!(RangeSet::whole().covers(&set(&[(3, 4), (9, 9)])));
+        assert!(!set(&[(1, 100)]).covers(&RangeSet::whole()));
+    }
+}

@@ -1,0 +1,58 @@
+//! From a name as spoken to a path of the workspace.
+
+use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath};
+
+use crate::engine::Engine;
+
+impl Engine {
+    /// Resolves a client's name by text (PROTOCOL.md, Paths) and, where names
+    /// differing in case are one file, to the spelling first used (SEEN-6).
+    pub(crate) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
+        let resolved = path.normalise(&self.config.root).map_err(|reason| {
+            use touchmark_proto::path::PathError;
+            let spoken = String::from_utf8_lossy(path.as_bytes())
+                .chars()
+                .take(200)
+                .collect();
+            let code = match reason {
+                PathError::Outside => ErrorCode::OutsideWorkspace,
+                PathError::Empty => ErrorCode::NotAFile,
+                PathError::TooLong | PathError::Nul => ErrorCode::InvalidParams,
+            };
+            Error::new(code, reason.to_string()).with(ErrorData {
+                spoken: Some(spoken),
+                ..ErrorData::default()
+            })
+        })?;
+        Ok(self.spelling(resolved))
+    }
+
+    /// The spelling by which a path is known here.
+    pub(crate) fn spelling(&self, path: RelPath) -> RelPath {
+        if !self.config.case_insensitive {
+            return path;
+        }
+        self.spellings.get(&fold(&path)).cloned().unwrap_or(path)
+    }
+}
+
+/// Folds a name's case: Unicode's simple folding, ASCII's for names that are
+/// not UTF-8 (SEEN-6).
+pub(crate) fn fold(path: &RelPath) -> RelPath {
+    let folded: Vec<u8> = match std::str::from_utf8(path.as_bytes()) {
+        Ok(text) => text
+            .chars()
+            .map(|c| {
+                // Simple folding maps one character to one.
+                let mut lower = c.to_lowercase();
+                match (lower.next(), lower.next()) {
+                    (Some(one), None) => one,
+                    _ => c,
+                }
+            })
+            .collect::<String>()
+            .into_bytes(),
+        Err(_) => path.as_bytes().to_ascii_lowercase(),
+    };
+    RelPath::new(&folded).unwrap_or_else(|_| path.clone())
+}

@@ -1,0 +1,855 @@
+//! The durable state: what folding the facts from the start gives.
+//!
+//! [`State::apply`] is the only place that changes it, so a restart from the
+//! kept facts rebuilds exactly what was there.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use touchmark_proto::daemon::Program;
+use touchmark_proto::files::Source;
+use touchmark_proto::{
+    Author, Clock, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
+};
+
+use crate::knowledge::{Knowledge, PastRecord};
+use crate::ranges::RangeSet;
+use crate::record::{EditFact, Fact, Held, Record, VersionFact};
+
+/// Versions kept in memory per path; the log has all of them.
+const VERSIONS_KEPT: usize = 64;
+
+/// Ended edits whose late commits are still understood (ATTR-14).
+const ENDED_KEPT: usize = 256;
+
+/// The durable state of one workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// Which life of the state this is.
+    pub epoch: u64,
+    /// This life began because an earlier state was lost (DUR-2).
+    pub after_loss: bool,
+    /// The newest fact.
+    pub n: u64,
+    /// When it was recorded.
+    pub time: Millis,
+    /// Every tracked path.
+    pub paths: BTreeMap<RelPath, PathState>,
+    /// Every session known.
+    pub sessions: BTreeMap<SessionId, Session>,
+    /// Every open edit, by its number.
+    pub edits: BTreeMap<u64, Edit>,
+    /// Edits that ended lately, the newest last.
+    pub ended: VecDeque<EndedEdit>,
+    /// Editors' reports that have not spoken for a version yet.
+    pub reports: Vec<Report>,
+    /// Edits begun so far.
+    pub edits_begun: u64,
+    /// Versions recorded so far.
+    pub versions_recorded: u64,
+}
+
+/// A tracked path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathState {
+    /// What it holds, as far as it is recorded.
+    pub held: Held,
+    /// The fact where its log begins.
+    pub baseline: u64,
+    /// Its versions, the newest last, corrected attributions in place.
+    pub versions: VecDeque<Kept>,
+    /// The newest version's fact; the baseline's where there is none.
+    pub newest: u64,
+    /// Corrections that took a version away from a session: whose, which fact.
+    pub taken: Vec<(SessionId, u64)>,
+    /// Sessions that hold it.
+    pub holders: BTreeSet<SessionId>,
+}
+
+/// A version as it is known now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Its fact.
+    pub n: u64,
+    /// When it was recorded.
+    pub time: Millis,
+    /// What happened.
+    pub kind: VersionKind,
+    /// The name it had before.
+    pub from: Option<RelPath>,
+    /// The content.
+    pub hash: Option<Hash>,
+    /// Who, corrections included.
+    pub author: Author,
+    /// On what grounds, corrections included.
+    pub evidence: Evidence,
+    /// The edit it is attributed to.
+    pub edit: Option<u64>,
+    /// The content before.
+    pub before: Option<Hash>,
+    /// It was overwritten before the session that overwrote it had seen it.
+    pub lost: bool,
+    /// Declared, never read from disk.
+    pub unobserved: bool,
+    /// Recorded as it was: for answers.
+    pub fact: VersionFact,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// The agent's program.
+    pub agent: Option<Program>,
+    /// The session that started it.
+    pub parent: Option<SessionId>,
+    /// The agent's process.
+    pub pid: Option<u32>,
+    /// When it was first opened.
+    pub opened_at: Millis,
+    /// When a fact last named it.
+    pub last_active: Millis,
+    /// Whether it is open.
+    pub open: bool,
+    /// Reads recorded.
+    pub reads: u64,
+    /// Edits begun.
+    pub edits: u64,
+    /// What it knows of each file it holds.
+    pub files: BTreeMap<RelPath, Knowledge>,
+    /// Paths with facts not yet told, so that a take costs what changed and
+    /// not what is tracked (MOD-3).
+    pub pending: BTreeSet<RelPath>,
+    /// Versions it overwrote unseen and has not been told of.
+    pub lost: Vec<LostVersion>,
+    /// It has been told that the state was lost.
+    pub reset_told: bool,
+}
+
+/// A version that a session overwrote unseen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostVersion {
+    /// The fact that says so.
+    pub n: u64,
+    /// Where.
+    pub path: RelPath,
+    /// The version that is lost.
+    pub version: Kept,
+    /// The version that took its place.
+    pub by: u64,
+}
+
+/// An open edit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// As it was begun.
+    pub fact: EditFact,
+    /// The fact that began it.
+    pub n: u64,
+    /// The paths still open, in the order named.
+    pub files: Vec<EditFile>,
+}
+
+/// One open path of an edit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditFile {
+    /// Which path.
+    pub path: RelPath,
+    /// What it will hold.
+    pub expect: Option<HashOrAbsent>,
+    /// What it held when the edit began.
+    pub began: Option<Hash>,
+    /// The version that the `expect` has matched: it matches once (ATTR-1).
+    pub matched: Option<u64>,
+}
+
+/// An edit that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedEdit {
+    /// Its number.
+    pub edit: u64,
+    /// Whose it was.
+    pub session: SessionId,
+    /// The agent's own name of the tool call.
+    pub call: Option<String>,
+}
+
+/// An editor's report of a save.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Which file.
+    pub path: RelPath,
+    /// What was written.
+    pub hash: Hash,
+    /// When.
+    pub time: Millis,
+    /// A formatter changed it on the way.
+    pub formatted: bool,
+}
+
+impl State {
+    /// A state that knows nothing.
+    pub fn new(epoch: u64, after_loss: bool) -> Self {
+        Self {
+            epoch,
+            after_loss,
+            ..Self::default()
+        }
+    }
+
+    /// The clock of a fact.
+    pub fn clock(&self, n: u64) -> Clock {
+        Clock {
+            epoch: self.epoch,
+            n,
+        }
+    }
+
+    /// What a session knows of a file.
+    pub fn knowledge(&self, session: &SessionId, path: &RelPath) -> Option<&Knowledge> {
+        self.sessions.get(session)?.files.get(path)
+    }
+
+    /// Open edits with that path open, the oldest first.
+    pub fn edits_on<'a>(
+        &'a self,
+        path: &'a RelPath,
+    ) -> impl Iterator<Item = (&'a Edit, &'a EditFile)> + 'a {
+        self.edits.values().flat_map(move |edit| {
+            edit.files
+                .iter()
+                .filter(move |file| file.path == *path)
+                .map(move |file| (edit, file))
+        })
+    }
+
+    /// Folds one fact in.
+    pub fn apply(&mut self, record: &Record) {
+        let (n, time) = (record.n, record.time);
+        self.n = n;
+        self.time = time;
+        self.prune_reports(time);
+        if let Some(session) = record.fact.session() {
+            self.session_mut(session, time).last_active = time;
+        }
+        match &record.fact {
+            Fact::SessionOpened {
+                session,
+                agent,
+                parent,
+                pid,
+            } => {
+                let session = self.session_mut(session, time);
+                session.open = true;
+                session.agent = agent.clone().or(session.agent.take());
+                session.parent = parent.clone().or(session.parent.take());
+                session.pid = pid.or(session.pid);
+            }
+            Fact::SessionClosed { session } => self.session_mut(session, time).open = false,
+            Fact::SessionForgotten { session } => self.forget(session),
+            Fact::Baseline { path, held } => {
+                self.paths.insert(
+                    path.clone(),
+                    PathState {
+                        held: *held,
+                        baseline: n,
+                        versions: VecDeque::new(),
+                        newest: n,
+                        taken: Vec::new(),
+                        holders: BTreeSet::new(),
+                    },
+                );
+            }
+            Fact::Version(version) => self.version(n, time, version),
+            Fact::Tracked {
+                session,
+                path,
+                source,
+                step,
+            } => self.tracked(n, time, session, path, *source, *step),
+            Fact::Untracked { session, path } => {
+                self.session_mut(session, time).drop_file(path);
+                self.release(session, path);
+            }
+            Fact::Copied { from, to } => self.copied(n, from, to),
+            Fact::CopyDropped { path } => {
+                if let Some(state) = self.paths.remove(path) {
+                    for holder in state.holders {
+                        self.session_mut(&holder, time).drop_file(path);
+                    }
+                }
+            }
+            Fact::Read {
+                session,
+                path,
+                hash,
+                lines,
+                range,
+                source,
+                step,
+                ..
+            } => {
+                let record = PastRecord {
+                    source: *source,
+                    step: *step,
+                    time,
+                    lines: *lines,
+                    hash: *hash,
+                };
+                let ranges = RangeSet::of_read(*range, *lines);
+                self.read(n, session, path, record, &ranges);
+            }
+            Fact::Wrote {
+                session,
+                path,
+                hash,
+                assumed,
+            } => self.wrote(n, time, session, path, *hash, *assumed),
+            Fact::Invalidated { session, path } => {
+                let session = self.session_mut(session, time);
+                for (name, knowledge) in &mut session.files {
+                    if path.as_ref().is_none_or(|path| path == name) {
+                        knowledge.evict();
+                        knowledge.read_count = 0;
+                    }
+                }
+            }
+            Fact::Compacted { session, keep } => {
+                let session = self.session_mut(session, time);
+                for (name, knowledge) in &mut session.files {
+                    if !keep.contains(name) {
+                        knowledge.evict();
+                    }
+                }
+            }
+            Fact::Truncated { session, items } => {
+                let session = self.session_mut(session, time);
+                for (path, range) in items {
+                    if let Some(knowledge) = session.files.get_mut(path) {
+                        match range {
+                            Some(range) => knowledge.evict_range(*range),
+                            None => knowledge.evict(),
+                        };
+                    }
+                }
+            }
+            Fact::EditBegun(fact) => self.edit_begun(n, time, fact),
+            Fact::EditEnded { edit, paths, .. } => self.edit_ended(*edit, paths),
+            Fact::Delivered {
+                session,
+                paths,
+                lost,
+            } => {
+                let state = self.session_mut(session, time);
+                for (path, told) in paths {
+                    if let Some(knowledge) = state.files.get_mut(path) {
+                        knowledge.told = knowledge.told.max(*told);
+                    }
+                }
+                state.lost.retain(|entry| !lost.contains(&entry.n));
+                let told: Vec<RelPath> = paths.iter().map(|(path, _)| path.clone()).collect();
+                for path in &told {
+                    self.settle_pending(session, path);
+                }
+            }
+            Fact::ResetTold { session } => self.session_mut(session, time).reset_told = true,
+            Fact::Lost {
+                session,
+                path,
+                version,
+                by,
+            } => self.lost(n, session, path, *version, *by),
+            Fact::Saved {
+                path,
+                hash,
+                time,
+                formatted,
+            } => self.reports.push(Report {
+                path: path.clone(),
+                hash: *hash,
+                time: *time,
+                formatted: *formatted,
+            }),
+        }
+    }
+
+    fn session_mut(&mut self, session: &SessionId, time: Millis) -> &mut Session {
+        self.sessions
+            .entry(session.clone())
+            .or_insert_with(|| Session {
+                agent: None,
+                parent: None,
+                pid: None,
+                opened_at: time,
+                last_active: time,
+                open: true,
+                reads: 0,
+                edits: 0,
+                files: BTreeMap::new(),
+                pending: BTreeSet::new(),
+                lost: Vec::new(),
+                reset_told: false,
+            })
+    }
+
+    fn forget(&mut self, session: &SessionId) {
+        if let Some(gone) = self.sessions.remove(session) {
+            for path in gone.files.keys() {
+                self.release(session, path);
+            }
+        }
+        self.ended.retain(|ended| ended.session != *session);
+    }
+
+    /// A session no longer holds a path; nobody else does: it is untracked.
+    fn release(&mut self, session: &SessionId, path: &RelPath) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.holders.remove(session);
+            if state.holders.is_empty() {
+                self.paths.remove(path);
+            }
+        }
+    }
+
+    fn tracked(
+        &mut self,
+        n: u64,
+        time: Millis,
+        session: &SessionId,
+        path: &RelPath,
+        source: Source,
+        step: Option<u64>,
+    ) {
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
+        state.holders.insert(session.clone());
+        let held = state.held;
+        let record = PastRecord {
+            source,
+            step,
+            time,
+            lines: held.lines,
+            hash: held.hash,
+        };
+        let session = self.session_mut(session, time);
+        match session.files.get_mut(path) {
+            Some(knowledge) => {
+                knowledge.copied = false;
+                if knowledge.record.source != source || knowledge.record.step != step {
+                    knowledge.supersede(record);
+                }
+            }
+            None => {
+                session
+                    .files
+                    .insert(path.clone(), Knowledge::new(n, held.hash, record));
+            }
+        }
+    }
+
+    fn copied(&mut self, n: u64, from: &RelPath, to: &RelPath) {
+        let Some(source) = self.paths.get(from) else {
+            return;
+        };
+        let holders = source.holders.clone();
+        let held = source.held;
+        self.paths.entry(to.clone()).or_insert_with(|| PathState {
+            // The version that follows says what came here.
+            held: Held::ABSENT,
+            baseline: n,
+            versions: VecDeque::new(),
+            newest: n,
+            taken: Vec::new(),
+            holders: BTreeSet::new(),
+        });
+        for holder in holders {
+            let Some(session) = self.sessions.get_mut(&holder) else {
+                continue;
+            };
+            let Some(knowledge) = session.files.get(from) else {
+                continue;
+            };
+            if session.files.contains_key(to) {
+                continue;
+            }
+            let mut copy = knowledge.clone();
+            copy.copied = true;
+            copy.baseline = if copy.any() { copy.baseline } else { held.hash };
+            if copy.is_fresh(held.hash) || !copy.any() {
+                copy.at = n;
+            }
+            session.files.insert(to.clone(), copy);
+            if let Some(path) = self.paths.get_mut(to) {
+                path.holders.insert(holder);
+            }
+        }
+    }
+
+    fn version(&mut self, n: u64, time: Millis, fact: &VersionFact) {
+        self.versions_recorded += 1;
+        if let Some(report) = self.report_for(fact, time) {
+            self.reports.remove(report);
+        }
+        if let (Some(edit), Evidence::Declared) = (fact.edit, fact.evidence) {
+            self.match_expect(edit, n, fact);
+        }
+        if let Some(amended) = fact.amends {
+            self.amend(n, amended, fact);
+            return;
+        }
+        let Some(path) = self.paths.get_mut(&fact.path) else {
+            return;
+        };
+        // What was never read from disk is not what the path holds: the
+        // version after it is.
+        if !fact.unobserved {
+            path.held = fact.held;
+        }
+        path.newest = n;
+        path.versions.push_back(Kept {
+            n,
+            time,
+            kind: fact.kind,
+            from: fact.from.clone(),
+            hash: fact.held.hash,
+            author: fact.author.clone(),
+            evidence: fact.evidence,
+            edit: fact.edit,
+            before: fact.before,
+            lost: false,
+            unobserved: fact.unobserved,
+            fact: fact.clone(),
+        });
+        if path.versions.len() > VERSIONS_KEPT {
+            path.versions.pop_front();
+        }
+        for holder in &path.holders {
+            if let Some(session) = self.sessions.get_mut(holder) {
+                session.pending.insert(fact.path.clone());
+            }
+        }
+    }
+
+    /// The report that an editor's version rests on: it speaks for one only.
+    fn report_for(&self, fact: &VersionFact, _time: Millis) -> Option<usize> {
+        if fact.evidence != Evidence::Editor {
+            return None;
+        }
+        self.reports
+            .iter()
+            .position(|report| report.path == fact.path && Some(report.hash) == fact.held.hash)
+    }
+
+    fn match_expect(&mut self, edit: u64, n: u64, fact: &VersionFact) {
+        let Some(edit) = self.edits.get_mut(&edit) else {
+            return;
+        };
+        let wanted = HashOrAbsent::from(fact.held.hash);
+        for file in &mut edit.files {
+            if file.path == fact.path && file.expect == Some(wanted) {
+                file.matched = Some(fact.amends.unwrap_or(n));
+            }
+        }
+    }
+
+    fn amend(&mut self, n: u64, amended: u64, fact: &VersionFact) {
+        let Some(path) = self.paths.get_mut(&fact.path) else {
+            return;
+        };
+        let Some(kept) = path.versions.iter_mut().find(|kept| kept.n == amended) else {
+            return;
+        };
+        let before = std::mem::replace(&mut kept.author, fact.author.clone());
+        kept.evidence = fact.evidence;
+        kept.edit = fact.edit;
+        kept.fact.author = fact.author.clone();
+        kept.fact.evidence = fact.evidence;
+        kept.fact.edit = fact.edit;
+        kept.fact.late = fact.late;
+        kept.fact.formatted = fact.formatted;
+        if before == fact.author {
+            return;
+        }
+        let Some(loser) = before.session else { return };
+        path.taken.retain(|(session, _)| *session != loser);
+        path.taken.push((loser.clone(), n));
+        if let Some(session) = self.sessions.get_mut(&loser) {
+            session.pending.insert(fact.path.clone());
+            // What this version overwrote, the session did not overwrite.
+            session.lost.retain(|lost| lost.by != amended);
+        }
+    }
+
+    fn read(
+        &mut self,
+        n: u64,
+        session: &SessionId,
+        path: &RelPath,
+        record: PastRecord,
+        ranges: &RangeSet,
+    ) {
+        let Some(state) = self.paths.get(path) else {
+            return;
+        };
+        let held = state.held.hash;
+        // The copy speaks up to now if it is what the file holds, else up to
+        // the newest version that held it.
+        let (at, foreign) = match record.hash {
+            None => (n, false),
+            Some(hash) if held == Some(hash) => (n, false),
+            Some(hash) => match state.versions.iter().rev().find(|v| v.hash == Some(hash)) {
+                Some(version) => (version.n, false),
+                None if state
+                    .versions
+                    .front()
+                    .is_some_and(|v| v.before == Some(hash)) =>
+                {
+                    (state.baseline, false)
+                }
+                None => (n, true),
+            },
+        };
+        let time = record.time;
+        if let Some(state) = self.paths.get_mut(path) {
+            state.holders.insert(session.clone());
+        }
+        let owner = self.session_mut(session, time);
+        owner.reads += 1;
+        let known = owner.files.contains_key(path);
+        let knowledge = owner
+            .files
+            .entry(path.clone())
+            .or_insert_with(|| Knowledge::new(n, held, record.clone()));
+        knowledge.copied = false;
+        knowledge.at = at;
+        knowledge.foreign = foreign;
+        match record.hash {
+            Some(hash) => knowledge.see(Some(hash), ranges, true, false),
+            None => {
+                knowledge.uncertain = true;
+            }
+        }
+        // A mention is no read: it does not count.
+        if record.source != Source::FileMentioned {
+            knowledge.read_count += 1;
+        }
+        knowledge.read_at = Some(time);
+        // A copy that is out of date from the start is told at the next take.
+        let behind = record.hash.is_none() || held != record.hash;
+        knowledge.behind = if behind { n } else { 0 };
+        if behind {
+            knowledge.told = knowledge.told.min(n.saturating_sub(1));
+        }
+        if known {
+            knowledge.supersede(record);
+        }
+        if behind {
+            owner.pending.insert(path.clone());
+        }
+        self.settle_pending(session, path);
+    }
+
+    fn wrote(
+        &mut self,
+        n: u64,
+        time: Millis,
+        session: &SessionId,
+        path: &RelPath,
+        hash: HashOrAbsent,
+        assumed: bool,
+    ) {
+        let Some(state) = self.paths.get(path) else {
+            return;
+        };
+        let at = state
+            .versions
+            .iter()
+            .rev()
+            .find(|version| version.hash == hash.hash())
+            .map_or(n, |version| version.n);
+        let lines = state.held.lines;
+        let owner = self.session_mut(session, time);
+        let Some(knowledge) = owner.files.get_mut(path) else {
+            return;
+        };
+        knowledge.copied = false;
+        knowledge.evict();
+        knowledge.see(hash.hash(), &RangeSet::whole(), false, assumed);
+        knowledge.at = at;
+        knowledge.foreign = false;
+        knowledge.behind = 0;
+        knowledge.edit_at = Some(time);
+        let step = knowledge.record.step;
+        knowledge.supersede(PastRecord {
+            source: Source::AgentEdited,
+            step,
+            time,
+            lines,
+            hash: hash.hash(),
+        });
+        self.settle_pending(session, path);
+    }
+
+    fn edit_begun(&mut self, n: u64, time: Millis, fact: &EditFact) {
+        self.edits_begun = self.edits_begun.max(fact.edit);
+        let owner = self.session_mut(&fact.session, time);
+        owner.edits += 1;
+        for file in &fact.files {
+            if let Some(knowledge) = owner.files.get_mut(&file.path) {
+                knowledge.copied = false;
+                if fact.step.is_some() {
+                    knowledge.record.step = fact.step;
+                }
+            }
+        }
+        let files = fact
+            .files
+            .iter()
+            .map(|file| EditFile {
+                path: file.path.clone(),
+                expect: file.expect,
+                began: file.began,
+                matched: None,
+            })
+            .collect();
+        self.edits.insert(
+            fact.edit,
+            Edit {
+                fact: fact.clone(),
+                n,
+                files,
+            },
+        );
+    }
+
+    fn edit_ended(&mut self, number: u64, paths: &[RelPath]) {
+        let Some(edit) = self.edits.get_mut(&number) else {
+            return;
+        };
+        edit.files.retain(|file| !paths.contains(&file.path));
+        if !edit.files.is_empty() {
+            return;
+        }
+        if let Some(edit) = self.edits.remove(&number) {
+            self.ended.push_back(EndedEdit {
+                edit: number,
+                session: edit.fact.session,
+                call: edit.fact.call,
+            });
+            if self.ended.len() > ENDED_KEPT {
+                self.ended.pop_front();
+            }
+        }
+    }
+
+    fn lost(&mut self, n: u64, session: &SessionId, path: &RelPath, version: u64, by: u64) {
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
+        let Some(kept) = state.versions.iter_mut().find(|kept| kept.n == version) else {
+            return;
+        };
+        kept.lost = true;
+        let lost = LostVersion {
+            n,
+            path: path.clone(),
+            version: kept.clone(),
+            by,
+        };
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.lost.push(lost);
+        }
+    }
+
+    /// Takes a path out of the session's pending ones once nothing about it
+    /// can be listed: it is told, or the session has seen what is there.
+    fn settle_pending(&mut self, session: &SessionId, path: &RelPath) {
+        let Some(owner) = self.sessions.get_mut(session) else {
+            return;
+        };
+        let settled = match (owner.files.get(path), self.paths.get(path)) {
+            (Some(knowledge), Some(state)) => {
+                knowledge.is_fresh(state.held.hash)
+                    || knowledge.told >= knowledge.newest(session, state)
+            }
+            _ => true,
+        };
+        if settled {
+            owner.pending.remove(path);
+        }
+    }
+
+    /// Reports that no version can match any more are dropped; the window is
+    /// the largest the configuration may name, so that folding does not
+    /// depend on it.
+    fn prune_reports(&mut self, now: Millis) {
+        const LONGEST: Millis = 60_000;
+        self.reports
+            .retain(|report| report.time.saturating_add(LONGEST) >= now);
+    }
+}
+
+impl PathState {
+    /// The newest fact about this path that counts for a session: its newest
+    /// version, or a later correction that took a version away from it
+    /// (MOD-1).
+    pub fn newest_for(&self, session: &SessionId) -> u64 {
+        let taken = self
+            .taken
+            .iter()
+            .filter(|(whose, _)| whose == session)
+            .map(|(_, n)| *n)
+            .max();
+        self.newest.max(taken.unwrap_or(0))
+    }
+
+    /// The newest version, if any was recorded since the baseline.
+    pub fn latest(&self) -> Option<&Kept> {
+        self.versions.back()
+    }
+}
+
+impl Session {
+    fn drop_file(&mut self, path: &RelPath) {
+        self.files.remove(path);
+        self.pending.remove(path);
+        self.lost.retain(|lost| lost.path != *path);
+    }
+}
+
+impl Fact {
+    /// The session that acted, if one did.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::SessionOpened { session, .. }
+            | Self::SessionClosed { session }
+            | Self::Tracked { session, .. }
+            | Self::Untracked { session, .. }
+            | Self::Read { session, .. }
+            | Self::Wrote { session, .. }
+            | Self::Invalidated { session, .. }
+            | Self::Compacted { session, .. }
+            | Self::Truncated { session, .. }
+            | Self::Delivered { session, .. }
+            | Self::ResetTold { session } => Some(session),
+            Self::EditBegun(edit) => Some(&edit.session),
+            Self::SessionForgotten { .. }
+            | Self::Baseline { .. }
+            | Self::Version(_)
+            | Self::Copied { .. }
+            | Self::CopyDropped { .. }
+            | Self::EditEnded { .. }
+            | Self::Lost { .. }
+            | Self::Saved { .. } => None,
+        }
+    }
+
+    /// The path of a baseline or a version, by which the log is looked up.
+    pub fn version_path(&self) -> Option<&RelPath> {
+        match self {
+            Self::Baseline { path, .. } => Some(path),
+            Self::Version(version) => Some(&version.path),
+            _ => None,
+        }
+    }
+}

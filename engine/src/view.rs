@@ -1,0 +1,579 @@
+//! What the engine tells: states, changes, versions, in the protocol's shape.
+
+use touchmark_proto::events::Happening;
+use touchmark_proto::files::{FileRecord, RecordState, Source};
+use touchmark_proto::{
+    Author, AuthorKind, Change, Evidence, FileState, Hash, Millis, RelPath, SessionId, State,
+    VersionKind,
+};
+
+use crate::effect::LinesWanted;
+use crate::engine::Engine;
+use crate::input::{Found, ReadOutcome};
+use crate::knowledge::{Knowledge, PastRecord};
+use crate::live::Obstacle;
+use crate::recall::{VersionMarks, version_of};
+use crate::record::Held;
+use crate::state::{Kept, LostVersion, PathState};
+
+/// What a path holds at this moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    pub held: Held,
+    /// Why it cannot be said.
+    pub trouble: Option<Trouble>,
+}
+
+/// Why it cannot be said what a path holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    Unreadable,
+    Unstable,
+}
+
+/// A change to be listed, with what its delivery has to remember.
+pub(crate) struct Listed {
+    pub change: Change,
+    /// The newest fact about the path.
+    pub newest: u64,
+    /// The fact that says a version was lost; the row is about that one.
+    pub lost: Option<u64>,
+    /// The save it was told in the middle of.
+    pub episode: Option<u64>,
+    /// The texts to count lines between.
+    pub texts: (Option<Hash>, Option<Hash>),
+}
+
+impl Engine {
+    /// What a path holds: what is recorded, under what was read since.
+    pub(crate) fn current(&self, path: &RelPath, found: Option<&ReadOutcome>) -> Now {
+        let recorded = self.state.paths.get(path).map(|state| state.held);
+        let Some(recorded) = recorded else {
+            return match found.map(|outcome| &outcome.found) {
+                Some(Found::File(content)) => Now {
+                    held: Held::from(*content),
+                    trouble: None,
+                },
+                Some(Found::Unreadable { .. } | Found::Outside) => Now {
+                    held: Held::ABSENT,
+                    trouble: Some(Trouble::Unreadable),
+                },
+                Some(Found::Unstable { size }) => Now {
+                    held: Held {
+                        size: *size,
+                        ..Held::ABSENT
+                    },
+                    trouble: Some(Trouble::Unstable),
+                },
+                _ => Now {
+                    held: Held::ABSENT,
+                    trouble: None,
+                },
+            };
+        };
+        let Some(live) = self.live.get(path) else {
+            return Now {
+                held: recorded,
+                trouble: None,
+            };
+        };
+        let mut held = live.held_back.last().copied().unwrap_or(recorded);
+        if let Some(mtime) = live.mtime_ms {
+            held.mtime_ms = mtime;
+        }
+        let trouble = match live.obstacle {
+            Some(Obstacle::Unreadable(_) | Obstacle::Outside) => Some(Trouble::Unreadable),
+            Some(Obstacle::Unstable) => Some(Trouble::Unstable),
+            Some(Obstacle::NotAFile(_)) | None => None,
+        };
+        Now { held, trouble }
+    }
+
+    /// A file as one session knows it (SEEN-2, SEEN-3).
+    pub(crate) fn file_state(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        found: Option<&ReadOutcome>,
+    ) -> FileState {
+        let now = self.current(path, found);
+        let knowledge = self.state.knowledge(session, path);
+        let state = match knowledge {
+            _ if now.trouble == Some(Trouble::Unreadable) => State::Unreadable,
+            Some(knowledge) if knowledge.any() => {
+                if now.trouble == Some(Trouble::Unstable) {
+                    State::Stale
+                } else if now.held.hash.is_none() {
+                    State::Deleted
+                } else if knowledge.is_fresh(now.held.hash) {
+                    State::Fresh
+                } else {
+                    State::Stale
+                }
+            }
+            _ => State::Unread,
+        };
+        let seen_now = knowledge
+            .filter(|knowledge| !knowledge.uncertain)
+            .and_then(|knowledge| knowledge.of(now.held.hash));
+        let certain = now.trouble.is_none();
+        let may_edit = certain && (now.held.hash.is_none() || seen_now.is_some());
+        let stale = matches!(state, State::Stale | State::Deleted);
+        let folded = match (stale, knowledge, self.state.paths.get(path)) {
+            (true, Some(knowledge), Some(known)) => Some(self.fold(session, knowledge, known)),
+            _ => None,
+        };
+        let stale_ranges = match (state, knowledge) {
+            (State::Stale, Some(knowledge)) if seen_now.is_some() => {
+                let ranges = knowledge.stale_ranges(now.held.hash).ranges(now.held.lines);
+                (!ranges.is_empty()).then_some(ranges)
+            }
+            _ => None,
+        };
+        let last = knowledge.and_then(Knowledge::last);
+        FileState {
+            path: path.clone(),
+            state,
+            may_edit,
+            resident: seen_now.is_some_and(|seen| !seen.resident.is_empty()),
+            stale_ranges,
+            hash: now.held.hash.filter(|_| certain),
+            seen_hash: last.and_then(|seen| seen.hash),
+            assumed: last.filter(|seen| seen.assumed).map(|_| true),
+            read_count: knowledge.map_or(0, |knowledge| knowledge.read_count),
+            read_at: knowledge.and_then(|knowledge| knowledge.read_at),
+            line_count: now.held.lines,
+            size: now.held.size,
+            mtime_ms: now.held.mtime_ms,
+            unsaved: self.unsaved.contains(path).then_some(true),
+            changed_by: folded.as_ref().map(|folded| folded.authors.clone()),
+            since: folded.as_ref().map(|folded| folded.first),
+        }
+    }
+
+    /// What others did to a path since the session's copy of it.
+    fn fold(&self, session: &SessionId, knowledge: &Knowledge, path: &PathState) -> Folded {
+        let mut folded = Folded {
+            authors: Vec::new(),
+            evidence: Vec::new(),
+            first: knowledge.read_at.unwrap_or(self.state.time),
+            last: knowledge.read_at.unwrap_or(self.state.time),
+            versions: 0,
+            from: None,
+        };
+        let since = path
+            .versions
+            .iter()
+            .filter(|kept| kept.n > knowledge.at && !is_own(kept, session));
+        for kept in since {
+            folded.take(kept);
+        }
+        if folded.versions == 0 {
+            // The copy speaks of a content that the daemon never saw come
+            // or go (SEEN-1), or a declared writer is in the middle.
+            match self.writer_in_progress(path) {
+                Some(author) => {
+                    folded.authors.push(author);
+                    folded.evidence.push(Evidence::Declared);
+                    folded.first = self.now;
+                    folded.last = self.now;
+                }
+                None => {
+                    folded.authors.push(Author::UNKNOWN);
+                    folded.evidence.push(Evidence::Gap);
+                }
+            }
+        }
+        folded
+    }
+
+    /// The session whose declared content has not arrived yet (ATTR-5).
+    fn writer_in_progress(&self, path: &PathState) -> Option<Author> {
+        self.state.edits.values().find_map(|edit| {
+            edit.files.iter().find(|file| {
+                file.expect.is_some()
+                    && file.matched.is_none()
+                    && self
+                        .state
+                        .paths
+                        .get(&file.path)
+                        .is_some_and(|state| std::ptr::eq(state, path))
+                    && self
+                        .live
+                        .get(&file.path)
+                        .is_some_and(|live| !live.held_back.is_empty())
+            })?;
+            Some(Author::agent(edit.fact.session.clone()))
+        })
+    }
+
+    /// Whether, and how, a path is listed as modified for a session (MOD-1).
+    pub(crate) fn listed(&self, session: &SessionId, path: &RelPath) -> Option<Listed> {
+        let knowledge = self.state.knowledge(session, path)?;
+        let state = self.state.paths.get(path)?;
+        let live = self.live.get(path);
+        let now = self.current(path, None);
+        if now.trouble == Some(Trouble::Unreadable) {
+            return None;
+        }
+        let differs = if knowledge.any() {
+            !knowledge.is_fresh(now.held.hash)
+        } else {
+            now.held.hash != knowledge.baseline
+        };
+        if !differs {
+            return None;
+        }
+        let in_progress = live.is_some_and(|live| !live.held_back.is_empty());
+        let newest = knowledge.newest(session, state);
+        if in_progress {
+            // The session's own write in the middle is not news to it.
+            if self
+                .writer_in_progress(state)
+                .is_some_and(|author| author.is(session))
+            {
+                return None;
+            }
+        } else {
+            if newest <= knowledge.told {
+                return None;
+            }
+            let taken = newest > state.newest;
+            if !taken
+                && knowledge.behind < state.newest
+                && state.latest().is_some_and(|kept| is_own(kept, session))
+            {
+                return None;
+            }
+        }
+        let writing = live.is_some_and(|live| live.writing || in_progress);
+        let episode = live.map_or(0, |live| {
+            if in_progress {
+                live.episode
+            } else {
+                live.version_episode
+            }
+        });
+        // A save that was told in its middle is continued (MOD-2).
+        if live.is_some_and(|live| live.told.get(session) == Some(&episode)) {
+            return None;
+        }
+        let folded = self.fold(session, knowledge, state);
+        let before = if knowledge.any() {
+            knowledge
+                .last()
+                .map_or(knowledge.baseline, |seen| seen.hash)
+        } else {
+            knowledge.baseline
+        };
+        let kind = match (before, now.held.hash, &folded.from) {
+            (_, None, _) => VersionKind::Deleted,
+            (None, Some(_), None) => VersionKind::Created,
+            (_, Some(_), Some(_)) => VersionKind::Renamed,
+            (Some(_), Some(_), None) => VersionKind::Modified,
+        };
+        let trouble = now.trouble.is_some();
+        Some(Listed {
+            change: Change {
+                path: path.clone(),
+                kind,
+                from: folded.from.clone().filter(|_| kind == VersionKind::Renamed),
+                hash: now.held.hash.filter(|_| !trouble),
+                changed_by: folded.authors,
+                evidence: folded.evidence,
+                first_time: folded.first,
+                last_time: folded.last,
+                versions: folded.versions,
+                lines: None,
+                lost: None,
+                writing: writing.then_some(true),
+            },
+            newest,
+            lost: None,
+            episode: writing.then_some(episode),
+            texts: (before, now.held.hash.filter(|_| !trouble)),
+        })
+    }
+
+    /// The row about a version that the session overwrote unseen.
+    pub(crate) fn listed_lost(&self, lost: &LostVersion) -> Listed {
+        let kept = &lost.version;
+        let version = version_of(
+            self.state.epoch,
+            kept.n,
+            kept.time,
+            &kept.fact,
+            VersionMarks {
+                overwritten: true,
+                provisional: false,
+            },
+        );
+        let now = self.current(&lost.path, None);
+        Listed {
+            change: Change {
+                path: lost.path.clone(),
+                kind: kept.kind,
+                from: kept.from.clone(),
+                hash: now.held.hash,
+                changed_by: vec![kept.author.clone()],
+                evidence: vec![kept.evidence],
+                first_time: kept.time,
+                last_time: kept.time,
+                versions: 1,
+                lines: None,
+                lost: Some(version),
+                writing: None,
+            },
+            newest: lost.n,
+            lost: Some(lost.n),
+            episode: None,
+            texts: (kept.before, kept.hash),
+        }
+    }
+
+    /// Everything to be listed for a session, in the order of its newest
+    /// facts, so that a cursor can say how far it was told.
+    pub(crate) fn listing(&self, session: &SessionId) -> Vec<Listed> {
+        let Some(state) = self.state.sessions.get(session) else {
+            return Vec::new();
+        };
+        let mut paths: Vec<&RelPath> = state.pending.iter().collect();
+        for (path, live) in &self.live {
+            if !live.held_back.is_empty()
+                && state.files.contains_key(path)
+                && !state.pending.contains(path)
+            {
+                paths.push(path);
+            }
+        }
+        let mut listed: Vec<Listed> = paths
+            .into_iter()
+            .filter_map(|path| self.listed(session, path))
+            .chain(state.lost.iter().map(|lost| self.listed_lost(lost)))
+            .collect();
+        listed.sort_by(|a, b| (a.newest, &a.change.path).cmp(&(b.newest, &b.change.path)));
+        listed
+    }
+
+    /// A change for an answer about one path, whether told already or not.
+    pub(crate) fn change_since(&self, session: &SessionId, path: &RelPath) -> Option<Change> {
+        let knowledge = self.state.knowledge(session, path)?;
+        let state = self.state.paths.get(path)?;
+        let folded = self.fold(session, knowledge, state);
+        if folded.versions == 0 && !knowledge.foreign && !knowledge.uncertain {
+            return None;
+        }
+        let now = self.current(path, None);
+        let before = knowledge
+            .last()
+            .map_or(knowledge.baseline, |seen| seen.hash);
+        Some(Change {
+            path: path.clone(),
+            kind: match (before, now.held.hash) {
+                (_, None) => VersionKind::Deleted,
+                (None, Some(_)) => VersionKind::Created,
+                (Some(_), Some(_)) => VersionKind::Modified,
+            },
+            from: None,
+            hash: now.held.hash,
+            changed_by: folded.authors,
+            evidence: folded.evidence,
+            first_time: folded.first,
+            last_time: folded.last,
+            versions: folded.versions,
+            lines: None,
+            lost: None,
+            writing: None,
+        })
+    }
+
+    /// The records of one file in a session's context, the active one first.
+    pub(crate) fn records(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        all: bool,
+    ) -> Vec<(FileRecord, Option<Hash>)> {
+        let (Some(knowledge), Some(state)) = (
+            self.state.knowledge(session, path),
+            self.state.paths.get(path),
+        ) else {
+            return Vec::new();
+        };
+        let foreign = state
+            .versions
+            .iter()
+            .rev()
+            .find(|kept| !kept.author.is(session));
+        let user_edit_date = foreign.map(|kept| kept.time);
+        let mut rows: Vec<(PastRecord, RecordState)> = Vec::new();
+        let newest = &knowledge.record;
+        // Somebody else's newer edit stands in place of the session's record.
+        match foreign {
+            Some(kept) if kept.n > knowledge.at => {
+                rows.push((
+                    PastRecord {
+                        source: Source::UserEdited,
+                        time: kept.time,
+                        ..newest.clone()
+                    },
+                    RecordState::Active,
+                ));
+                rows.push((newest.clone(), RecordState::Stale));
+            }
+            _ => rows.push((newest.clone(), RecordState::Active)),
+        }
+        rows.extend(
+            knowledge
+                .past
+                .iter()
+                .rev()
+                .map(|past| (past.clone(), RecordState::Stale)),
+        );
+        if !all {
+            rows.truncate(1);
+        }
+        rows.into_iter()
+            .map(|(row, record_state)| {
+                let record = FileRecord {
+                    path: path.clone(),
+                    record_state,
+                    record_source: row.source,
+                    agent_read_date: knowledge.read_at,
+                    agent_edit_date: knowledge.edit_at,
+                    user_edit_date,
+                    read_count: knowledge.read_count,
+                    last_step: row.step,
+                    last_access_time: newest.time,
+                    line_count: row.lines,
+                    preview: String::new(),
+                    was_modified: knowledge.edit_at.is_some(),
+                };
+                (record, row.hash)
+            })
+            .collect()
+    }
+
+    /// Tells subscribers of a version.
+    pub(crate) fn publish_version(
+        &mut self,
+        path: &RelPath,
+        n: u64,
+        lines: Option<(Option<Hash>, Option<Hash>)>,
+    ) {
+        let Some(kept) = self
+            .state
+            .paths
+            .get(path)
+            .and_then(|state| state.versions.iter().find(|kept| kept.n == n))
+        else {
+            return;
+        };
+        let version = version_of(self.state.epoch, n, kept.time, &kept.fact, self.marks(kept));
+        self.publish(
+            Happening::Version {
+                version,
+                lines: None,
+            },
+            lines,
+        );
+    }
+
+    /// Tells subscribers of a correction.
+    pub(crate) fn publish_amendment(&mut self, path: &RelPath, version: u64, n: u64) {
+        let Some(kept) = self
+            .state
+            .paths
+            .get(path)
+            .and_then(|state| state.versions.iter().find(|kept| kept.n == version))
+        else {
+            return;
+        };
+        let mut fact = kept.fact.clone();
+        fact.amends = Some(version);
+        let row = version_of(self.state.epoch, n, self.now, &fact, self.marks(kept));
+        self.publish(
+            Happening::Version {
+                version: row,
+                lines: None,
+            },
+            None,
+        );
+    }
+
+    /// What the state knows of a version beyond its fact.
+    pub(crate) fn marks(&self, kept: &Kept) -> VersionMarks {
+        VersionMarks {
+            overwritten: kept.lost,
+            provisional: kept.evidence == Evidence::Marked
+                && kept
+                    .edit
+                    .is_some_and(|edit| self.state.edits.contains_key(&edit)),
+        }
+    }
+
+    /// The lines wanted for changes, by their place in the answer.
+    pub(crate) fn lines_wanted(
+        texts: impl IntoIterator<Item = (Option<Hash>, Option<Hash>)>,
+    ) -> Vec<LinesWanted> {
+        texts
+            .into_iter()
+            .enumerate()
+            .map(|(index, (old, new))| LinesWanted { index, old, new })
+            .collect()
+    }
+
+    /// Who changed files, per path, for errors.
+    pub(crate) fn blame(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+    ) -> (Option<Vec<Author>>, Option<Millis>) {
+        match (
+            self.state.knowledge(session, path),
+            self.state.paths.get(path),
+        ) {
+            (Some(knowledge), Some(state)) => {
+                let folded = self.fold(session, knowledge, state);
+                (Some(folded.authors), Some(folded.first))
+            }
+            _ => (None, None),
+        }
+    }
+}
+
+/// Whether a version is the session's own declared or marked write.
+pub(crate) fn is_own(kept: &Kept, session: &SessionId) -> bool {
+    kept.author.kind == AuthorKind::Agent
+        && kept.author.is(session)
+        && kept.evidence != Evidence::Command
+}
+
+/// Versions folded into one.
+struct Folded {
+    authors: Vec<Author>,
+    evidence: Vec<Evidence>,
+    first: Millis,
+    last: Millis,
+    versions: u32,
+    from: Option<RelPath>,
+}
+
+impl Folded {
+    fn take(&mut self, kept: &Kept) {
+        if self.versions == 0 {
+            self.first = kept.time;
+        }
+        self.last = kept.time;
+        self.versions += 1;
+        if kept.from.is_some() {
+            self.from.clone_from(&kept.from);
+        }
+        if !self.authors.contains(&kept.author) {
+            self.authors.push(kept.author.clone());
+        }
+        if !self.evidence.contains(&kept.evidence) {
+            self.evidence.push(kept.evidence);
+        }
+    }
+}

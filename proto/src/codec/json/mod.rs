@@ -1,0 +1,45 @@
+//! JSON-RPC 2.0 in both directions.
+//!
+//! - `tree`: text to a bounded tree.
+//! - `names`: names that are not UTF-8, as `uri`.
+//! - `request`, `reply`: the two directions.
+
+mod names;
+mod reply;
+mod request;
+mod tree;
+
+pub use reply::{decode_server, server_to_json};
+pub use request::{client_to_json, parse};
+
+use serde_json::Value;
+
+use super::message::MessageId;
+
+/// The most requests in one batch.
+pub const MAX_BATCH: usize = 1000;
+
+/// An id as JSON has it.
+fn id_to_json(id: &MessageId) -> Value {
+    match id {
+        MessageId::Null => Value::Null,
+        MessageId::Number(number) => (*number).into(),
+        MessageId::Negative(number) => (*number).into(),
+        MessageId::Text(text) => text.as_str().into(),
+    }
+}
+
+/// An id, unless it is of another type, a fraction, or too long.
+fn id_from_json(value: &Value) -> Option<MessageId> {
+    let id = match value {
+        Value::Null => MessageId::Null,
+        Value::String(text) => MessageId::Text(text.clone()),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => MessageId::Number(number),
+            (None, Some(number)) => MessageId::Negative(number),
+            (None, None) => return None,
+        },
+        _ => return None,
+    };
+    id.is_valid().then_some(id)
+}

@@ -1,0 +1,200 @@
+//! Names of files in JSON (PROTOCOL.md, Paths).
+//!
+//! The types write a name that is not UTF-8 as [`RAW_MARK`] and its
+//! percent-encoded bytes. Here that becomes a lossy `path` and an exact
+//! `uri`, and back. Only members that hold names are looked at: a text may
+//! well begin with a NUL byte.
+
+use percent_encoding::{percent_decode_str, percent_encode};
+use serde_json::{Map, Value};
+
+use crate::Error;
+use crate::codec::URI_ESCAPES;
+use crate::path::RAW_MARK;
+
+/// Members that hold a name, and those that hold its URI.
+const NAMES: &[(&str, &str)] = &[("path", "uri"), ("from", "fromUri")];
+/// Members that hold arrays of names; URIs stand in them by themselves.
+const LISTS: &[&str] = &["paths", "files", "keep"];
+const SCHEME: &str = "file://";
+
+/// Prepares the parameters of a request: members that are `null` go, a `uri`
+/// becomes the path.
+///
+/// # Errors
+/// `invalidParams` for a URI that is not a `file://` URI of this machine.
+pub(super) fn tidy_params(value: &mut Value) -> Result<(), Error> {
+    match value {
+        Value::Array(elements) => elements.iter_mut().try_for_each(tidy_params),
+        Value::Object(object) => {
+            object.retain(|_, member| !member.is_null());
+            each_name(object, &mut |name| {
+                if name.starts_with(RAW_MARK) {
+                    return Err(Error::invalid("a path holds a NUL byte"));
+                }
+                if name.starts_with(SCHEME) {
+                    *name = raw_from_uri(name)?;
+                }
+                Ok(())
+            })?;
+            if let Some(uri) = object.remove("uri") {
+                if object.contains_key("path") {
+                    return Err(Error::invalid("`path` and `uri` exclude each other"));
+                }
+                let Value::String(uri) = uri else {
+                    return Err(Error::invalid("`uri` is not a string"));
+                };
+                object.insert("path".into(), raw_from_uri(&uri)?.into());
+            }
+            object.values_mut().try_for_each(tidy_params)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes names that are not UTF-8 as a request does: `uri` in place of
+/// `path`.
+pub(super) fn to_request(value: &mut Value, root: &[u8]) {
+    to_wire(value, root, false);
+}
+
+/// Writes names that are not UTF-8 as a reply does: `uri` beside `path`.
+pub(super) fn to_reply(value: &mut Value, root: &[u8]) {
+    to_wire(value, root, true);
+}
+
+fn to_wire(value: &mut Value, root: &[u8], lossy_too: bool) {
+    match value {
+        Value::Array(elements) => elements
+            .iter_mut()
+            .for_each(|element| to_wire(element, root, lossy_too)),
+        Value::Object(object) => {
+            for (name, uri) in NAMES {
+                let Some(bytes) = object.get(*name).and_then(raw_bytes) else {
+                    continue;
+                };
+                if lossy_too {
+                    let lossy = String::from_utf8_lossy(&bytes).into_owned();
+                    object.insert((*name).into(), lossy.into());
+                } else {
+                    object.remove(*name);
+                }
+                object.insert((*uri).into(), to_uri(&bytes, root).into());
+            }
+            for (key, member) in object.iter_mut() {
+                if let (true, Value::Array(names)) = (LISTS.contains(&key.as_str()), &mut *member) {
+                    for name in names {
+                        if let Some(bytes) = raw_bytes(name) {
+                            *name = to_uri(&bytes, root).into();
+                        }
+                    }
+                }
+                to_wire(member, root, lossy_too);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Reads the names of a reply: exact bytes where a URI stands beside.
+pub(super) fn from_reply(value: &mut Value, root: &[u8]) {
+    match value {
+        Value::Array(elements) => elements
+            .iter_mut()
+            .for_each(|element| from_reply(element, root)),
+        Value::Object(object) => {
+            for (name, uri) in NAMES {
+                let exact = match (object.get(*name), object.get(*uri)) {
+                    (Some(Value::String(_)), Some(Value::String(uri))) => raw_below(uri, root),
+                    _ => None,
+                };
+                if let Some(exact) = exact {
+                    object.insert((*name).into(), exact.into());
+                }
+            }
+            for (key, member) in object.iter_mut() {
+                if let (true, Value::Array(names)) = (LISTS.contains(&key.as_str()), &mut *member) {
+                    for name in names {
+                        if let Some(exact) = name.as_str().and_then(|uri| raw_below(uri, root)) {
+                            *name = exact.into();
+                        }
+                    }
+                }
+                from_reply(member, root);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn each_name(
+    object: &mut Map<String, Value>,
+    see: &mut impl FnMut(&mut String) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for (key, member) in object.iter_mut() {
+        match member {
+            Value::String(name) if NAMES.iter().any(|(known, _)| known == key) => see(name)?,
+            Value::Array(names) if LISTS.contains(&key.as_str()) => {
+                for name in names {
+                    if let Value::String(name) = name {
+                        see(name)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a marked name.
+fn raw_bytes(value: &Value) -> Option<Vec<u8>> {
+    let encoded = value.as_str()?.strip_prefix(RAW_MARK)?;
+    Some(percent_decode_str(encoded).collect())
+}
+
+fn raw_from_uri(uri: &str) -> Result<String, Error> {
+    let refused = |reason: &str| Err(Error::invalid(format!("{reason} in a URI of a file")));
+    let Some(rest) = uri
+        .get(..SCHEME.len())
+        .filter(|scheme| scheme.eq_ignore_ascii_case(SCHEME))
+        .and_then(|_| uri.get(SCHEME.len()..))
+    else {
+        return refused("another scheme than file://");
+    };
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return refused("another machine's name, or no absolute path,");
+    }
+    if path.contains(['?', '#']) {
+        return refused("a `?` or `#` that is not percent-encoded");
+    }
+    let escapes_are_whole = path.split('%').skip(1).all(|after| {
+        let bytes = after.as_bytes();
+        bytes.len() >= 2 && bytes[..2].iter().all(u8::is_ascii_hexdigit)
+    });
+    if !escapes_are_whole {
+        return refused("a `%` without two hex digits");
+    }
+    Ok(format!("{RAW_MARK}{path}"))
+}
+
+/// A marked relative name from the URI of something below the root.
+fn raw_below(uri: &str, root: &[u8]) -> Option<String> {
+    let bytes: Vec<u8> = percent_decode_str(uri.strip_prefix(SCHEME)?).collect();
+    let rest = bytes.strip_prefix(trimmed(root))?.strip_prefix(b"/")?;
+    Some(format!("{RAW_MARK}{}", percent_encode(rest, URI_ESCAPES)))
+}
+
+fn to_uri(name: &[u8], root: &[u8]) -> String {
+    let name_encoded = percent_encode(name, URI_ESCAPES);
+    if name.starts_with(b"/") {
+        return format!("{SCHEME}{name_encoded}");
+    }
+    let root = percent_encode(trimmed(root), URI_ESCAPES);
+    format!("{SCHEME}{root}/{name_encoded}")
+}
+
+fn trimmed(root: &[u8]) -> &[u8] {
+    root.strip_suffix(b"/").unwrap_or(root)
+}

@@ -1,0 +1,581 @@
+//! Arbitrary words of the protocol, for property tests.
+#![allow(clippy::unwrap_used, unreachable_pub, missing_docs)]
+
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+use touchmark_proto::changes::{Ack, ModifiedTake, ModifiedTaken};
+use touchmark_proto::codec::{ClientMessage, MessageId, ServerMessage};
+use touchmark_proto::daemon::{Done, Initialize, Ping, Program, Role, Subscribe};
+use touchmark_proto::editors::{EditorDidSave, EditorDirty};
+use touchmark_proto::edits::{
+    CommitFile, CommittedFile, EditBegin, EditBegun, EditCommit, EditCommitted, EditFile, EditMark,
+    EditMarked, Outcome,
+};
+use touchmark_proto::events::{EditPhase, Event, Happening, SessionPhase};
+use touchmark_proto::files::{
+    FileInvalidate, FileRead, FileReadText, FileRecord, FileRecords, FileStates, FileStatus,
+    FileText, RecordState, Source, TextEncoding, Verdict, Versions,
+};
+use touchmark_proto::sessions::{
+    SessionCompacted, SessionOpen, SessionOpened, SessionRow, SessionRows, SessionTruncated,
+    Truncated, Warning,
+};
+use touchmark_proto::*;
+
+/// The workspace that names below refer to.
+pub const ROOT: &[u8] = b"/home/u/my work";
+
+pub fn session() -> impl Strategy<Value = SessionId> {
+    "[^\u{0}]{1,20}".prop_map(|text| SessionId::new(&text).unwrap())
+}
+
+pub fn hash() -> impl Strategy<Value = Hash> {
+    any::<[u8; 32]>().prop_map(Hash)
+}
+
+pub fn hash_or_absent() -> impl Strategy<Value = HashOrAbsent> {
+    of(hash()).prop_map(HashOrAbsent::from)
+}
+
+pub fn clock() -> impl Strategy<Value = Clock> {
+    any::<(u64, u64)>().prop_map(|(epoch, n)| Clock { epoch, n })
+}
+
+/// Names inside the workspace; every third or so is not UTF-8.
+pub fn rel_path() -> impl Strategy<Value = RelPath> {
+    let text = vec("[a-zA-Zé%#? .~-]{0,6}[a-z]", 1..4).prop_map(|parts| parts.join("/"));
+    let bytes = vec(any::<u8>(), 1..20);
+    prop_oneof![
+        2 => text.prop_map(|text| RelPath::new(text.as_bytes()).unwrap()),
+        1 => bytes.prop_map(|bytes| {
+            RelPath::new(&bytes).unwrap_or_else(|_| RelPath::new(b"src/\xff\x80").unwrap())
+        }),
+    ]
+}
+
+/// Paths as clients speak them. Those that are not UTF-8 are absolute: a URI
+/// has no other form.
+pub fn client_path() -> impl Strategy<Value = ClientPath> {
+    prop_oneof![
+        2 => "(\\./|/|\\.\\./)?[a-zé]{1,5}(/[a-z%# ]{1,5}){0,3}".prop_map(ClientPath::from),
+        1 => vec(any::<u8>(), 0..12)
+            .prop_map(|tail| ClientPath::new([b"/home/\xff".as_slice(), &tail].concat())),
+    ]
+}
+
+pub fn range() -> impl Strategy<Value = LineRange> {
+    any::<(u32, u32)>().prop_map(|(start, end)| LineRange { start, end })
+}
+
+pub fn author() -> impl Strategy<Value = Author> {
+    prop_oneof![
+        Just(Author::USER),
+        Just(Author::UNKNOWN),
+        session().prop_map(Author::agent)
+    ]
+}
+
+fn evidence() -> impl Strategy<Value = Evidence> {
+    select(vec![Evidence::Declared, Evidence::Editor, Evidence::Gap])
+}
+
+fn kind() -> impl Strategy<Value = VersionKind> {
+    select(vec![
+        VersionKind::Created,
+        VersionKind::Modified,
+        VersionKind::Deleted,
+        VersionKind::Renamed,
+    ])
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    select(vec![Verdict::First, Verdict::Repeat, Verdict::Changed])
+}
+
+fn program() -> impl Strategy<Value = Program> {
+    any::<(String, String)>().prop_map(|(name, version)| Program { name, version })
+}
+
+prop_compose! {
+    pub fn version()(
+        (clock, path, kind, from) in (clock(), rel_path(), kind(), of(rel_path())),
+        (hash, size, time, author) in (of(hash()), any::<u64>(), any::<u64>(), author()),
+        (evidence, amends) in (evidence(), of(clock())),
+        flags in any::<[Option<bool>; 5]>(),
+        candidates in of(vec(session(), 0..3)),
+    ) -> Version {
+        let [overwritten, unobserved, provisional, late, formatted] = flags;
+        Version {
+            clock, path, kind, from, hash, size, time, author, evidence, amends,
+            overwritten, unobserved, provisional, late, formatted, candidates,
+        }
+    }
+}
+
+prop_compose! {
+    pub fn change()(
+        (path, kind, from, hash) in (rel_path(), kind(), of(rel_path()), of(hash())),
+        changed_by in vec(author(), 0..3),
+        evidence in vec(evidence(), 0..3),
+        (first_time, last_time, versions) in any::<(u64, u64, u32)>(),
+        lines in of(any::<(u32, u32)>()),
+        (lost, writing) in (of(version()), any::<Option<bool>>()),
+    ) -> Change {
+        let lines = lines.map(|(added, removed)| LineCounts { added, removed });
+        Change {
+            path, kind, from, hash, changed_by, evidence, first_time, last_time,
+            versions, lines, lost, writing,
+        }
+    }
+}
+
+prop_compose! {
+    pub fn file_state()(
+        (path, hash, seen_hash) in (rel_path(), of(hash()), of(hash())),
+        state in select(vec![State::Unread, State::Fresh, State::Stale, State::Deleted]),
+        (may_edit, resident, assumed, unsaved) in
+            any::<(bool, bool, Option<bool>, Option<bool>)>(),
+        stale_ranges in of(vec(range(), 0..3)),
+        (read_count, line_count, size, mtime_ms) in any::<(u32, u32, u64, u64)>(),
+        (read_at, since) in any::<(Option<u64>, Option<u64>)>(),
+        changed_by in of(vec(author(), 0..3)),
+    ) -> FileState {
+        FileState {
+            path, state, may_edit, resident, stale_ranges, hash, seen_hash, assumed,
+            read_count, read_at, line_count, size, mtime_ms, unsaved, changed_by, since,
+        }
+    }
+}
+
+fn reads() -> impl Strategy<Value = Request> {
+    let read = (
+        (session(), client_path(), of(hash()), of(range())),
+        any::<(Option<u32>, Option<String>, Option<u64>)>(),
+        of(select(vec![Source::ReadTool, Source::FileMentioned])),
+        any::<(Option<bool>, Option<bool>)>(),
+    )
+        .prop_map(|((session, path, hash, range), rest, source, how)| {
+            Request::FileRead(FileRead {
+                session,
+                path,
+                hash,
+                range,
+                total_lines: rest.0,
+                text: rest.1,
+                step: rest.2,
+                source,
+                sync: how.0,
+                verify: how.1,
+            })
+        });
+    let text = (session(), client_path(), any::<(Option<u64>, bool)>()).prop_map(
+        |(session, path, (step, force))| {
+            Request::FileReadText(FileReadText {
+                session,
+                path,
+                range: None,
+                step,
+                force,
+                track: Some(force),
+                sync: None,
+                verify: None,
+            })
+        },
+    );
+    let status = (
+        session(),
+        of(vec(client_path(), 0..4)),
+        any::<Option<String>>(),
+    )
+        .prop_map(|(session, paths, cursor)| {
+            Request::FileStatus(FileStatus {
+                session,
+                paths,
+                state: vec![State::Stale],
+                sync: None,
+                verify: None,
+                limit: Some(7),
+                cursor,
+            })
+        });
+    let invalidate = (session(), of(client_path()))
+        .prop_map(|(session, path)| Request::FileInvalidate(FileInvalidate { session, path }));
+    prop_oneof![read, text, status, invalidate]
+}
+
+fn writes() -> impl Strategy<Value = Request> {
+    let file = (client_path(), of(hash_or_absent()), of(hash()))
+        .prop_map(|(path, expect, base)| EditFile { path, expect, base });
+    let begin = (
+        session(),
+        vec(file, 0..4),
+        any::<(bool, bool, Option<u64>)>(),
+    )
+        .prop_map(|(session, files, (bind, force, wait_ms))| {
+            Request::EditBegin(EditBegin {
+                session,
+                files,
+                bind,
+                call_id: None,
+                require_read: Some(force),
+                force,
+                wait_ms,
+                ttl_ms: wait_ms,
+                tool: Some("écrire\n\u{1}\"".into()),
+                step: None,
+            })
+        });
+    let committed =
+        (client_path(), of(hash_or_absent())).prop_map(|(path, hash)| CommitFile { path, hash });
+    let commit = (any::<Option<String>>(), of(session()), vec(committed, 0..4)).prop_map(
+        |(edit, session, files)| {
+            Request::EditCommit(EditCommit {
+                edit,
+                session,
+                call_id: None,
+                files,
+            })
+        },
+    );
+    let mark =
+        (session(), client_path(), of(hash_or_absent())).prop_map(|(session, path, expect)| {
+            Request::EditMark(EditMark {
+                session,
+                path,
+                expect,
+                require_read: false,
+                bind: true,
+                ttl_ms: None,
+                step: Some(u64::MAX),
+            })
+        });
+    prop_oneof![begin, commit, mark]
+}
+
+pub fn request() -> impl Strategy<Value = Request> {
+    let initialize =
+        (program(), any::<u32>(), of(session())).prop_map(|(client, protocol, session)| {
+            Request::Initialize(Initialize {
+                client,
+                protocol,
+                session,
+                role: Some(Role::Agent),
+            })
+        });
+    let subscribe = (of(session()), of(clock())).prop_map(|(session, since)| {
+        Request::Subscribe(Subscribe {
+            session,
+            kinds: vec!["version".into()],
+            since,
+        })
+    });
+    let open = (
+        session(),
+        of(program()),
+        of(session()),
+        any::<Option<u32>>(),
+    )
+        .prop_map(|(session, agent, parent, pid)| {
+            Request::SessionOpen(SessionOpen {
+                session,
+                agent,
+                parent,
+                pid,
+            })
+        });
+    let compacted = (session(), vec(client_path(), 0..4))
+        .prop_map(|(session, keep)| Request::SessionCompacted(SessionCompacted { session, keep }));
+    let truncated =
+        (session(), vec((client_path(), of(range())), 0..4)).prop_map(|(session, items)| {
+            let items = items
+                .into_iter()
+                .map(|(path, range)| Truncated { path, range })
+                .collect();
+            Request::SessionTruncated(SessionTruncated { session, items })
+        });
+    let take = (session(), any::<bool>(), of(vec(client_path(), 0..3))).prop_map(
+        |(session, peek, paths)| {
+            Request::ModifiedTake(ModifiedTake {
+                session,
+                peek,
+                ack: Ack::Explicit,
+                paths,
+                sync: Some(peek),
+                verify: None,
+                limit: None,
+            })
+        },
+    );
+    let saved = (client_path(), hash(), any::<Option<u64>>()).prop_map(|(path, hash, time)| {
+        Request::EditorDidSave(EditorDidSave {
+            path,
+            hash,
+            time,
+            formatted: true,
+        })
+    });
+    let dirty = (client_path(), any::<bool>(), of(hash()))
+        .prop_map(|(path, dirty, hash)| Request::EditorDirty(EditorDirty { path, dirty, hash }));
+    prop_oneof![
+        1 => Just(Request::Ping(Ping {})),
+        1 => initialize,
+        1 => subscribe,
+        1 => open,
+        1 => compacted,
+        1 => truncated,
+        1 => take,
+        1 => saved,
+        1 => dirty,
+        4 => reads(),
+        4 => writes(),
+    ]
+}
+
+pub fn message_id() -> impl Strategy<Value = MessageId> {
+    prop_oneof![
+        Just(MessageId::Null),
+        any::<u64>().prop_map(MessageId::Number),
+        (i64::MIN..0).prop_map(MessageId::Negative),
+        ".{0,60}".prop_map(MessageId::Text),
+    ]
+}
+
+pub fn client_message() -> impl Strategy<Value = ClientMessage> {
+    (of(message_id()), any::<Option<u64>>(), request()).prop_map(|(id, within_ms, request)| {
+        ClientMessage {
+            id,
+            within_ms,
+            request,
+        }
+    })
+}
+
+fn warning() -> impl Strategy<Value = Warning> {
+    (vec(rel_path(), 0..3), any::<(Option<String>, u64)>()).prop_map(
+        |(files, (note, created_at))| Warning {
+            files,
+            note,
+            created_at,
+        },
+    )
+}
+
+prop_compose! {
+    fn file_record()(
+        path in rel_path(),
+        dates in any::<[Option<u64>; 3]>(),
+        (last_step, preview, was_modified) in any::<(Option<u64>, String, bool)>(),
+    ) -> FileRecord {
+        let [agent_read_date, agent_edit_date, user_edit_date] = dates;
+        FileRecord {
+            path, record_state: RecordState::Active, record_source: Source::AgentEdited,
+            agent_read_date, agent_edit_date, user_edit_date, read_count: 1, last_step,
+            last_access_time: 5, line_count: 3, preview, was_modified,
+        }
+    }
+}
+
+prop_compose! {
+    fn file_text()(
+        verdict in verdict(),
+        // A text may begin with any character, NUL too.
+        (text, message) in any::<(Option<String>, Option<String>)>(),
+        nul in any::<bool>(),
+        (hash, range) in (of(hash()), of(range())),
+    ) -> FileText {
+        let text = if nul { Some(format!("\0%41{}", text.unwrap_or_default())) } else { text };
+        FileText {
+            verdict, text, message, hash, line_count: 9, range, truncated: nul,
+            encoding: TextEncoding::Utf8,
+        }
+    }
+}
+
+prop_compose! {
+    fn session_row()(
+        (session, agent, parent) in (session(), of(program()), of(session())),
+        (opened_at, open) in any::<(u64, bool)>(),
+    ) -> SessionRow {
+        SessionRow {
+            session, agent, parent, opened_at, last_active: opened_at, open,
+            reads: 1, edits: 2, stale: 3, modified: 4,
+        }
+    }
+}
+
+/// A method's name and one of its replies.
+pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
+    let opened = (session(), clock(), of(warning()), vec(change(), 0..2)).prop_map(
+        |(session, clock, warning, modified)| {
+            Reply::SessionOpen(SessionOpened {
+                session,
+                resumed: true,
+                clock,
+                warning,
+                modified,
+            })
+        },
+    );
+    let states = (vec(file_state(), 0..3), any::<Option<String>>())
+        .prop_map(|(files, more)| Reply::FileStatus(FileStates { files, more }));
+    let records = (vec(file_record(), 0..3), any::<Option<String>>())
+        .prop_map(|(files, more)| Reply::FileList(FileRecords { files, more }));
+    let versions = (vec(version(), 0..3), of(clock()))
+        .prop_map(|(versions, more)| Reply::FileHistory(Versions { versions, more }));
+    let taken = (vec(change(), 0..3), any::<(String, Option<bool>)>()).prop_map(
+        |(changes, (cursor, more))| {
+            Reply::ModifiedTake(ModifiedTaken {
+                changes,
+                cursor,
+                more,
+                reset: more,
+            })
+        },
+    );
+    let begun =
+        (any::<(String, u64)>(), vec(file_state(), 0..2)).prop_map(|((edit, deadline), files)| {
+            Reply::EditBegin(EditBegun {
+                edit,
+                deadline,
+                files,
+            })
+        });
+    let committed = (
+        vec((rel_path(), of(version())), 0..3),
+        vec(change(), 0..2),
+        any::<Option<bool>>(),
+    )
+        .prop_map(|(files, changes, late)| {
+            let files = files
+                .into_iter()
+                .map(|(path, version)| CommittedFile {
+                    path,
+                    outcome: Outcome::Clobbered,
+                    late,
+                    version,
+                })
+                .collect();
+            Reply::EditCommit(EditCommitted { files, changes })
+        });
+    let marked = (any::<(Option<String>, Option<u64>)>(), file_state()).prop_map(
+        |((edit, deadline), file)| {
+            Reply::EditMark(EditMarked {
+                edit,
+                deadline,
+                file,
+                late: Some(true),
+            })
+        },
+    );
+    let rows = vec(session_row(), 0..3).prop_map(|sessions| {
+        Reply::SessionList(SessionRows {
+            sessions,
+            more: None,
+        })
+    });
+    prop_oneof![
+        Just(("ping", Reply::Ping(Done {}))),
+        opened.prop_map(|reply| ("session/open", reply)),
+        rows.prop_map(|reply| ("session/list", reply)),
+        states.prop_map(|reply| ("file/status", reply)),
+        records.prop_map(|reply| ("file/list", reply)),
+        versions.prop_map(|reply| ("file/history", reply)),
+        file_text().prop_map(|text| ("file/readText", Reply::FileReadText(text))),
+        taken.prop_map(|reply| ("modified/take", reply)),
+        begun.prop_map(|reply| ("edit/begin", reply)),
+        committed.prop_map(|reply| ("edit/commit", reply)),
+        marked.prop_map(|reply| ("edit/mark", reply)),
+    ]
+}
+
+fn error_data() -> impl Strategy<Value = ErrorData> {
+    (
+        (of(rel_path()), of(hash()), of(hash()), of(hash_or_absent())),
+        (of(vec(author(), 0..3)), of(session()), of(clock())),
+        any::<(Option<u64>, Option<u32>, Option<Vec<String>>)>(),
+    )
+        .prop_map(|(content, people, plain)| ErrorData {
+            path: content.0,
+            hash: content.1,
+            seen_hash: content.2,
+            expected: content.3,
+            changed_by: people.0,
+            holder: people.1,
+            clock: people.2,
+            since: plain.0,
+            within_ms: plain.0,
+            matches: plain.1,
+            server: plain.1,
+            client: plain.1,
+            recovered: plain.2,
+            ..ErrorData::default()
+        })
+}
+
+pub fn error() -> impl Strategy<Value = Error> {
+    (
+        select(ErrorCode::ALL),
+        any::<(String, String)>(),
+        error_data(),
+        vec(error_data(), 0..3),
+    )
+        .prop_map(|(code, (message, hint), data, files)| Error {
+            code,
+            message,
+            hint,
+            data: Box::new(data),
+            files,
+        })
+}
+
+pub fn event() -> impl Strategy<Value = Event> {
+    let happening = prop_oneof![
+        (version(), of(any::<(u32, u32)>())).prop_map(|(version, lines)| {
+            let lines = lines.map(|(added, removed)| LineCounts { added, removed });
+            Happening::Version { version, lines }
+        }),
+        (session(), file_state()).prop_map(|(session, file)| Happening::Stale { session, file }),
+        (session(), rel_path(), verdict(), of(range())).prop_map(
+            |(session, path, verdict, range)| Happening::Read {
+                session,
+                path,
+                verdict,
+                range
+            }
+        ),
+        (session(), any::<String>(), vec(rel_path(), 0..4)).prop_map(|(session, edit, paths)| {
+            Happening::Edit {
+                session,
+                edit,
+                phase: EditPhase::Lapsed,
+                paths,
+            }
+        }),
+        session().prop_map(|session| Happening::Session {
+            session,
+            phase: SessionPhase::Forgotten,
+        }),
+        (rel_path(), any::<String>()).prop_map(|(path, kept)| Happening::Recovered { path, kept }),
+        (of(rel_path()), any::<String>())
+            .prop_map(|(path, cause)| { Happening::Degraded { path, cause } }),
+        Just(Happening::Overflow {}),
+    ];
+    (any::<u64>(), clock(), happening).prop_map(|(subscription, clock, happening)| Event {
+        subscription,
+        clock,
+        happening,
+    })
+}
+
+/// A message of the daemon, and the method it answers.
+pub fn server_message() -> impl Strategy<Value = (&'static str, ServerMessage)> {
+    prop_oneof![
+        3 => (message_id(), reply()).prop_map(|(id, (method, reply))| {
+            (method, ServerMessage::Reply { id, outcome: Ok(reply) })
+        }),
+        1 => (message_id(), error()).prop_map(|(id, error)| ("ping", ServerMessage::error(id, error))),
+        1 => event().prop_map(|event| ("ping", ServerMessage::Event(event))),
+    ]
+}
