@@ -1,5 +1,9 @@
 //! Reading: what a path holds now, with a hash that counts only if the file's
 //! stat was the same before and after.
+//!
+//! A single large `write` stamps the file when it begins, so a read in its
+//! midst can find equal stats. It has not returned then, no answer owes it
+//! (SYNC-1), and its event, which comes when it ends, brings another read.
 
 mod beneath;
 #[cfg(test)]

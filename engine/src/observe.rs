@@ -368,7 +368,8 @@ impl Engine {
         let from = &self.spelling(from.clone());
         let moved: Vec<(RelPath, RelPath)> = self
             .watched
-            .iter()
+            .range(from.clone()..)
+            .take_while(|path| path.as_bytes().starts_with(from.as_bytes()))
             .filter_map(|path| {
                 if path == from {
                     Some((path.clone(), to.clone()))
@@ -400,8 +401,10 @@ impl Engine {
                 live.wrote = false;
             }
             self.order_read(&old, false);
+            let watched = self.watched.contains(&new);
             let live = self.live.entry(new.clone()).or_default();
-            live.closes += 1;
+            // Where the new name is watched, the arrival is hinted by itself.
+            live.closes += u32::from(!watched);
             live.writing = writing;
             live.wrote = wrote;
             self.episodes += 1;

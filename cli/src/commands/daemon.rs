@@ -1,6 +1,8 @@
 //! `touchmark daemon`: the daemon in the foreground.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 use clap::Args;
 use touchmark_client::find::Workspace;
@@ -9,6 +11,9 @@ use touchmark_daemon::{DaemonOptions, main_daemon};
 use crate::args::Global;
 use crate::context::Context;
 use crate::output::{Failure, Outcome};
+
+/// The first descriptor after the standard streams.
+const FIRST_OTHER: i32 = 3;
 
 /// The daemon in the foreground.
 #[derive(Debug, Args)]
@@ -19,9 +24,15 @@ pub(crate) struct Options {
     /// Leave the terminal and end when idle: how clients start it
     #[arg(long, hide = true)]
     on_demand: bool,
+    /// Nothing but the three standard streams is open
+    #[arg(long, hide = true)]
+    closed: bool,
 }
 
 pub(crate) fn run(options: Options, global: &Global) -> Outcome {
+    if options.on_demand && !options.closed {
+        close_inherited();
+    }
     let workspace = match &global.workspace {
         Some(directory) => directory.clone(),
         None => {
@@ -39,4 +50,20 @@ pub(crate) fn run(options: Options, global: &Global) -> Outcome {
         message: error.to_string(),
         hint: error.hint(),
     })
+}
+
+/// Closes what was inherited beyond the standard streams, and comes back as
+/// the same process. An agent's harness may leak a pipe into the commands it
+/// runs and wait for its end: it would wait for this daemon's (LIFE-1).
+fn close_inherited() {
+    close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    // Comes back only if it failed; a daemon with a pipe too many is better
+    // than none.
+    let _failed = Command::new(program)
+        .args(std::env::args_os().skip(1))
+        .arg("--closed")
+        .exec();
 }

@@ -40,17 +40,29 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return context.say("no versions: no session has named this file");
     }
     let zone = zone();
+    let oldest = history.versions.len() - 1;
     let rows: Vec<_> = history
         .versions
         .iter()
-        .map(|version| {
+        .enumerate()
+        .map(|(at, version)| {
+            // The content from before touchmark looked has no known author.
+            let baseline = at == oldest
+                && history.more.is_none()
+                && version.author.kind == AuthorKind::Unknown
+                && version.evidence == Evidence::Gap;
+            let (by, did, remarks) = if baseline {
+                (String::new(), "baseline", "as first seen".to_owned())
+            } else {
+                (author(&version.author), what(version), remarks(version))
+            };
             vec![
                 (style::DIM, date(version.time, &zone)),
-                (author_style(version), author(&version.author)),
-                (Style::new(), what(version).to_owned()),
+                (author_style(version), by),
+                (Style::new(), did.to_owned()),
                 (style::DIM, hash(version)),
                 (Style::new(), size(version)),
-                (style::DIM, remarks(version)),
+                (style::DIM, remarks),
             ]
         })
         .collect();

@@ -257,7 +257,8 @@ impl Fold {
             who: Who::Author(version.author.clone()),
             verb,
             path: Some(version.path.clone()),
-            lines,
+            // A new name has no lines before it to compare with.
+            lines: lines.filter(|_| verb != Verb::Renamed),
             notes,
         }
     }

@@ -8,9 +8,9 @@ use anstyle::Style;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 
-/// The pause after a step. With some fifteen of them the tour takes eight
+/// The pause after a step. With some twenty-five of them the tour takes eight
 /// seconds.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(330);
 
 /// How fast the tour goes.
 #[derive(Clone, Copy, Debug)]

@@ -246,38 +246,26 @@ fn what_may_not_be_read_is_unreadable() {
 }
 
 #[test]
-fn a_file_that_changes_under_the_reader_is_never_hashed_half() {
+fn a_size_that_does_not_hold_is_no_hash() {
     let world = World::new();
-    let path = world.at("f");
-    let size = 4 << 20;
-    let texts = [vec![b'a'; size], vec![b'b'; size]];
-    let whole = [sha(&texts[0]), sha(&texts[1])];
-    fs::write(&path, &texts[0]).unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
-    let writer = std::thread::spawn({
-        let stop = stop.clone();
-        move || {
-            use std::os::unix::fs::FileExt as _;
-            let file = fs::File::options().write(true).open(path).unwrap();
-            // One byte changed is no text of the two: only a torn read or a
-            // settled state can be seen, and the latter is stated.
-            let mut turn = 0;
-            while !stop.load(Ordering::Relaxed) {
-                turn = 1 - turn;
-                file.write_all_at(&texts[turn], 0).unwrap();
-            }
-        }
-    });
-    for _ in 0..10 {
-        match world.found("f") {
-            Found::File(content) => assert!(whole.contains(&content.hash)),
-            Found::Unstable { size: seen } => assert_eq!(seen, size as u64),
-            other => panic!("{other:?}"),
-        }
-    }
-    stop.store(true, Ordering::Relaxed);
-    writer.join().unwrap();
-    assert!(matches!(world.found("f"), Found::File(_)));
+    fs::write(world.at("f"), "12345").unwrap();
+    let pass = |size| {
+        let mut file = fs::File::open(world.at("f")).unwrap();
+        super::pass(&mut file, size, &[], false).unwrap()
+    };
+    assert!(pass(4).is_none(), "it grew");
+    assert!(pass(6).is_none(), "it shrank");
+    assert_eq!(pass(5).map(|pass| pass.hash), Some(sha(b"12345")));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_never_holds_still_is_unstable() {
+    // A file of procfs says that it is empty, and is not, at every try.
+    let root = Path::new("/proc/self").canonicalize().unwrap();
+    let reader = Reader::new(&root, secrets([]).unwrap(), 1000, MAX_BYTES);
+    let report = reader.read(&order("status"));
+    assert_eq!(report.outcome.found, Found::Unstable { size: 0 });
 }
 
 #[test]

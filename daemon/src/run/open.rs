@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::{Engine, State};
 use touchmark_proto::sessions::SessionClose;
 use touchmark_proto::{Request, SessionId};
@@ -47,22 +47,16 @@ impl Daemon {
             contents_file: config.contents_file,
             ..store::Options::new(&places.state, workspace)
         };
-        let report = events.clone();
+        let (opened, state) = open_store(&store_options, &events)?;
         let Opened {
             store,
-            epoch,
-            snapshot,
             facts,
             trouble,
             ..
-        } = store::open(&store_options, move |event| {
-            let _loop_has_ended = report.send(Event::Store(event));
-        })
-        .map_err(|error| part("store", &error))?;
+        } = opened;
         if let Some(trouble) = &trouble {
             tracing::error!("state was lost: {trouble}");
         }
-        let state = state(snapshot.as_deref(), epoch, trouble.is_some())?;
 
         let facts_since_snapshot = facts.len() as u64;
         let newest = facts.last().map_or(state.time, |fact| fact.time);
@@ -186,13 +180,42 @@ impl Daemon {
     }
 }
 
-/// The state to go on from.
-fn state(snapshot: Option<&[u8]>, epoch: u64, lost: bool) -> Result<State, Error> {
-    let Some(snapshot) = snapshot else {
-        return Ok(State::new(epoch, lost));
+/// Opens the store, and the state that it kept. A snapshot that cannot be
+/// understood is damage like any other: set aside, never deleted (DUR-2).
+fn open_store(
+    options: &store::Options,
+    events: &UnboundedSender<Event>,
+) -> Result<(Opened, State), Error> {
+    let open = || {
+        let events = events.clone();
+        store::open(options, move |event| {
+            let _loop_has_ended = events.send(Event::Store(event));
+        })
+        .map_err(|error| part("store", &error))
     };
-    let mut state: State =
-        serde_json::from_slice(snapshot).map_err(|error| part("snapshot", &error))?;
+    let opened = open()?;
+    let cause = match state(&opened) {
+        Ok(state) => return Ok((opened, state)),
+        Err(cause) => cause,
+    };
+    opened.store.close();
+    let aside = store::set_aside(&options.directory).map_err(|error| part("store", &error))?;
+    let mut opened = open()?;
+    opened.trouble = Some(format!(
+        "the snapshot was not understood ({cause}); set aside as {}",
+        aside.display()
+    ));
+    let state = State::new(opened.epoch, true);
+    Ok((opened, state))
+}
+
+/// The state to go on from.
+fn state(opened: &Opened) -> Result<State, serde_json::Error> {
+    let epoch = opened.epoch;
+    let Some(snapshot) = &opened.snapshot else {
+        return Ok(State::new(epoch, opened.trouble.is_some()));
+    };
+    let mut state: State = serde_json::from_slice(snapshot)?;
     if state.epoch != epoch {
         state.epoch = epoch;
         state.after_loss = true;

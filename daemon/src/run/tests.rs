@@ -274,3 +274,170 @@ async fn one_too_many_is_told_so() {
     assert!(second.next().await.is_none());
     running.end().await;
 }
+
+fn hash(bytes: &[u8]) -> String {
+    use sha2::Digest;
+    let digest = sha2::Sha256::digest(bytes);
+    touchmark_proto::Hash(digest.into()).to_string()
+}
+
+impl Client {
+    async fn ok(&mut self, method: &str, params: Value) -> Value {
+        let mut answer = self.call(method, params).await;
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
+    async fn state(&mut self, session: &str, path: &str) -> Value {
+        let ask = json!({"session": session, "paths": [path]});
+        let states = self.ok("file/status", ask).await;
+        states["files"][0]["state"].clone()
+    }
+}
+
+#[tokio::test]
+async fn what_was_written_before_the_query_is_in_its_answer() {
+    let world = World::new();
+    let running = world.start();
+    let file = world.workspace.join("a.txt");
+    std::fs::write(&file, "one\n").unwrap();
+    let mut client = world.client().await;
+    let read = client
+        .ok("file/read", json!({"session": "s", "path": "a.txt"}))
+        .await;
+    assert_eq!(read["hash"], hash(b"one\n"));
+    for n in 0..50 {
+        assert_eq!(client.state("s", "a.txt").await, "fresh");
+        std::fs::write(&file, format!("two {n}\n")).unwrap();
+        assert_eq!(client.state("s", "a.txt").await, "stale");
+        client
+            .ok("file/read", json!({"session": "s", "path": "a.txt"}))
+            .await;
+    }
+    let taken = client.ok("modified/take", json!({"session": "s"})).await;
+    assert_eq!(taken["changes"], json!([]));
+    std::fs::write(&file, "one\ntwo\n").unwrap();
+    let taken = client.ok("modified/take", json!({"session": "s"})).await;
+    let change = &taken["changes"][0];
+    assert_eq!(change["changedBy"][0]["kind"], "user");
+    assert_eq!(change["lines"], json!({"added": 2, "removed": 1}));
+    running.end().await;
+}
+
+#[tokio::test]
+async fn what_was_answered_is_known_after_a_restart() {
+    let world = World::new();
+    let file = world.workspace.join("a.txt");
+    std::fs::write(&file, "one\n").unwrap();
+    let running = world.start();
+    let mut client = world.client().await;
+    client
+        .ok("file/read", json!({"session": "s", "path": "a.txt"}))
+        .await;
+    let begun = client
+        .ok(
+            "edit/begin",
+            json!({"session": "s", "files": [{"path": "a.txt", "expect": hash(b"two\n")}]}),
+        )
+        .await;
+    running.end().await;
+
+    std::fs::write(&file, "two\n").unwrap();
+    let running = world.start();
+    let mut client = world.client().await;
+    let committed = client
+        .ok("edit/commit", json!({"edit": begun["edit"]}))
+        .await;
+    assert_eq!(committed["files"][0]["outcome"], "applied", "{committed}");
+    let history = client.ok("file/history", json!({"path": "a.txt"})).await;
+    let newest = &history["versions"][0];
+    assert_eq!(newest["evidence"], "declared", "{history}");
+    assert_eq!(client.state("s", "a.txt").await, "fresh");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_subscriber_misses_nothing_and_hears_nothing_twice() {
+    let world = World::new();
+    let file = world.workspace.join("a.txt");
+    std::fs::write(&file, "0").unwrap();
+    let running = world.start();
+    let mut client = world.client().await;
+    client
+        .ok("file/read", json!({"session": "s", "path": "a.txt"}))
+        .await;
+    let since = client.ok("sync", json!({})).await["clock"].clone();
+    let mut subscriber = world.client().await;
+    let mut expected = Vec::new();
+    for n in 1..=40 {
+        let text = format!("{n}");
+        std::fs::write(&file, &text).unwrap();
+        expected.push(hash(text.as_bytes()));
+        if n == 20 {
+            // In the middle of things: neither turn nor commit is waited for.
+            client.send(2, "sync", json!({})).await;
+            let ask = json!({"kinds": ["version"], "since": since});
+            subscriber.send(1, "subscribe", ask).await;
+            client.next().await.unwrap();
+        } else {
+            client.ok("sync", json!({})).await;
+        }
+    }
+    let answer = subscriber.next().await.unwrap();
+    assert!(answer["result"]["subscription"].is_u64(), "{answer}");
+    let mut heard = Vec::new();
+    while heard.last() != expected.last() {
+        let event = subscriber.next().await.unwrap();
+        heard.push(
+            event["params"]["version"]["hash"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+        );
+    }
+    assert_eq!(heard, expected);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_large_file_is_read_aside() {
+    let world = World::new();
+    let running = world.start();
+    let bytes = vec![b'x'; 3 << 20];
+    std::fs::write(world.workspace.join("big"), &bytes).unwrap();
+    let mut client = world.client().await;
+    let read = client
+        .ok("file/read", json!({"session": "s", "path": "big"}))
+        .await;
+    assert_eq!(read["hash"], hash(&bytes));
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_snapshot_that_is_not_understood_is_set_aside() {
+    let world = World::new();
+    world.start().end().await;
+    let options = crate::store::Options::new(&world.places.state, &world.workspace);
+    let opened = crate::store::open(&options, |_| {}).unwrap();
+    opened
+        .store
+        .snapshot(opened.last, b"{\"of\":\"another time\"}".to_vec());
+    opened.store.close();
+
+    let running = world.start();
+    let mut client = world.client().await;
+    let status = client.ok("status", json!({})).await;
+    let cause = status["degraded"][0]["cause"].as_str().unwrap();
+    assert!(cause.starts_with("state was lost"), "{cause}");
+    let kept = std::fs::read_dir(&world.places.state)
+        .unwrap()
+        .any(|entry| {
+            entry
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .contains("damaged")
+        });
+    assert!(kept);
+    running.end().await;
+}

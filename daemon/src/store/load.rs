@@ -158,7 +158,7 @@ fn note_workspace(connection: &Connection, workspace: &Path) -> Result<(), Store
 
 /// Renames everything that belongs to the store, so that SQLite's tools find
 /// the log beside the file under the new name, too.
-fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
+pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = file(directory);
     let mut stamp = now();
     let mut aside = beside(&path, &format!(".damaged-{stamp}"));

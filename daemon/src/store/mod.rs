@@ -343,6 +343,15 @@ impl Drop for Store {
     }
 }
 
+/// Renames a closed store whose snapshot means nothing to this touchmark, so
+/// that [`open`] begins a new one beside it (DUR-2). Returns its new name.
+///
+/// # Errors
+/// [`StoreError::Storage`] where the system refuses.
+pub fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
+    load::set_aside(directory)
+}
+
 /// The store's file in the state directory.
 fn file(directory: &Path) -> PathBuf {
     directory.join("store.db")

@@ -58,7 +58,11 @@ pub(super) trait Backend: Send {
 
     /// Watches each path as it is now, without what lies in its directories
     /// and without following a symlink. When this returns, whatever happens
-    /// later is reported. None of the paths is being watched.
+    /// later is reported. A path that is watched already stays so.
+    ///
+    /// A backend ends by itself the watches at a name that it reports as
+    /// removed or moved away, and at all names below: before the next call is
+    /// carried out, and even if the name leads to something else by then.
     fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>>;
 
     /// Ends watches. A path whose watch the system has already ended is no

@@ -43,6 +43,9 @@ impl Watcher {
             // The directory above has said so, with the name.
             return;
         }
+        if let Some(directory) = path.parent() {
+            self.directories.heard_from(&directory);
+        }
         let completes = raw.kind == RawKind::MovedTo
             && self.held.as_ref().map(|held| held.cookie) == raw.cookie;
         if !completes {
@@ -82,7 +85,12 @@ impl Watcher {
 
     /// A name appeared, by creation or link, or by a rename (`moved`).
     fn appeared(&mut self, path: &RelPath, moved: bool, out: &mut Vec<Input>) {
-        if self.directories.has(path) {
+        if moved {
+            self.directories.replaced(path);
+        }
+        // One that is watched has been looked at since it appeared; this is
+        // old news then.
+        if self.directories.has(path) && (moved || !self.directories.is_watched(path)) {
             self.look_below(path, out);
         }
         if self.cover.spoken_for(path).is_empty() {
@@ -111,6 +119,8 @@ impl Watcher {
             // Perhaps late news of a directory that has been replaced since:
             // what is there now decides.
             self.look_below(path, out);
+        } else {
+            self.directories.drop_at(path);
         }
         if self.cover.spoken_for(path).is_empty() {
             return;
@@ -140,13 +150,13 @@ impl Watcher {
             }
         }
         if !self.cover.spoken_for(path).is_empty() {
-            // A second link is news of this kind.
+            // May have got another link (said only of a file watched by itself).
             self.follow_through(path);
             self.happened_to_file(path, Hint::Touched, out);
         }
     }
 
-    /// Watches a needed directory anew by its name, and whatever is needed
+    /// Watches a needed directory by its name, and whatever is needed
     /// below; then hints every name below by what is there now (SYNC-5). A
     /// file that is there was written by somebody while nobody looked, and is
     /// complete as far as can be known.
@@ -175,11 +185,7 @@ impl Watcher {
         };
         self.last_from = Some((cookie, path.clone()));
         let is_directory = self.directories.has(&path);
-        if is_directory {
-            // The watches went along with the inodes; what they report now
-            // happens elsewhere.
-            self.directories.drop_at(&path);
-        }
+        self.directories.drop_at(&path);
         if !is_directory && self.cover.spoken_for(&path).is_empty() {
             return;
         }

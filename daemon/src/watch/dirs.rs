@@ -43,13 +43,24 @@ impl State {
     }
 }
 
-/// Invariant: a directory's state is not `Absent` only if the state of the
-/// directory above is not. Watches are made top-down, so that what appears
-/// while they are made is reported by the one above (SYNC-5).
+/// With more watches than this, one that nobody needs any more is only ended
+/// when it reports something: `notify` looks at all of its watches to end one,
+/// so a session that untracks thousands of files would hold up the loop.
+const PROMPT: usize = if cfg!(test) { 64 } else { 1024 };
+
+/// Invariants:
+/// - A directory's state is not `Absent` only if the state of the directory
+///   above is not. Watches are made top-down, so that what appears while they
+///   are made is reported by the one above (SYNC-5).
+/// - A state is `Watched` only if the watch was made after the last digested
+///   news that the name went. Older news still on its way ends that watch (so
+///   backends do), but is followed by the news that the name came again.
 pub(super) struct Directories {
     root: PathBuf,
     top: Dir,
     below: BTreeMap<RelPath, Dir>,
+    /// Still watched, though nobody needs them.
+    spare: BTreeMap<RelPath, ()>,
     /// For each file system met: why it reports too little, if it does.
     file_systems: HashMap<u64, Option<&'static str>>,
     pub(super) backend: Box<dyn Backend>,
@@ -61,6 +72,7 @@ impl Directories {
             root,
             top: Dir::default(),
             below: BTreeMap::new(),
+            spare: BTreeMap::new(),
             file_systems: HashMap::new(),
             backend,
         };
@@ -123,47 +135,75 @@ impl Directories {
 
     /// The opposite of [`need`](Self::need); watches nobody needs end.
     pub(super) fn release(&mut self, entry: &RelPath) {
+        let prompt = self.below.len() + self.spare.len() < PROMPT;
         let mut unneeded = Vec::new();
         for path in above(entry) {
-            if let Some(dir) = self.below.get_mut(&path) {
-                dir.needed -= 1;
-                if dir.needed == 0 {
-                    if dir.state == State::Watched {
-                        unneeded.push(absolute(&self.root, &path));
-                    }
-                    self.below.remove(&path);
+            let Some(dir) = self.below.get_mut(&path) else {
+                continue;
+            };
+            dir.needed -= 1;
+            if dir.needed > 0 {
+                continue;
+            }
+            if dir.state == State::Watched {
+                if prompt {
+                    unneeded.push(absolute(&self.root, &path));
+                } else {
+                    self.spare.insert(path.clone(), ());
                 }
             }
+            self.below.remove(&path);
         }
         if !unneeded.is_empty() {
             self.backend.unwatch(&unneeded);
         }
     }
 
-    /// Ends the watches of `path` and below: they belong to an inode that may
-    /// go by another name now.
+    /// Something was reported by `directory`: if nobody needs that, it is the
+    /// last it says.
+    pub(super) fn heard_from(&mut self, directory: &RelPath) {
+        if self.spare.remove(directory).is_some() {
+            self.backend.unwatch(&[absolute(&self.root, directory)]);
+        }
+    }
+
+    /// `path` went, so the backend has ended its watch and those below: they
+    /// belonged to inodes that may go by other names now.
     pub(super) fn drop_at(&mut self, path: &RelPath) {
-        let mut ended = Vec::new();
-        for place in at_or_below(&self.below, path) {
-            if let Some(dir) = self.below.get_mut(&place)
-                && std::mem::take(&mut dir.state) == State::Watched
-            {
-                ended.push(absolute(&self.root, &place));
+        for place in at_or_below(&self.spare, path) {
+            self.spare.remove(&place);
+        }
+        let places = at_or_below(&self.below, path);
+        let mut left = Vec::new();
+        let mut failed = false;
+        for place in &places {
+            if let Some(dir) = self.below.get_mut(place) {
+                failed |= matches!(dir.state, State::Failed(_));
+                if std::mem::take(&mut dir.state) == State::Watched && failed {
+                    // Below one without a watch, the backend may not know.
+                    left.push(absolute(&self.root, place));
+                }
             }
         }
-        if !ended.is_empty() {
-            // Deepest first, so that no name leads through a stranger.
-            ended.reverse();
-            self.backend.unwatch(&ended);
+        if !left.is_empty() {
+            self.backend.unwatch(&left);
         }
     }
 
     /// Looks at `path` and below anew, by name: what is a directory there now
-    /// is watched, whatever was watched before is not.
+    /// is watched.
     pub(super) fn renew_at(&mut self, path: &RelPath) {
         self.drop_at(path);
         let places = at_or_below(&self.below, path);
         self.watch_all(&places);
+    }
+
+    /// Something was renamed onto `path`: a watch on what was there before
+    /// may live on, if that is still held open by somebody.
+    pub(super) fn replaced(&mut self, path: &RelPath) {
+        if self.is_watched(path) {
+            self.backend.unwatch(&[absolute(&self.root, path)]);
+        }
     }
 
     /// Takes a backend made anew, after which nothing is watched, and watches
@@ -171,6 +211,7 @@ impl Directories {
     pub(super) fn restart(&mut self, backend: Box<dyn Backend>) {
         self.backend = backend;
         self.top.state = State::Absent;
+        self.spare.clear();
         for dir in self.below.values_mut() {
             dir.state = State::Absent;
         }
@@ -244,8 +285,18 @@ impl Directories {
             if names.is_empty() {
                 continue;
             }
-            let results = self.backend.watch(&names);
+            let mut results = self.backend.watch(&names);
+            if !self.spare.is_empty() && results.iter().any(is_refusal) {
+                // Perhaps the limit: give back what is not needed.
+                let spare: Vec<_> = std::mem::take(&mut self.spare)
+                    .into_keys()
+                    .map(|path| absolute(&self.root, &path))
+                    .collect();
+                self.backend.unwatch(&spare);
+                results = self.backend.watch(&names);
+            }
             for ((place, device), result) in there.into_iter().zip(results) {
+                self.spare.remove(place);
                 if let Some(dir) = self.below.get_mut(place) {
                     dir.device = device;
                     dir.state = state_of(result);
@@ -295,6 +346,10 @@ impl Directories {
         }
         list
     }
+}
+
+fn is_refusal(result: &Result<(), Refused>) -> bool {
+    matches!(result, Err(Refused::Because(_)))
 }
 
 fn state_of(result: Result<(), Refused>) -> State {

@@ -24,13 +24,19 @@ pub(super) struct HardLinks {
 
 impl HardLinks {
     /// Watches the file now at `path`, unless that very file is watched.
-    pub(super) fn watch(&mut self, path: &RelPath, place: &Path, backend: &mut dyn Backend) {
+    /// Returns whether the watch is new.
+    pub(super) fn watch(
+        &mut self,
+        path: &RelPath,
+        place: &Path,
+        backend: &mut dyn Backend,
+    ) -> bool {
         let Ok(metadata) = place.symlink_metadata() else {
-            return;
+            return false;
         };
         let identity = (metadata.dev(), metadata.ino());
         if !metadata.is_file() || self.names.get(path) == Some(&identity) {
-            return;
+            return false;
         }
         self.forget(path, place, backend);
         match backend.watch(&[place.to_path_buf()]).into_iter().next() {
@@ -38,11 +44,13 @@ impl HardLinks {
                 self.failed.remove(path);
                 self.names.insert(path.clone(), identity);
                 self.files.entry(identity).or_default().push(path.clone());
+                true
             }
             Some(Err(Refused::Because(cause))) => {
                 self.failed.insert(path.clone(), cause);
+                false
             }
-            Some(Err(Refused::Absent)) | None => {}
+            Some(Err(Refused::Absent)) | None => false,
         }
     }
 

@@ -13,9 +13,9 @@
 //! - Every directory that holds a tracked path, and each above it up to the
 //!   root, is watched by itself (never recursively), if it exists.
 //! - A watch follows its inode, a path does not: whenever a directory's name
-//!   appears or goes, it and everything needed below are watched anew by
-//!   name, and then every tracked path below is hinted (watch first, look
-//!   afterwards: SYNC-5).
+//!   goes, its watch and those below end; whenever it appears, it and all
+//!   needed below are watched by name, and then every tracked path below is
+//!   hinted (watch first, look afterwards: SYNC-5).
 //! - A fence is reported only after everything that the queue held before it,
 //!   the first half of a rename included.
 
@@ -226,13 +226,18 @@ impl Watcher {
         !known && self.follow(path)
     }
 
-    /// Watches the file at `path` by itself as well, since it can be written
-    /// by another of its names (SYNC-4). The watcher does so unasked for
-    /// every tracked file that it sees to have several links.
-    pub fn watch_file(&mut self, path: &RelPath) {
+    /// Watches the file at `path` (its real name) by itself as well, since it
+    /// can be written by another of its names (SYNC-4). The watcher does so
+    /// unasked for every tracked file that it sees to have several links; but
+    /// a link made in an unwatched directory makes no event, and only a read
+    /// finds it. Returns whether the watch is new: then what was written
+    /// meanwhile may have been missed, and the path is to be read again.
+    pub fn watch_file(&mut self, path: &RelPath) -> bool {
         let place = absolute(&self.root, path);
-        self.hard_links
-            .watch(path, &place, self.directories.backend.as_mut());
+        !self.cover.spoken_for(path).is_empty()
+            && self
+                .hard_links
+                .watch(path, &place, self.directories.backend.as_mut())
     }
 
     /// Makes a fence: [`Input::FenceReached`] with `number` follows behind
