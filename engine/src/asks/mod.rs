@@ -203,7 +203,6 @@ impl Engine {
     /// is no file, or cannot be read.
     pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
         use crate::input::Found;
-        use crate::live::Obstacle;
         let from_read = pending
             .found
             .get(path)

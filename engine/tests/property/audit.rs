@@ -48,6 +48,8 @@ struct Known {
 struct Told {
     /// The newest fact about the path then.
     newest: u64,
+    /// From the question to the answer.
+    asked: u64,
     moment: u64,
     contents: Vec<At>,
     /// The save that was under way and stood on disk.
@@ -73,6 +75,8 @@ pub struct Audit {
     unacked: BTreeMap<SessionId, Vec<(String, BTreeMap<String, Told>)>>,
     gaps: BTreeSet<String>,
     read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
+    /// Sessions that asked to be closed at some time.
+    closing: BTreeSet<SessionId>,
     /// Edits that end in this step, wherever in it.
     ending: BTreeSet<u64>,
     begun_now: BTreeSet<u64>,
@@ -205,15 +209,14 @@ impl Audit {
                 self.mark_ending(abort.edit.as_deref(), &who);
             }
             Request::SessionClose(_) => {
-                for edit in self.edits.values_mut().filter(|edit| edit.session == who) {
-                    edit.end_asked = true;
-                }
+                self.closing.insert(who.clone());
                 self.last.retain(|(session, _), _| *session != who);
                 self.told.retain(|(session, _), _| *session != who);
             }
             Request::FileRead(read) => {
                 let key = (who, name(&read.path));
                 if let Some(hash) = read.hash {
+                    self.told.remove(&key);
                     self.maybe_seen.entry(key.clone()).or_default().insert(hash);
                     // A content the daemon may never have seen (SEEN-1).
                     self.gaps.insert(key.1.clone());
@@ -235,6 +238,7 @@ impl Audit {
             Request::FileMention(mention) => {
                 let key = (who, name(&mention.path));
                 if let Some(hash) = mention.hash {
+                    self.told.remove(&key);
                     self.maybe_seen.entry(key.clone()).or_default().insert(hash);
                     self.gaps.insert(key.1.clone());
                     self.read_asked.entry(key.clone()).or_default().push((
@@ -306,6 +310,7 @@ impl Audit {
                         .extend(hashes);
                 }
                 self.last.retain(|(_, path), _| *path != to);
+                self.latest.remove(&to);
             }
             Fact::Read {
                 session,
@@ -407,7 +412,7 @@ impl Audit {
                     ),
                     EditPhase::Aborted => ensure!(
                         "ATTR-9",
-                        open.end_asked || open.bound,
+                        open.end_asked || open.bound || self.closing.contains(&open.session),
                         "{record:?}: nobody aborted"
                     ),
                     EditPhase::Lapsed => ensure!(
@@ -927,6 +932,7 @@ impl Audit {
                 let path = text(&change.path);
                 let told = Told {
                     newest: self.newest.get(&path).copied().unwrap_or(0),
+                    asked: asked.moment,
                     moment,
                     contents: world.disk.between(&path, asked.moment, moment),
                     save: world
@@ -969,9 +975,12 @@ impl Audit {
                 );
                 if let Some(told) = self.told.get(&(who.clone(), path.clone())) {
                     let newest = self.newest.get(&path).copied().unwrap_or(0);
+                    // What is not yet a version is told as `writing`.
+                    let moved =
+                        change.writing == Some(true) && world.disk.changed_at(&path) > told.asked;
                     ensure!(
                         "MOD-2",
-                        newest > told.newest,
+                        newest > told.newest || moved,
                         "{change:?} was taken at moment {} and nothing has happened since",
                         told.moment
                     );
@@ -1018,7 +1027,11 @@ impl Audit {
                     let seen_before = matches!(at, At::File(hash)
                         if self.maybe_seen.get(&key).is_some_and(|seen| seen.contains(&hash)));
                     let new = told.is_none_or(|told| {
-                        !told.contents.contains(&at) && world.disk.changed_at(path) > told.moment
+                        let continued = told.save.is_some()
+                            && world.disk.one_save(path, told.moment) == told.save;
+                        !continued
+                            && !told.contents.contains(&at)
+                            && world.disk.changed_at(path) > told.moment
                     });
                     ensure!(
                         "MOD-1",

@@ -140,7 +140,7 @@ impl Eager {
                 }
                 continue;
             }
-            let by = self.model.attribute(path, time, now, gap);
+            let by = self.model.attribute(path, time, now, gap, true);
             let log = self.model.logs.entry(path).or_default();
             if now.is_none() {
                 log.absence.push((by.author.clone(), by.evidence));
@@ -158,7 +158,7 @@ impl Eager {
         // A new name for a tracked file is tracked from then on, once it has
         // settled there (ATTR-12).
         for path in ALL_FILES {
-            if self.now(path) != before[path] {
+            if self.now(path).is_none() {
                 self.copies.remove(path);
             }
         }
@@ -171,7 +171,7 @@ impl Eager {
                 {
                     let by = self
                         .model
-                        .attribute(to, self.world.now, self.now(to), false);
+                        .attribute(to, self.world.now, self.now(to), false, true);
                     self.copies.insert(to, (source, by));
                 }
             }
@@ -357,7 +357,8 @@ impl Eager {
             .is_some_and(|hash| copy.is_some_and(|copy| copy.of(hash).is_some()));
         let young = self.world.now.saturating_sub(version.time) < 10_000;
         let open = matches!(version.evidence, Evidence::Unmarked | Evidence::Gap);
-        (open && young && !seen).then_some((version.n, newest == Some(version.n)))
+        // Whether a content read before this version came is "read" is open.
+        (open && young).then_some((version.n, !seen && newest == Some(version.n)))
     }
 
     fn session_of(&self, number: u64) -> Option<usize> {
@@ -577,7 +578,8 @@ impl Eager {
             && !open
             && !version.unobserved
             && !self.model.ignored.contains(path)
-            && last.evidence != Evidence::Gap;
+            && last.evidence != Evidence::Gap
+            && !self.model.logs.get(path).is_none_or(|log| log.resumed);
         due.insert(last.n, must);
     }
 
@@ -619,7 +621,9 @@ impl Eager {
             return Err(format!("version: {version:?}, but the disk holds {now:?}"));
         }
         if now.is_none() {
-            let again = self.model.attribute(path, self.world.now, None, false);
+            let again = self
+                .model
+                .attribute(path, self.world.now, None, false, false);
             let absence = &self.model.logs.entry(path).or_default().absence;
             let known = absence.contains(&found);
             if known || (!absence.is_empty() && (again.author, again.evidence) == found) {
@@ -1340,6 +1344,11 @@ impl Eager {
                 .and_then(|log| log.versions.last());
             if let Some(last) = last
                 && last.hash == now
+                && !self
+                    .model
+                    .copies
+                    .get(&(who, path))
+                    .is_some_and(|copy| copy.foreign)
                 && !change.changed_by.contains(&last.author)
             {
                 return Err(format!("MOD-1: {change:?} does not name {last:?}"));

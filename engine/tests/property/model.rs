@@ -46,6 +46,8 @@ pub struct Copy {
     pub baseline: Option<Hash>,
     pub seen: Vec<SeenContent>,
     pub ever_seen: bool,
+    /// The last it saw is what it wrote itself.
+    pub own_last: bool,
     /// The last content seen; `None` also where that was a deletion of its own.
     pub last: Option<Hash>,
     pub reads: u32,
@@ -73,6 +75,15 @@ impl Copy {
         self.ever_seen = true;
         self.last = Some(hash);
         let found = self.seen.iter().position(|seen| seen.hash == hash);
+        self.own_last = !resident;
+        if resident {
+            for seen in &mut self.seen {
+                if seen.hash != hash {
+                    seen.ranges &= !ranges;
+                    seen.resident &= !ranges;
+                }
+            }
+        }
         let index = found.unwrap_or_else(|| {
             self.seen.push(SeenContent {
                 hash,
@@ -82,9 +93,17 @@ impl Copy {
             });
             self.seen.len() - 1
         });
-        self.seen[index].ranges |= ranges;
+        let entry = &mut self.seen[index];
+        entry.lines = entry.lines.or(lines);
+        let count = entry.lines;
+        // Every line there is, is the whole.
+        let whole = |bits: u64| match count.map(first_lines) {
+            Some(all) if bits & all == all && all != 0 => WHOLE,
+            _ => bits,
+        };
+        entry.ranges = whole(entry.ranges | ranges);
         if resident {
-            self.seen[index].resident |= ranges;
+            entry.resident = whole(entry.resident | ranges);
         }
     }
 
@@ -144,13 +163,17 @@ impl Copy {
             all.push(State::Deleted);
             return all;
         };
-        let fresh = self.of(hash).is_some() && self.uncovered(now) == 0;
+        let fresh = self
+            .of(hash)
+            .is_some_and(|seen| seen.ranges != 0 || self.invalidated)
+            && self.uncovered(now) == 0;
         let known = self.of(hash).is_some();
         if fresh || self.open() || (known && self.unmeasured()) {
             all.push(State::Fresh);
         }
-        // Seen, but not last: the first page says stale, SEEN-2 says fresh.
-        if !fresh || self.open() || self.last != Some(hash) {
+        // Seen before its own write and back again: the first page says
+        // stale, SEEN-2 and S18 say fresh.
+        if !fresh || self.open() || (self.last != Some(hash) && self.own_last) {
             all.push(State::Stale);
         }
         all
@@ -292,14 +315,15 @@ impl Model {
         self.open_on(path).any(|(other, _, _)| other == session)
     }
 
-    /// ATTR-1 to ATTR-7 for a closed change, in their order. Takes the marks
-    /// and reports it uses up; several where the text leaves it open.
+    /// ATTR-1 to ATTR-7 for a closed change, in their order. Marks and reports
+    /// are used up if it is to be kept.
     pub fn attribute(
         &mut self,
         path: &'static str,
         now: Millis,
         content: Option<Hash>,
         gap: bool,
+        keep: bool,
     ) -> Attributed {
         let wanted: HashOrAbsent = content.into();
         let declared = self
@@ -308,7 +332,7 @@ impl Model {
                 file.expect == Some(wanted) && file.began != content && !file.matched
             })
             .map(|(session, _, file)| {
-                file.matched = true;
+                file.matched = keep;
                 session
             });
         if let Some(session) = declared {
@@ -329,7 +353,7 @@ impl Model {
                 && !report.used
                 && now.saturating_sub(report.time) <= 2_000
         }) {
-            report.used = true;
+            report.used = keep;
             return Attributed {
                 author: Author::USER,
                 evidence: Evidence::Editor,
@@ -537,6 +561,7 @@ impl Model {
             }
             let resident = copy.of(hash).map_or(0, |seen| seen.resident);
             if file.state == State::Fresh
+                && copy.last == Some(hash)
                 && ((resident == 0 && file.resident) || (resident == WHOLE && !file.resident))
             {
                 return Err(format!("SEEN-4: resident {resident:x}: {file:?}\n{copy:?}"));
