@@ -13,7 +13,7 @@ use touchmark_proto::{
 
 use crate::asks;
 use crate::disk::At;
-use crate::op::{Ask, Named};
+use crate::op::{ALL_FILES, Ask, Named};
 use crate::world::{Asked, Outcome, Seen, World};
 
 type Key = (SessionId, String);
@@ -74,6 +74,8 @@ pub struct Audit {
     continued: BTreeSet<Key>,
     unacked: BTreeMap<SessionId, Vec<(String, BTreeMap<String, Told>)>>,
     gaps: BTreeSet<String>,
+    /// Could not be read since coverage was lost.
+    unread: BTreeSet<String>,
     read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
     /// Sessions that asked to be closed at some time.
     closing: BTreeSet<SessionId>,
@@ -133,6 +135,13 @@ impl Audit {
                 }
                 Seen::Drained => {
                     if world.pending.is_empty() {
+                        // What could not be read is still not compared.
+                        if !self.gaps.is_empty() {
+                            let unread = ALL_FILES
+                                .iter()
+                                .filter(|path| world.disk.at(path) == At::Unreadable);
+                            self.unread.extend(unread.map(|path| (*path).to_owned()));
+                        }
                         self.gaps.clear();
                     }
                 }
@@ -150,13 +159,14 @@ impl Audit {
     }
 
     fn in_gap(&self, path: &str) -> bool {
-        self.gaps.iter().any(|below| {
-            below.is_empty()
-                || below == path
-                || path
-                    .strip_prefix(below.as_str())
-                    .is_some_and(|rest| rest.starts_with('/'))
-        })
+        self.unread.contains(path)
+            || self.gaps.iter().any(|below| {
+                below.is_empty()
+                    || below == path
+                    || path
+                        .strip_prefix(below.as_str())
+                        .is_some_and(|rest| rest.starts_with('/'))
+            })
     }
 
     fn claim(&mut self, session: &SessionId, path: &str, what: HashOrAbsent) {
@@ -586,6 +596,8 @@ impl Audit {
             }
         }
         self.latest.insert(path.into(), content);
+        let in_gap = self.in_gap(path);
+        self.unread.remove(path);
         if version.kind == VersionKind::Renamed {
             ensure!(
                 "ATTR-12",
@@ -660,7 +672,7 @@ impl Audit {
                 "{record:?}: expected by {declared_by:?}, marked by {marked_by:?}"
             ),
             Evidence::Gap => {
-                ensure!("ATTR-13", self.in_gap(path), "{record:?} without a gap");
+                ensure!("ATTR-13", in_gap, "{record:?} without a gap");
                 ensure!(
                     "ATTR-13",
                     declared_by.is_none() || !sure,
@@ -1009,6 +1021,17 @@ impl Audit {
             }
             let key = (who.clone(), path.clone());
             if self.read_asked.get(&key).is_some_and(|all| !all.is_empty()) {
+                continue;
+            }
+            // Its own declared writer may be in the middle (ATTR-5).
+            let own = self.edits.values().any(|edit| {
+                edit.session == *who
+                    && edit
+                        .files
+                        .get(path)
+                        .is_some_and(|files| files.iter().any(|file| !file.ended))
+            });
+            if own {
                 continue;
             }
             let there = world.disk.between(path, asked.moment, moment);

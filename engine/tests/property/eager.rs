@@ -539,7 +539,10 @@ impl Eager {
             }
         }
         for (n, (author, evidence, must)) in &self.corrections.0 {
-            if *must {
+            let held = self.model.logs.iter().any(|(path, log)| {
+                self.tracked(path) && log.versions.iter().any(|version| version.n == *n)
+            });
+            if *must && held {
                 return Err(format!(
                     "ATTR-11: the fact {n} was not corrected to {author:?} {evidence:?}"
                 ));
@@ -579,7 +582,9 @@ impl Eager {
             && !version.unobserved
             && !self.model.ignored.contains(path)
             && last.evidence != Evidence::Gap
-            && !self.model.logs.get(path).is_none_or(|log| log.resumed);
+            && self.tracked(path)
+            && !self.model.logs.get(path).is_none_or(|log| log.resumed)
+            && !copy.is_some_and(|copy| copy.perhaps.contains(&hash));
         due.insert(last.n, must);
     }
 
@@ -711,6 +716,13 @@ impl Eager {
                 {
                     copy.marked = false;
                     copy.blurred = true;
+                    let log = self.model.logs.get(file.path);
+                    let claimed = log.into_iter().flat_map(|log| &log.versions);
+                    copy.perhaps.extend(
+                        claimed
+                            .filter(|version| file.marked.contains(&version.n))
+                            .filter_map(|version| version.hash),
+                    );
                 }
             }
         }
@@ -910,7 +922,7 @@ impl Eager {
                 for ((session, held), copy) in &mut self.model.copies {
                     if *session == who && path.is_none_or(|path| path == *held) {
                         for seen in &mut copy.seen {
-                            (seen.ranges, seen.resident) = (0, 0);
+                            seen.resident = 0;
                         }
                         copy.reads = 0;
                         copy.blurred_reads = false;
@@ -1052,7 +1064,7 @@ impl Eager {
                     .model
                     .copies
                     .get(&(who, *path))
-                    .is_some_and(|copy| copy.blurred || copy.marked)
+                    .is_some_and(|copy| copy.blurred || copy.marked || !copy.perhaps.is_empty())
         });
         let refusals = self.model.refusals(who, &now, *require_read && !*force);
         let begun = match &reply {

@@ -68,6 +68,10 @@ pub struct Copy {
     /// Came by a rename and was never named (ATTR-12).
     pub unnamed: bool,
     pub lost: BTreeSet<u64>,
+    /// What it saw last is that the file is gone: it removed it.
+    pub removed: bool,
+    /// Contents of which the text does not say whether they were seen.
+    pub perhaps: BTreeSet<Hash>,
 }
 
 impl Copy {
@@ -76,6 +80,7 @@ impl Copy {
         self.last = Some(hash);
         let found = self.seen.iter().position(|seen| seen.hash == hash);
         self.own_last = !resident;
+        self.removed = false;
         if resident {
             for seen in &mut self.seen {
                 if seen.hash != hash {
@@ -116,7 +121,11 @@ impl Copy {
         self.evicted = true;
         match content {
             Some(hash) => self.see(hash, None, WHOLE, false),
-            None => self.last = None,
+            None => {
+                self.last = None;
+                self.own_last = true;
+                self.removed = true;
+            }
         }
     }
 
@@ -163,17 +172,15 @@ impl Copy {
             all.push(State::Deleted);
             return all;
         };
-        let fresh = self
-            .of(hash)
-            .is_some_and(|seen| seen.ranges != 0 || self.invalidated)
-            && self.uncovered(now) == 0;
+        let fresh = self.of(hash).is_some_and(|seen| seen.ranges != 0) && self.uncovered(now) == 0;
+        let open = self.open() || self.perhaps.contains(&hash);
         let known = self.of(hash).is_some();
-        if fresh || self.open() || (known && self.unmeasured()) {
+        if fresh || open || (known && self.unmeasured()) {
             all.push(State::Fresh);
         }
         // Seen before its own write and back again: the first page says
         // stale, SEEN-2 and S18 say fresh.
-        if !fresh || self.open() || (self.last != Some(hash) && self.own_last) {
+        if !fresh || open || (self.last != Some(hash) && self.own_last) {
             all.push(State::Stale);
         }
         all
@@ -490,7 +497,8 @@ impl Model {
             && !partly
             && !copy.open()
             && !copy.invalidated
-            && (newest > 0 || copy.foreign);
+            && (newest > 0 || copy.foreign)
+            && !(copy.removed && now.is_none());
         if sure {
             Listing::Must
         } else {
@@ -554,7 +562,7 @@ impl Model {
         if copy.open() || copy.invalidated {
             return Ok(());
         }
-        if let Some(hash) = now {
+        if let Some(hash) = now.filter(|hash| !copy.perhaps.contains(hash)) {
             let may = copy.of(hash).is_some();
             if file.may_edit != may {
                 return Err(format!("SEEN-3: {file:?}, may edit: {may}\n{copy:?}"));
