@@ -894,7 +894,17 @@ impl Audit {
         let at = match (file.state, file.hash) {
             (State::Unreadable, _) => At::Unreadable,
             (_, Some(hash)) => At::File(hash),
-            (State::Stale, None) if there.len() > 1 || world.writing(&path) => return Ok(()),
+            // It changed under every try to read it.
+            (State::Stale | State::Unread, None)
+                if there.len() > 1
+                    || world.writing(&path)
+                    || world
+                        .unstable
+                        .get(&path)
+                        .is_some_and(|m| *m >= asked.moment) =>
+            {
+                return Ok(());
+            }
             (_, None) => At::Absent,
         };
         ensure!(

@@ -577,6 +577,8 @@ fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
             go(world, audit, Op::Chmod { path })?;
         }
     }
+    go(world, audit, Op::Pass(100))?;
+
     go(world, audit, Op::Drain)?;
     let mut last = Vec::new();
     for (index, path) in ALL_FILES.iter().enumerate() {

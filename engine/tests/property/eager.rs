@@ -443,7 +443,7 @@ impl Eager {
                                 unnamed: true,
                                 told: 0,
                                 told_perhaps: u64::MAX,
-                                lost: BTreeSet::new(),
+                                lost: BTreeMap::new(),
                                 ..copy
                             };
                             self.model.copies.insert((session, to), copy);
@@ -460,7 +460,7 @@ impl Eager {
                         return Err(format!("a version of a path nobody named: {record:?}"));
                     };
                     if version.amends.is_some() {
-                        self.correction(path, record.n, version)?;
+                        self.correction(op, path, record.n, version)?;
                         continue;
                     }
                     self.lost_by(path, version, &mut lost_due);
@@ -477,7 +477,7 @@ impl Eager {
                     session,
                     path,
                     version,
-                    ..
+                    by,
                 } => {
                     let Some(path) = path_of(path) else { continue };
                     if !lost_due.contains_key(version)
@@ -489,7 +489,7 @@ impl Eager {
                     lost_due.remove(version);
                     let who = crate::model::index_of(session);
                     let copy = self.model.copies.entry((who, path)).or_default();
-                    copy.lost.insert(*version);
+                    copy.lost.insert(*version, *by);
                     for edit in &mut self.model.edits {
                         if edit.session == who {
                             for file in edit.files.iter_mut().filter(|file| file.path == path) {
@@ -656,7 +656,11 @@ impl Eager {
         Err(format!("version: nothing happened, but {version:?}"))
     }
 
-    fn correction(&mut self, path: Path, n: u64, version: &VersionFact) -> Check {
+    fn correction(&mut self, op: &Op, path: Path, n: u64, version: &VersionFact) -> Check {
+        let declares = matches!(
+            op,
+            Op::Ask(asking) if matches!(asking.ask, Ask::Mark { .. } | Ask::Commit { .. })
+        );
         let amended = version.amends.unwrap_or(0);
         let due = self.corrections.0.remove(&amended);
         let found = (version.author.clone(), version.evidence);
@@ -668,6 +672,13 @@ impl Eager {
         match due {
             Some((author, evidence, _)) if (author.clone(), evidence) == found => {}
             _ if self.model.ignored.contains(path) || order_only => {}
+            // A deletion is recorded when somebody asks, and may be declared
+            // by what asks.
+            None if version.late
+                && declares
+                && old.as_ref().is_some_and(|(_, evidence)| {
+                    matches!(evidence, Evidence::Unmarked | Evidence::Gap)
+                }) => {}
             // A one-call mark was consumed and then the same bytes were
             // written again: whose they were is left open.
             None if found == (Author::USER, Evidence::Unmarked)
@@ -1228,7 +1239,7 @@ impl Eager {
                     if HashOrAbsent::from(copy.last) != now {
                         copy.blurred = true;
                     }
-                    if hash == began && file.marked.is_empty() {
+                    if hash == began && !self.model.logs.contains_key(path) {
                         vec![Fate::Unchanged]
                     } else {
                         vec![Fate::Applied, Fate::Unchanged]
@@ -1381,7 +1392,7 @@ impl Eager {
                     self.model.logs.get(path)
                 ));
             }
-            for version in &copy.lost {
+            for version in copy.lost.keys() {
                 if !lost.contains(&(path, *version)) {
                     return Err(format!("MOD-1: the lost {version} of {path} is not listed"));
                 }
@@ -1392,7 +1403,7 @@ impl Eager {
                 .model
                 .copies
                 .get(&(who, *path))
-                .is_some_and(|copy| copy.lost.contains(version));
+                .is_some_and(|copy| copy.lost.contains_key(version));
             if !due && !self.model.ignored.contains(path) {
                 return Err(format!(
                     "MOD-1: the lost {version} of {path} was told before"

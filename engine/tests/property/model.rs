@@ -67,7 +67,8 @@ pub struct Copy {
     pub evicted: bool,
     /// Came by a rename and was never named (ATTR-12).
     pub unnamed: bool,
-    pub lost: BTreeSet<u64>,
+    /// Versions lost, each with the version that took its place.
+    pub lost: BTreeMap<u64, u64>,
     /// What it saw last is that the file is gone: it removed it.
     pub removed: bool,
     /// Contents of which the text does not say whether they were seen.
@@ -101,9 +102,11 @@ impl Copy {
         let entry = &mut self.seen[index];
         entry.lines = entry.lines.or(lines);
         let count = entry.lines;
-        // Every line there is, is the whole.
-        let whole = |bits: u64| match count.map(first_lines) {
-            Some(all) if bits & all == all && all != 0 => WHOLE,
+        // What reaches the last line reaches the end.
+        let whole = |bits: u64| match count {
+            Some(count) if bits & !first_lines(count.saturating_sub(1)) != 0 => {
+                bits | !first_lines(count)
+            }
             _ => bits,
         };
         entry.ranges = whole(entry.ranges | ranges);
@@ -141,10 +144,7 @@ impl Copy {
         self.seen
             .iter()
             .filter(|seen| Some(seen.hash) != now)
-            .fold(0, |all, seen| {
-                let count = seen.lines.unwrap_or(63);
-                all | (seen.resident & first_lines(count))
-            })
+            .fold(0, |all, seen| all | seen.resident)
             & !covered
     }
 
@@ -443,6 +443,10 @@ impl Model {
             && !fact.author.is(session)
         {
             log.newest_for.insert(index_of(session), n);
+            // Whoever did not write it destroyed nothing by it.
+            if let Some(copy) = self.copies.get_mut(&(index_of(session), path)) {
+                copy.lost.retain(|_, by| Some(*by) != amended);
+            }
         }
         let is_latest = log.versions.last().map(|last| Some(last.n) == amended) == Some(true);
         if fact.evidence == Evidence::Declared
@@ -581,7 +585,8 @@ impl Model {
                     .flatten()
                     .fold(0, |all, range| all | bits(Some((range.start, range.end))));
                 let due = copy.uncovered(now);
-                if told & due != due || (due == 0 && told != 0) {
+                let shown = first_lines(lines.max(1));
+                if told & shown != due & shown {
                     return Err(format!(
                         "SEEN-2: stale lines {due:b}, not {told:b}: {file:?}\n{copy:?}"
                     ));
