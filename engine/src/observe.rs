@@ -119,8 +119,10 @@ impl Engine {
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
             let live = self.live.entry(path.clone()).or_default();
-            if live.held_back.last() != Some(&held) {
-                live.held_back.push(held);
+            // A touch is no new content.
+            match live.held_back.last_mut() {
+                Some(last) if last.hash == held.hash => *last = held,
+                _ => live.held_back.push(held),
             }
             return;
         };
