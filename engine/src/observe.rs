@@ -357,7 +357,10 @@ impl Engine {
             }
             Decision::By { .. } => {
                 // Most absences are the middle of a save (ATTR-12).
-                self.live.entry(path.clone()).or_default().absent = true;
+                let live = self.live.entry(path.clone()).or_default();
+                live.absent = true;
+                // What it held before that is no longer there.
+                live.held_back.clear();
                 if self.unsettled.insert(path.clone()) {
                     let due = self.now + self.config.settle;
                     self.timers.insert((due, Timer::Settle(path.clone())));
