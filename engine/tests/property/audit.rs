@@ -719,6 +719,7 @@ impl Audit {
             Reply::FileMention(file) => {
                 self.file_state(world, asked, &who, file, moment)?;
                 self.read_over(&who, asked);
+                self.told.remove(&(who, text(&file.path)));
             }
             Reply::EditBegin(begun) => {
                 if let Some(number) = self.edit_of(Some(&begun.edit)) {
@@ -837,6 +838,13 @@ impl Audit {
         moment: u64,
     ) -> Verdict {
         self.read_over(who, asked);
+        if let touchmark_proto::Request::FileRead(read) = &asked.request
+            && read.hash.is_some()
+            && let Ask::Read { path, .. } = &asked.asking.ask
+        {
+            // It may be behind what was told.
+            self.told.remove(&(who.clone(), (*path).to_owned()));
+        }
         let (path, named, range) = match &asked.asking.ask {
             Ask::Read { path, named, range } => (*path, *named, *range),
             Ask::ReadText { path, range, .. } => (*path, Named::No, *range),

@@ -577,6 +577,7 @@ fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
             go(world, audit, Op::Chmod { path })?;
         }
     }
+    go(world, audit, Op::Drain)?;
     go(world, audit, Op::Pass(100))?;
 
     go(world, audit, Op::Drain)?;

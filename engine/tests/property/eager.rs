@@ -41,6 +41,8 @@ pub struct Eager {
     /// New names of tracked files that are not settled yet: from where, and
     /// who moved them.
     copies: BTreeMap<Path, (Path, Attributed)>,
+    /// What was tracked before this step.
+    held: BTreeSet<Path>,
 }
 
 type Told = (BTreeMap<Path, u64>, BTreeSet<(Path, u64)>);
@@ -54,6 +56,7 @@ pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> 
         corrections: Corrections::default(),
         unobserved: BTreeSet::new(),
         copies: BTreeMap::new(),
+        held: BTreeSet::new(),
     };
     for (index, op) in script.ops.iter().enumerate() {
         eager.step(op).map_err(|why| (index, why))?;
@@ -99,6 +102,11 @@ impl Eager {
         if self.world.engine.is_none() {
             return Ok(());
         }
+        self.held = ALL_FILES
+            .iter()
+            .copied()
+            .filter(|path| self.tracked(path))
+            .collect();
         self.corrections.0.clear();
         self.unobserved.clear();
         let expected = self.expected_versions(op, &before, up);
@@ -244,6 +252,11 @@ impl Eager {
                             }
                         }
                         found => {
+                            if !self.tracked(path) {
+                                // Whether a report is kept for a path that
+                                // nobody tracks is left open.
+                                self.model.ignored.insert(path);
+                            }
                             self.model.reports.push(Report {
                                 path,
                                 hash: saved.hash,
@@ -494,6 +507,11 @@ impl Eager {
                         if edit.session == who {
                             for file in edit.files.iter_mut().filter(|file| file.path == path) {
                                 file.clobbered = true;
+                                file.clobbered_surely |= records.iter().any(|one| {
+                                    one.n == *by
+                                        && matches!(&one.fact, Fact::Version(version)
+                                            if version.edit == Some(edit.number))
+                                });
                             }
                         }
                     }
@@ -540,7 +558,7 @@ impl Eager {
         }
         for (n, (author, evidence, must)) in &self.corrections.0 {
             let held = self.model.logs.iter().any(|(path, log)| {
-                self.tracked(path) && log.versions.iter().any(|version| version.n == *n)
+                self.held.contains(path) && log.versions.iter().any(|version| version.n == *n)
             });
             if *must && held {
                 return Err(format!(
@@ -1039,6 +1057,7 @@ impl Eager {
             began: self.now(path),
             matched: false,
             clobbered: false,
+            clobbered_surely: false,
             done: false,
             marked: Vec::new(),
         });
@@ -1291,8 +1310,10 @@ impl Eager {
                 }
             }
         };
-        let mut must_clobber =
-            file.clobbered && file.expect.is_some() && file.matched && allowed == [Fate::Applied];
+        let mut must_clobber = file.clobbered_surely
+            && file.expect.is_some()
+            && file.matched
+            && allowed == [Fate::Applied];
         if self.model.ignored.contains(path) {
             return Ok(());
         }

@@ -103,15 +103,15 @@ impl Copy {
         entry.lines = entry.lines.or(lines);
         let count = entry.lines;
         // What reaches the last line reaches the end.
-        let whole = |bits: u64| match count {
-            Some(count) if bits & !first_lines(count.saturating_sub(1)) != 0 => {
-                bits | !first_lines(count)
+        let ranges = match count {
+            Some(count) if ranges >> count.saturating_sub(1).min(63) != 0 => {
+                ranges | !((ranges & ranges.wrapping_neg()) - 1)
             }
-            _ => bits,
+            _ => ranges,
         };
-        entry.ranges = whole(entry.ranges | ranges);
+        entry.ranges |= ranges;
         if resident {
-            entry.resident = whole(entry.resident | ranges);
+            entry.resident |= ranges;
         }
     }
 
@@ -162,7 +162,11 @@ impl Copy {
     /// Every state the rules allow (SEEN-2).
     pub fn states(&self, now: Option<Hash>) -> Vec<State> {
         if !self.ever_seen {
-            return vec![State::Unread];
+            let mut all = vec![State::Unread];
+            if self.open() || !self.perhaps.is_empty() {
+                all.extend([State::Fresh, State::Stale, State::Deleted]);
+            }
+            return all;
         }
         let mut all = Vec::new();
         if self.invalidated {
@@ -241,6 +245,8 @@ pub struct EditFile {
     pub matched: bool,
     /// A version of somebody else's went under by this edit.
     pub clobbered: bool,
+    /// It was this very edit's version.
+    pub clobbered_surely: bool,
     pub done: bool,
     /// Versions this edit claims by its mark alone.
     pub marked: Vec<u64>,
