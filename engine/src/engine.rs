@@ -410,9 +410,12 @@ impl Engine {
                 live.writing = false;
             }
             Hint::Removed => {
-                // The writer of a name that is gone writes elsewhere.
+                // The writer of a name that is gone writes elsewhere, and
+                // the absence is no part of what it wrote.
                 live.writing = false;
                 live.wrote = false;
+                self.episodes += 1;
+                live.episode = self.episodes;
             }
             Hint::Touched => {}
         }
