@@ -15,7 +15,7 @@ use touchmark_proto::events::Happening;
 
 /// How long a write in progress waits to be read while nobody asks: its close
 /// mostly comes first (SYNC-6 asks for 20 ms after the close).
-const READ_DELAY: Millis = 10;
+pub(crate) const READ_DELAY: Millis = 10;
 
 /// A path read within this time is read again only after it, while nobody
 /// asks: a name that changes all the time must not take all the time.
@@ -440,7 +440,7 @@ impl Engine {
             .is_some_and(|time| *time + READ_PAUSE > now)
     }
 
-    fn read_in(&mut self, path: &RelPath, delay: Millis) {
+    pub(crate) fn read_in(&mut self, path: &RelPath, delay: Millis) {
         self.dirty.insert(path.clone());
         self.timers
             .insert((self.now + delay, Timer::Read(path.clone())));

@@ -6,7 +6,7 @@ use touchmark_proto::{
 };
 
 use crate::attribution::{Decision, Observation, decide};
-use crate::engine::{Engine, Timer};
+use crate::engine::{Engine, READ_DELAY, Timer};
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::Obstacle;
 use crate::record::{Fact, Held, VersionFact};
@@ -422,7 +422,11 @@ impl Engine {
                 live.copy_of = Some(source);
                 self.watch(&new);
             }
-            if self.watched.contains(&new) {
+            if watched {
+                // Its hint counts the arrival and has it read; a read before
+                // that would find the change and no close (ATTR-8).
+                self.read_in(&new, READ_DELAY);
+            } else if self.watched.contains(&new) {
                 self.order_read(&new, false);
             } else {
                 self.live.remove(&new);
