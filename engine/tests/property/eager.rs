@@ -97,6 +97,11 @@ impl Eager {
         let up = self.world.engine.is_some();
         self.world.step(op);
         self.world.drain();
+        // A closed change is read within 20 ms even if nobody asks (SYNC-6).
+        for _ in 0..if matches!(op, Op::Ask(_)) { 0 } else { 2 } {
+            self.world.pass(20);
+            self.world.drain();
+        }
         self.audit.look(&mut self.world)?;
         let seen = std::mem::take(&mut self.world.seen);
         if self.world.engine.is_none() {
@@ -558,7 +563,9 @@ impl Eager {
         }
         for (n, (author, evidence, must)) in &self.corrections.0 {
             let held = self.model.logs.iter().any(|(path, log)| {
-                self.held.contains(path) && log.versions.iter().any(|version| version.n == *n)
+                self.held.contains(path)
+                    && !self.model.ignored.contains(path)
+                    && log.versions.iter().any(|version| version.n == *n)
             });
             if *must && held {
                 return Err(format!(
@@ -973,7 +980,16 @@ impl Eager {
                 if let Some(copy) = self.model.copies.get_mut(&(who, *path)) {
                     copy.evicted = true;
                     for seen in &mut copy.seen {
-                        seen.resident &= !bits(*range);
+                        // A range that reaches the last line reaches the end.
+                        let cut = bits(*range);
+                        let reaches = seen
+                            .lines
+                            .is_some_and(|lines| cut >> lines.saturating_sub(1).min(63) != 0);
+                        seen.resident &= if reaches {
+                            (cut & cut.wrapping_neg()) - 1
+                        } else {
+                            !cut
+                        };
                     }
                 }
             }
@@ -1283,8 +1299,12 @@ impl Eager {
                     } else {
                         copy.blurred = true;
                     }
+                    let log = self.model.logs.get(path);
+                    let last = log.and_then(|log| log.versions.last());
                     if now == began {
                         vec![Fate::Applied, Fate::Unchanged]
+                    } else if last.is_some_and(|last| last.author.session.is_none()) {
+                        vec![Fate::Applied, Fate::Overwritten]
                     } else {
                         vec![Fate::Applied]
                     }

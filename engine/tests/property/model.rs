@@ -495,7 +495,10 @@ impl Model {
             .and_then(|log| log.versions.last())
             .is_some_and(|last| last.author.is(&asks::session(session)));
         let told = newest <= copy.told && !pending && !copy.foreign;
-        if states.iter().all(|state| !wants(state)) || told || (own && !pending && !copy.open()) {
+        if states.iter().all(|state| !wants(state))
+            || told
+            || (own && !pending && !copy.open() && !copy.foreign)
+        {
             return Listing::Never;
         }
         let partly = now
@@ -503,7 +506,7 @@ impl Model {
             .is_some_and(|seen| seen.ranges != 0);
         let sure = states.iter().all(wants)
             && (newest > copy.told_perhaps || pending || copy.foreign)
-            && !own
+            && (!own || copy.foreign)
             && !partly
             && !copy.open()
             && !copy.invalidated

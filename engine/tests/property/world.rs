@@ -391,6 +391,12 @@ impl World {
         true
     }
 
+    /// Time goes by.
+    pub fn pass(&mut self, millis: Millis) {
+        self.now += millis;
+        self.tick();
+    }
+
     fn tick(&mut self) -> bool {
         let due = self.engine.as_ref().and_then(Engine::deadline);
         if due.is_some_and(|due| due <= self.now) {
@@ -664,8 +670,7 @@ impl World {
             }
             Op::Drain => self.drain(),
             Op::Pass(millis) => {
-                self.now += millis;
-                self.tick();
+                self.pass(*millis);
             }
             Op::Down => self.down(),
             Op::Up { snapshot } => {
