@@ -698,7 +698,13 @@ impl Eager {
             Some((author, evidence, _)) if (author.clone(), evidence) == found => {}
             _ if self.model.ignored.contains(path) || order_only => {}
             // A deletion is recorded when somebody asks, and may be declared
-            // by what asks.
+            // or given back by what asks.
+            None if found == (Author::USER, Evidence::Unmarked)
+                && matches!(op, Op::Ask(_))
+                && version.held.hash.is_none()
+                && old
+                    .as_ref()
+                    .is_some_and(|(_, evidence)| *evidence == Evidence::Marked) => {}
             None if version.late
                 && declares
                 && old.as_ref().is_some_and(|(_, evidence)| {
@@ -710,7 +716,8 @@ impl Eager {
                 && old
                     .as_ref()
                     .is_some_and(|(_, evidence)| *evidence == Evidence::Marked)
-                && self.model.edits.iter().any(|edit| edit.one_shot) =>
+                && self.model.edits.iter().any(|edit| edit.one_shot)
+                && !matches!(op, Op::Ask(_)) =>
             {
                 self.model.ignored.insert(path);
             }

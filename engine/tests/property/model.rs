@@ -200,6 +200,10 @@ impl Copy {
         if self.blurred_reads || self.open() {
             return vec!["First", "Repeat", "Extends", "Changed"];
         }
+        if self.unnamed {
+            // Whether it was read under this name is left open.
+            all.push("First");
+        }
         if self.reads == 0 {
             all.push("First");
             if self.ever_seen && !self.invalidated {
