@@ -481,7 +481,10 @@ impl Engine {
         release(&mut self.reconciling, path, ticket);
         for pending in self.pending.values_mut() {
             let awaited = release(&mut pending.reads, path, ticket);
-            pending.take_found(path, &outcome, awaited);
+            // An older read that comes late knows less.
+            if newest_seen {
+                pending.take_found(path, &outcome, awaited);
+            }
         }
         if self.live.get(path).is_some_and(Live::is_idle) {
             // The stamp is worth keeping only while a mark may ask for it.
