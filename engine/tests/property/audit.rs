@@ -79,6 +79,9 @@ pub struct Audit {
     read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
     /// Sessions that asked to be closed at some time.
     closing: BTreeSet<SessionId>,
+    /// Paths with a declared version in this step: what was held back for it
+    /// is recorded before it, and was there before other edits began (ATTR-5).
+    arriving: BTreeSet<String>,
     /// Edits that end in this step, wherever in it.
     ending: BTreeSet<u64>,
     begun_now: BTreeSet<u64>,
@@ -110,6 +113,16 @@ impl Audit {
         self.begun_now.clear();
         self.answered_now.clear();
         let seen = std::mem::take(&mut world.seen);
+        self.arriving = seen
+            .iter()
+            .filter_map(|one| match one {
+                Seen::Fact(Record {
+                    fact: Fact::Version(version),
+                    ..
+                }) if version.evidence == Evidence::Declared => Some(text(&version.path)),
+                _ => None,
+            })
+            .collect();
         self.ending = seen
             .iter()
             .filter_map(|one| match one {
@@ -609,6 +622,9 @@ impl Audit {
             // What replaced a write that nobody saw (ATTR-10).
             return Ok(());
         }
+        if self.arriving.contains(path) && version.evidence == Evidence::Unmarked {
+            return Ok(());
+        }
         let step = self.step;
         let open: Vec<(u64, &mut OpenFile, SessionId)> = self
             .edits
@@ -766,7 +782,10 @@ impl Audit {
                 };
                 self.listed(world, asked, &who, &taken.changes, moment)?;
                 let told = self.telling(world, asked, &taken.changes, moment);
-                if explicit && !peek {
+                let all = matches!(&asked.asking.ask, Ask::Take { paths: None, .. });
+                if explicit && !peek && !all {
+                    // Its cursor speaks of these paths only; it is not used.
+                } else if explicit && !peek {
                     self.unacked
                         .entry(who)
                         .or_default()

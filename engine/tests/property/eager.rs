@@ -443,6 +443,11 @@ impl Eager {
                         self.model.logs.entry(to).or_default().latest = None;
                         expected.insert(to, by);
                     }
+                    None if self.model.ignored.contains(from)
+                        || self.model.ignored.contains(to) =>
+                    {
+                        self.model.ignored.insert(to);
+                    }
                     other => {
                         return Err(format!("ATTR-12: {record:?}, but it is {other:?}"));
                     }
@@ -777,6 +782,9 @@ impl Eager {
         if !self.tracked(path) {
             let log = self.model.logs.entry(path).or_default();
             log.latest = now;
+            log.versions.clear();
+            log.newest = 0;
+            log.newest_for.clear();
             log.absence.clear();
             log.resumed = true;
         }
@@ -944,7 +952,13 @@ impl Eager {
                 Ok(Reply::ModifiedTake(taken)),
             ) => {
                 let told = self.listed(who, paths.as_deref(), &taken.changes)?;
-                if !peek && *explicit {
+                if !peek && *explicit && paths.is_some() {
+                    for (path, newest) in told.0 {
+                        if let Some(copy) = self.model.copies.get_mut(&(who, path)) {
+                            copy.told_perhaps = copy.told_perhaps.max(newest);
+                        }
+                    }
+                } else if !peek && *explicit {
                     self.unacked.entry(who).or_default().push(told);
                 } else if !peek {
                     self.deliver(who, told);
@@ -1038,13 +1052,22 @@ impl Eager {
         let Some(bytes) = bytes else {
             return Err(format!("file/read of {path}, which is not there"));
         };
+        let unnamed = self
+            .model
+            .copies
+            .get(&(who, path))
+            .is_some_and(|copy| copy.unnamed);
         self.track(who, path);
         let content = hash(bytes);
         let known = self.now(path) == Some(content);
         let length = lines(bytes);
         let ignored = self.model.ignored.contains(path);
         let copy = self.model.copies.entry((who, path)).or_default();
-        let allowed = copy.verdicts(content, range, length);
+        let mut allowed = copy.verdicts(content, range, length);
+        if unnamed {
+            // Whether it was read under this name is left open.
+            allowed.push("First");
+        }
         if !ignored && !allowed.contains(&verdict) {
             return Err(format!(
                 "SEEN-4: reading {range:?} of {path} was {verdict}, not one of {allowed:?}\n{copy:?}"
@@ -1465,6 +1488,7 @@ impl Eager {
         for (path, newest) in plain {
             if let Some(copy) = self.model.copies.get_mut(&(who, path)) {
                 copy.told = copy.told.max(newest);
+                copy.told_absence = self.world.hash_of(path).is_none();
                 copy.foreign = false;
                 copy.told_perhaps = copy.told_perhaps.max(newest);
             }

@@ -69,6 +69,8 @@ pub struct Copy {
     pub unnamed: bool,
     /// Versions lost, each with the version that took its place.
     pub lost: BTreeMap<u64, u64>,
+    /// It was told of an absence that may not be recorded yet.
+    pub told_absence: bool,
     /// What it saw last is that the file is gone: it removed it.
     pub removed: bool,
     /// Contents of which the text does not say whether they were seen.
@@ -80,6 +82,10 @@ impl Copy {
         self.ever_seen = true;
         self.last = Some(hash);
         let found = self.seen.iter().position(|seen| seen.hash == hash);
+        if lines.is_none() && ranges != WHOLE {
+            // Where the file ends, only the client knows.
+            self.blurred = true;
+        }
         self.own_last = !resident;
         self.removed = false;
         if resident {
@@ -199,10 +205,6 @@ impl Copy {
         let mut all = Vec::new();
         if self.blurred_reads || self.open() {
             return vec!["First", "Repeat", "Extends", "Changed"];
-        }
-        if self.unnamed {
-            // Whether it was read under this name is left open.
-            all.push("First");
         }
         if self.reads == 0 {
             all.push("First");
@@ -395,6 +397,16 @@ impl Model {
     /// Takes in a version that was recorded as allowed.
     pub fn recorded(&mut self, path: &'static str, n: u64, time: Millis, fact: &VersionFact) {
         let log = self.logs.entry(path).or_default();
+        if fact.held.hash.is_some() {
+            for copy in self
+                .copies
+                .iter_mut()
+                .filter_map(|((_, held), copy)| (*held == path).then_some(copy))
+            {
+                copy.told_absence = false;
+            }
+        }
+        let log = self.logs.entry(path).or_default();
         log.newest = n;
         log.latest = fact.held.hash;
         log.absence.clear();
@@ -494,7 +506,8 @@ impl Model {
         };
         let newest = self.newest_for(session, path);
         let log = self.logs.get(path);
-        let pending = log.is_some_and(|log| now.is_none() && log.latest.is_some());
+        let pending =
+            log.is_some_and(|log| now.is_none() && log.latest.is_some()) && !copy.told_absence;
         let own = log
             .and_then(|log| log.versions.last())
             .is_some_and(|last| last.author.is(&asks::session(session)));

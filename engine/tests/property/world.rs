@@ -305,7 +305,14 @@ impl World {
                     };
                 }
             }
-            (Ask::Take { peek: false, .. }, Outcome::Reply(Ok(answer))) => {
+            (
+                Ask::Take {
+                    peek: false,
+                    paths: None,
+                    ..
+                },
+                Outcome::Reply(Ok(answer)),
+            ) => {
                 if let Reply::ModifiedTake(taken) = &answer.reply {
                     let session = asked.asking.session;
                     self.last_cursor.insert(session, taken.cursor.clone());
