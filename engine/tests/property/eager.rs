@@ -434,47 +434,6 @@ impl Eager {
                 _ => None,
             })
             .collect();
-        for record in &records {
-            if let Fact::Copied { from, to } = &record.fact
-                && let (Some(from), Some(to)) = (path_of(from), path_of(to))
-            {
-                match self.copies.remove(to) {
-                    Some((source, by)) if source == from => {
-                        self.model.logs.entry(to).or_default().latest = None;
-                        expected.insert(to, by);
-                    }
-                    None if self.model.ignored.contains(from)
-                        || self.model.ignored.contains(to) =>
-                    {
-                        self.model.ignored.insert(to);
-                    }
-                    other => {
-                        return Err(format!("ATTR-12: {record:?}, but it is {other:?}"));
-                    }
-                }
-                for session in 0..SESSIONS.len() {
-                    let Some(copy) = self.model.copies.get(&(session, from)).cloned() else {
-                        continue;
-                    };
-                    match self.model.copies.get_mut(&(session, to)) {
-                        Some(there) => {
-                            there.blurred = true;
-                            there.told_perhaps = u64::MAX;
-                        }
-                        None => {
-                            let copy = Copy {
-                                unnamed: true,
-                                told: 0,
-                                told_perhaps: u64::MAX,
-                                lost: BTreeMap::new(),
-                                ..copy
-                            };
-                            self.model.copies.insert((session, to), copy);
-                        }
-                    }
-                }
-            }
-        }
         let mut lost_due: BTreeMap<u64, bool> = BTreeMap::new();
         for record in &records {
             match &record.fact {
@@ -537,6 +496,46 @@ impl Eager {
                         if open.number == *edit && open.one_shot {
                             for file in &mut open.files {
                                 file.done |= paths.iter().any(|p| path_of(p) == Some(file.path));
+                            }
+                        }
+                    }
+                }
+                Fact::Copied { from, to } => {
+                    let (Some(from), Some(to)) = (path_of(from), path_of(to)) else {
+                        continue;
+                    };
+                    match self.copies.remove(to) {
+                        Some((source, by)) if source == from => {
+                            self.model.logs.entry(to).or_default().latest = None;
+                            expected.insert(to, by);
+                        }
+                        None if self.model.ignored.contains(from)
+                            || self.model.ignored.contains(to) =>
+                        {
+                            self.model.ignored.insert(to);
+                        }
+                        other => {
+                            return Err(format!("ATTR-12: {record:?}, but it is {other:?}"));
+                        }
+                    }
+                    for session in 0..SESSIONS.len() {
+                        let Some(copy) = self.model.copies.get(&(session, from)).cloned() else {
+                            continue;
+                        };
+                        match self.model.copies.get_mut(&(session, to)) {
+                            Some(there) => {
+                                there.blurred = true;
+                                there.told_perhaps = u64::MAX;
+                            }
+                            None => {
+                                let copy = Copy {
+                                    unnamed: true,
+                                    told: 0,
+                                    told_perhaps: u64::MAX,
+                                    lost: BTreeMap::new(),
+                                    ..copy
+                                };
+                                self.model.copies.insert((session, to), copy);
                             }
                         }
                     }

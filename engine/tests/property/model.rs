@@ -396,7 +396,6 @@ impl Model {
 
     /// Takes in a version that was recorded as allowed.
     pub fn recorded(&mut self, path: &'static str, n: u64, time: Millis, fact: &VersionFact) {
-        let log = self.logs.entry(path).or_default();
         if fact.held.hash.is_some() {
             for copy in self
                 .copies
@@ -495,7 +494,19 @@ impl Model {
         let Some(copy) = self.copies.get(&(session, path)) else {
             return Listing::Never;
         };
-        if copy.unnamed && now.is_none() {
+        // Whether a copy that was never read is news is left open.
+        if copy.unnamed && (now.is_none() || !copy.ever_seen) {
+            return Listing::Perhaps;
+        }
+        // Its own declared writer may be in the middle (ATTR-5).
+        let writes = self.edits.iter().any(|edit| {
+            edit.session == session
+                && edit
+                    .files
+                    .iter()
+                    .any(|file| file.path == path && !file.done && file.expect.is_some())
+        });
+        if writes && now.is_none() {
             return Listing::Perhaps;
         }
         let states = copy.states(now);
