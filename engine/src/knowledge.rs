@@ -177,7 +177,11 @@ impl Knowledge {
             // The newer text of a line stands in place of the older. Should
             // the older come back, the context says something else.
             for older in &mut self.seen {
-                older.ranges = older.ranges.minus(ranges);
+                older.ranges = match older.hash {
+                    Some(_) => older.ranges.minus(ranges),
+                    // An absence has no lines: any text stands in its place.
+                    None => RangeSet::default(),
+                };
                 older.resident = older.resident.minus(ranges);
             }
         }

@@ -6,7 +6,7 @@ use touchmark_proto::{
 };
 
 use crate::attribution::{Decision, Observation, decide};
-use crate::engine::{Engine, Timer, WRITE_DELAY};
+use crate::engine::{Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::Obstacle;
 use crate::pending::Ask;
@@ -132,8 +132,10 @@ impl Engine {
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
             let live = self.live.entry(path.clone()).or_default();
-            if live.held_back.last() != Some(&held) {
-                live.held_back.push(held);
+            // A touch is no new content.
+            match live.held_back.last_mut() {
+                Some(last) if last.hash == held.hash => *last = held,
+                _ => live.held_back.push(held),
             }
             return;
         };
@@ -366,17 +368,6 @@ impl Engine {
             live.absent = false;
             return;
         }
-        let copied = !state.holders.is_empty()
-            && state.holders.iter().all(|holder| {
-                self.state
-                    .knowledge(holder, path)
-                    .is_some_and(|knowledge| knowledge.copied)
-            });
-        if copied {
-            self.record(Fact::CopyDropped { path: path.clone() });
-            self.unwatch(path);
-            return;
-        }
         let seen = Observation {
             path,
             hash: None,
@@ -415,6 +406,8 @@ impl Engine {
             Decision::By { .. } => {
                 // Most absences are the middle of a save (ATTR-12).
                 let live = self.live.entry(path.clone()).or_default();
+                // What it held before that is no longer there.
+                live.held_back.clear();
                 if !live.absent {
                     live.absent = true;
                     self.unsettle(path, self.config.settle);
@@ -476,7 +469,11 @@ impl Engine {
                 live.copy_of = Some(source);
                 self.watch(&new);
             }
-            if self.watched.contains(&new) {
+            if watched {
+                // Its hint counts the arrival and has it read; a read before
+                // that would find the change and no close (ATTR-8).
+                self.read_in(&new, TOUCH_DELAY);
+            } else if self.watched.contains(&new) {
                 self.order_read(&new, false);
             } else {
                 self.live.remove(&new);
@@ -566,6 +563,25 @@ impl Engine {
         if !std::mem::take(&mut live.absent) {
             return;
         }
+        if self.is_unnamed_copy(path) {
+            // What came of it by a further rename is copied first.
+            let onwards: Vec<RelPath> = self
+                .unsettled
+                .iter()
+                .filter(|copy| {
+                    self.live
+                        .get(*copy)
+                        .is_some_and(|live| live.copy_of.as_ref() == Some(path))
+                })
+                .cloned()
+                .collect();
+            for copy in onwards {
+                self.settle(&copy);
+            }
+            self.record(Fact::CopyDropped { path: path.clone() });
+            self.unwatch(path);
+            return;
+        }
         let seen = Observation {
             path,
             hash: None,
@@ -578,6 +594,20 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         self.make_version(path, Held::ABSENT, None, decision);
+    }
+
+    /// Whether a path is held only because a rename copied what was known of
+    /// another, and nobody has named it since (ATTR-12).
+    fn is_unnamed_copy(&self, path: &RelPath) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        !state.holders.is_empty()
+            && state.holders.iter().all(|holder| {
+                self.state
+                    .knowledge(holder, path)
+                    .is_some_and(|knowledge| knowledge.copied)
+            })
     }
 
     fn settle_content(&mut self, path: &RelPath, held: Held, prefixes: &[(u64, Hash)]) {
