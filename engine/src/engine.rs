@@ -17,6 +17,13 @@ use touchmark_proto::events::Happening;
 /// mostly comes first (SYNC-6 asks for 20 ms after the close).
 const READ_DELAY: Millis = 10;
 
+/// A path read within this time is read again only after it, while nobody
+/// asks: a name that changes all the time must not take all the time.
+const READ_PAUSE: Millis = 5;
+
+/// So many orders are remembered before those without meaning are dropped.
+const LATELY_KEPT: usize = 1_024;
+
 /// The first pause before an unstable file is read again; it doubles.
 const RETRY_DELAY: Millis = 20;
 
@@ -39,6 +46,8 @@ pub struct Engine {
     pub(crate) live: BTreeMap<RelPath, Live>,
     /// Paths hinted at whose read is not ordered yet.
     pub(crate) dirty: BTreeSet<RelPath>,
+    /// When a path's read was ordered lately; older entries have no meaning.
+    pub(crate) lately: BTreeMap<RelPath, Millis>,
     /// Reads ordered and not done.
     pub(crate) outstanding: BTreeMap<RelPath, Outstanding>,
     /// Paths that `Track` is in force for.
@@ -160,6 +169,7 @@ impl Engine {
             out: Vec::new(),
             live: BTreeMap::new(),
             dirty: BTreeSet::new(),
+            lately: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             watched: BTreeSet::new(),
             borrowed: BTreeMap::new(),
@@ -408,16 +418,29 @@ impl Engine {
         }
         match hint {
             // What is soon overwritten is still to be known (SYNC-6).
-            Hint::Closed | Hint::Removed => {
+            Hint::Closed | Hint::Removed if !self.was_read_lately(path) => {
+                self.lately.insert(path.clone(), self.now);
                 self.order_read(path, false);
             }
-            Hint::Written | Hint::Appeared | Hint::Touched => {
-                if self.dirty.insert(path.clone()) {
-                    let due = self.now + READ_DELAY;
-                    self.timers.insert((due, Timer::Read(path.clone())));
-                }
-            }
+            Hint::Closed | Hint::Removed => self.read_in(path, READ_PAUSE),
+            Hint::Written | Hint::Appeared | Hint::Touched => self.read_in(path, READ_DELAY),
         }
+    }
+
+    fn was_read_lately(&mut self, path: &RelPath) -> bool {
+        let now = self.now;
+        if self.lately.len() > LATELY_KEPT {
+            self.lately.retain(|_, time| *time + READ_PAUSE > now);
+        }
+        self.lately
+            .get(path)
+            .is_some_and(|time| *time + READ_PAUSE > now)
+    }
+
+    fn read_in(&mut self, path: &RelPath, delay: Millis) {
+        self.dirty.insert(path.clone());
+        self.timers
+            .insert((self.now + delay, Timer::Read(path.clone())));
     }
 
     /// Nobody watched these paths for a while: compare them with the disk
@@ -502,6 +525,9 @@ impl Engine {
         let batch = self
             .outstanding
             .iter()
+            // Reads of one path may come back out of order: an older one
+            // still under way tells nothing that the newest has not told.
+            .filter(|(_, outstanding)| outstanding.applied < outstanding.newest)
             .map(|(path, outstanding)| (path.clone(), outstanding.newest))
             .collect();
         self.fences.batches.insert(fence, batch);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use touchmark_proto::{Millis, RelPath, SessionId};
 
-use crate::input::Stamp;
+use crate::input::{Found, Stamp};
 use crate::record::Held;
 
 /// The passing state of one watched path.
@@ -59,6 +59,20 @@ pub(crate) enum Obstacle {
     NotAFile(&'static str),
     /// A symlink leads out of the workspace.
     Outside,
+}
+
+impl Obstacle {
+    /// What a read that found no regular file says of the path; `None` where
+    /// it is there to be read, or is not there.
+    pub(crate) fn of(found: &Found) -> Option<Self> {
+        match found {
+            Found::Unreadable { cause } => Some(Self::Unreadable(cause.clone())),
+            Found::NotAFile { file_type } => Some(Self::NotAFile(file_type)),
+            Found::Outside => Some(Self::Outside),
+            Found::Unstable { .. } => Some(Self::Unstable),
+            Found::Absent | Found::File(_) => None,
+        }
+    }
 }
 
 impl Live {

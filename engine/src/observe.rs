@@ -45,12 +45,7 @@ impl Engine {
         }
         let live = self.live.entry(path.clone()).or_default();
         live.retries = 0;
-        live.obstacle = match &outcome.found {
-            Found::Unreadable { cause } => Some(Obstacle::Unreadable(cause.clone())),
-            Found::NotAFile { file_type } => Some(Obstacle::NotAFile(file_type)),
-            Found::Outside => Some(Obstacle::Outside),
-            Found::Absent | Found::File(_) | Found::Unstable { .. } => None,
-        };
+        live.obstacle = Obstacle::of(&outcome.found);
         match &outcome.found {
             Found::File(content) => {
                 let hints = self.take_hints(path);
@@ -277,6 +272,12 @@ impl Engine {
         let Some(held) = live.held_back.last().copied() else {
             return;
         };
+        // A commit that claimed a write nobody saw has recorded it already.
+        let recorded = self.state.paths.get(path).map(|state| state.held.hash);
+        if recorded == Some(held.hash) {
+            live.held_back.clear();
+            return;
+        }
         let seen = Observation {
             path,
             hash: held.hash,
@@ -512,6 +513,7 @@ impl Engine {
         let version = self.make_version(to, held, Some(from), decision);
         let live = self.live.entry(to.clone()).or_default();
         live.closes = 0;
+        live.gap = false;
         self.consume_marks(to, 1, version);
     }
 

@@ -228,7 +228,10 @@ impl Engine {
                     let ticket = self.order_read(&path, bytes);
                     pending.reads.insert(path, ticket);
                 }
-                pending.stage = Stage::Reads;
+                // One that waits for another session's edit has left its queue.
+                if pending.stage != Stage::Blocked {
+                    pending.stage = Stage::Reads;
+                }
                 self.pending.insert(request, pending);
                 false
             }

@@ -78,6 +78,12 @@ impl Engine {
         if files.is_empty() || baseless {
             return Step::Done(Err(unknown_edit(ask.edit.as_deref())));
         }
+        for path in paths.iter().filter(|path| open.contains(path)) {
+            // Untracked since the edit began: what it holds now is where its
+            // log begins anew.
+            self.begin_log(path, pending);
+            self.hold(&session, path, Source::AgentEdited, None);
+        }
         let before: Vec<(RelPath, u64)> = paths
             .iter()
             .filter_map(|path| Some((path.clone(), self.state.knowledge(&session, path)?.at)))
@@ -166,18 +172,7 @@ impl Engine {
             None if expect.is_some() => self.commit_expected(path, expect, began, matched),
             None => self.commit_marked(edit, session, path),
         };
-        let own = self.state.sessions.get(session).is_some_and(|known| {
-            known.lost.iter().any(|lost| {
-                lost.path == *path
-                    && lost.by > begun
-                    && self.state.paths.get(path).is_some_and(|state| {
-                        state
-                            .versions
-                            .iter()
-                            .any(|kept| kept.n == lost.by && kept.author.is(session))
-                    })
-            })
-        });
+        let own = self.overwrote_unseen(session, path, begun);
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         match verdict.outcome {
             Outcome::Applied if own => Verdict {
@@ -186,6 +181,22 @@ impl Engine {
             },
             _ => verdict,
         }
+    }
+
+    /// Whether the session has written over a version that it had not seen,
+    /// since that fact; also where the loss has been told meanwhile.
+    fn overwrote_unseen(&self, session: &SessionId, path: &RelPath, since: u64) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        let mut lost = false;
+        for kept in state.versions.iter().filter(|kept| !kept.unobserved) {
+            if lost && kept.n > since && kept.author.is(session) {
+                return true;
+            }
+            lost = kept.lost;
+        }
+        false
     }
 
     /// The commit says what was written.
@@ -362,17 +373,28 @@ impl Engine {
             None => {
                 // The disk holds what it held when the edit began: somebody
                 // put that back.
-                self.make_version(
-                    path,
-                    now,
-                    None,
-                    crate::attribution::Decision::By {
-                        author: Author::USER,
-                        evidence: Evidence::Unmarked,
-                        edit: None,
-                        formatted: false,
-                    },
-                );
+                let kind = match (hash, now.hash) {
+                    (_, None) => VersionKind::Deleted,
+                    (None, Some(_)) => VersionKind::Created,
+                    (Some(_), Some(_)) => VersionKind::Modified,
+                };
+                let n = self.record(Fact::Version(VersionFact {
+                    path: path.clone(),
+                    kind,
+                    from: None,
+                    held: now,
+                    author: Author::USER,
+                    evidence: Evidence::Unmarked,
+                    amends: None,
+                    edit: None,
+                    unobserved: false,
+                    late: false,
+                    formatted: false,
+                    candidates: Vec::new(),
+                    before: hash,
+                }));
+                self.counts.versions += 1;
+                self.publish_version(path, n, Some((hash, now.hash)));
             }
         }
         version
