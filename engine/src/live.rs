@@ -28,6 +28,10 @@ pub(crate) struct Live {
     /// Contents of a declared writer that is not done; the last is what the
     /// file holds now (ATTR-5).
     pub held_back: Vec<Held>,
+    /// The stat of a closed content that is not the declared one, until a
+    /// read behind a fence finds it unchanged: the content may be that of the
+    /// next writer, whose events have not come yet (ATTR-5).
+    pub unconfirmed: Option<Stamp>,
     /// It is gone, and may be back in a moment (ATTR-12).
     pub absent: bool,
     /// A rename brought it here from that tracked name; not recorded yet.

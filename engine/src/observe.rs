@@ -9,6 +9,7 @@ use crate::attribution::{Decision, Observation, decide};
 use crate::engine::{Engine, Timer};
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::Obstacle;
+use crate::pending::Ask;
 use crate::record::{Fact, Held, VersionFact};
 
 impl From<Content> for Held {
@@ -83,6 +84,7 @@ impl Engine {
             return;
         };
         let recorded = state.held;
+        self.unconfirmed.remove(path);
         let live = self.live.entry(path.clone()).or_default();
         live.absent = false;
         let moved_in = live
@@ -125,6 +127,13 @@ impl Engine {
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
+        if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
+            let live = self.live.entry(path.clone()).or_default();
+            if live.held_back.last() != Some(&held) {
+                live.held_back.push(held);
+            }
+            return;
+        }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
         if self.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash)) {
             return;
@@ -142,6 +151,27 @@ impl Engine {
         {
             self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         }
+    }
+
+    /// Whether a closed content that is not the declared one has to be looked
+    /// at once more: while its declared writer is awaited, only a second read
+    /// behind a fence tells that it is not the middle of the next write.
+    fn must_confirm(&mut self, path: &RelPath, content: Content) -> bool {
+        let awaited = self
+            .state
+            .edits_on(path)
+            .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
+        let live = self.live.entry(path.clone()).or_default();
+        if !awaited || live.unconfirmed == Some(content.stamp) {
+            live.unconfirmed = None;
+            self.unconfirmed.remove(path);
+            return false;
+        }
+        live.unconfirmed = Some(content.stamp);
+        self.unconfirmed.insert(path.clone());
+        self.dirty.insert(path.clone());
+        self.ask_internally(Ask::Look);
+        true
     }
 
     /// A writer closed the file and it holds what is recorded.
@@ -272,6 +302,8 @@ impl Engine {
         let Some(held) = live.held_back.last().copied() else {
             return;
         };
+        live.unconfirmed = None;
+        self.unconfirmed.remove(path);
         // A commit that claimed a write nobody saw has recorded it already.
         let recorded = self.state.paths.get(path).map(|state| state.held.hash);
         if recorded == Some(held.hash) {
