@@ -202,20 +202,12 @@ impl Engine {
     /// The error that a path cannot be used for, if it cannot: it leads out,
     /// is no file, or cannot be read.
     pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
-        use crate::input::Found;
-        use crate::live::Obstacle;
-        let from_read = pending
-            .found
-            .get(path)
-            .and_then(|outcome| match &outcome.found {
-                Found::Unreadable { cause } => Some(Obstacle::Unreadable(cause.clone())),
-                Found::NotAFile { file_type } => Some(Obstacle::NotAFile(file_type)),
-                Found::Outside => Some(Obstacle::Outside),
-                Found::Absent | Found::File(_) | Found::Unstable { .. } => None,
-            });
         let obstacle = match self.state.paths.contains_key(path) {
             true => self.live.get(path).and_then(|live| live.obstacle.clone()),
-            false => from_read,
+            false => pending
+                .found
+                .get(path)
+                .and_then(|outcome| Obstacle::of(&outcome.found)),
         }?;
         let (code, message, file_type) = match obstacle {
             Obstacle::Unstable => return None,

@@ -13,7 +13,7 @@ use touchmark_proto::{
 
 use crate::asks;
 use crate::disk::At;
-use crate::op::{Ask, Named};
+use crate::op::{ALL_FILES, Ask, Named};
 use crate::world::{Asked, Outcome, Seen, World};
 
 type Key = (SessionId, String);
@@ -48,6 +48,8 @@ struct Known {
 struct Told {
     /// The newest fact about the path then.
     newest: u64,
+    /// From the question to the answer.
+    asked: u64,
     moment: u64,
     contents: Vec<At>,
     /// The save that was under way and stood on disk.
@@ -72,7 +74,11 @@ pub struct Audit {
     continued: BTreeSet<Key>,
     unacked: BTreeMap<SessionId, Vec<(String, BTreeMap<String, Told>)>>,
     gaps: BTreeSet<String>,
+    /// Could not be read since coverage was lost.
+    unread: BTreeSet<String>,
     read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
+    /// Sessions that asked to be closed at some time.
+    closing: BTreeSet<SessionId>,
     /// Edits that end in this step, wherever in it.
     ending: BTreeSet<u64>,
     begun_now: BTreeSet<u64>,
@@ -129,6 +135,13 @@ impl Audit {
                 }
                 Seen::Drained => {
                     if world.pending.is_empty() {
+                        // What could not be read is still not compared.
+                        if !self.gaps.is_empty() {
+                            let unread = ALL_FILES
+                                .iter()
+                                .filter(|path| world.disk.at(path) == At::Unreadable);
+                            self.unread.extend(unread.map(|path| (*path).to_owned()));
+                        }
                         self.gaps.clear();
                     }
                 }
@@ -146,13 +159,14 @@ impl Audit {
     }
 
     fn in_gap(&self, path: &str) -> bool {
-        self.gaps.iter().any(|below| {
-            below.is_empty()
-                || below == path
-                || path
-                    .strip_prefix(below.as_str())
-                    .is_some_and(|rest| rest.starts_with('/'))
-        })
+        self.unread.contains(path)
+            || self.gaps.iter().any(|below| {
+                below.is_empty()
+                    || below == path
+                    || path
+                        .strip_prefix(below.as_str())
+                        .is_some_and(|rest| rest.starts_with('/'))
+            })
     }
 
     fn claim(&mut self, session: &SessionId, path: &str, what: HashOrAbsent) {
@@ -205,15 +219,14 @@ impl Audit {
                 self.mark_ending(abort.edit.as_deref(), &who);
             }
             Request::SessionClose(_) => {
-                for edit in self.edits.values_mut().filter(|edit| edit.session == who) {
-                    edit.end_asked = true;
-                }
+                self.closing.insert(who.clone());
                 self.last.retain(|(session, _), _| *session != who);
                 self.told.retain(|(session, _), _| *session != who);
             }
             Request::FileRead(read) => {
                 let key = (who, name(&read.path));
                 if let Some(hash) = read.hash {
+                    self.told.remove(&key);
                     self.maybe_seen.entry(key.clone()).or_default().insert(hash);
                     // A content the daemon may never have seen (SEEN-1).
                     self.gaps.insert(key.1.clone());
@@ -235,6 +248,7 @@ impl Audit {
             Request::FileMention(mention) => {
                 let key = (who, name(&mention.path));
                 if let Some(hash) = mention.hash {
+                    self.told.remove(&key);
                     self.maybe_seen.entry(key.clone()).or_default().insert(hash);
                     self.gaps.insert(key.1.clone());
                     self.read_asked.entry(key.clone()).or_default().push((
@@ -306,6 +320,7 @@ impl Audit {
                         .extend(hashes);
                 }
                 self.last.retain(|(_, path), _| *path != to);
+                self.latest.remove(&to);
             }
             Fact::Read {
                 session,
@@ -407,7 +422,7 @@ impl Audit {
                     ),
                     EditPhase::Aborted => ensure!(
                         "ATTR-9",
-                        open.end_asked || open.bound,
+                        open.end_asked || open.bound || self.closing.contains(&open.session),
                         "{record:?}: nobody aborted"
                     ),
                     EditPhase::Lapsed => ensure!(
@@ -581,6 +596,8 @@ impl Audit {
             }
         }
         self.latest.insert(path.into(), content);
+        let in_gap = self.in_gap(path);
+        self.unread.remove(path);
         if version.kind == VersionKind::Renamed {
             ensure!(
                 "ATTR-12",
@@ -655,7 +672,7 @@ impl Audit {
                 "{record:?}: expected by {declared_by:?}, marked by {marked_by:?}"
             ),
             Evidence::Gap => {
-                ensure!("ATTR-13", self.in_gap(path), "{record:?} without a gap");
+                ensure!("ATTR-13", in_gap, "{record:?} without a gap");
                 ensure!(
                     "ATTR-13",
                     declared_by.is_none() || !sure,
@@ -927,6 +944,7 @@ impl Audit {
                 let path = text(&change.path);
                 let told = Told {
                     newest: self.newest.get(&path).copied().unwrap_or(0),
+                    asked: asked.moment,
                     moment,
                     contents: world.disk.between(&path, asked.moment, moment),
                     save: world
@@ -969,9 +987,12 @@ impl Audit {
                 );
                 if let Some(told) = self.told.get(&(who.clone(), path.clone())) {
                     let newest = self.newest.get(&path).copied().unwrap_or(0);
+                    // What is not yet a version is told as `writing`.
+                    let moved =
+                        change.writing == Some(true) && world.disk.changed_at(&path) > told.asked;
                     ensure!(
                         "MOD-2",
-                        newest > told.newest,
+                        newest > told.newest || moved,
                         "{change:?} was taken at moment {} and nothing has happened since",
                         told.moment
                     );
@@ -1002,6 +1023,17 @@ impl Audit {
             if self.read_asked.get(&key).is_some_and(|all| !all.is_empty()) {
                 continue;
             }
+            // Its own declared writer may be in the middle (ATTR-5).
+            let own = self.edits.values().any(|edit| {
+                edit.session == *who
+                    && edit
+                        .files
+                        .get(path)
+                        .is_some_and(|files| files.iter().any(|file| !file.ended))
+            });
+            if own {
+                continue;
+            }
             let there = world.disk.between(path, asked.moment, moment);
             let [at] = there[..] else {
                 continue;
@@ -1018,7 +1050,11 @@ impl Audit {
                     let seen_before = matches!(at, At::File(hash)
                         if self.maybe_seen.get(&key).is_some_and(|seen| seen.contains(&hash)));
                     let new = told.is_none_or(|told| {
-                        !told.contents.contains(&at) && world.disk.changed_at(path) > told.moment
+                        let continued = told.save.is_some()
+                            && world.disk.one_save(path, told.moment) == told.save;
+                        !continued
+                            && !told.contents.contains(&at)
+                            && world.disk.changed_at(path) > told.moment
                     });
                     ensure!(
                         "MOD-1",

@@ -140,7 +140,7 @@ impl Eager {
                 }
                 continue;
             }
-            let by = self.model.attribute(path, time, now, gap);
+            let by = self.model.attribute(path, time, now, gap, true);
             let log = self.model.logs.entry(path).or_default();
             if now.is_none() {
                 log.absence.push((by.author.clone(), by.evidence));
@@ -158,7 +158,7 @@ impl Eager {
         // A new name for a tracked file is tracked from then on, once it has
         // settled there (ATTR-12).
         for path in ALL_FILES {
-            if self.now(path) != before[path] {
+            if self.now(path).is_none() {
                 self.copies.remove(path);
             }
         }
@@ -171,7 +171,7 @@ impl Eager {
                 {
                     let by = self
                         .model
-                        .attribute(to, self.world.now, self.now(to), false);
+                        .attribute(to, self.world.now, self.now(to), false, true);
                     self.copies.insert(to, (source, by));
                 }
             }
@@ -357,7 +357,8 @@ impl Eager {
             .is_some_and(|hash| copy.is_some_and(|copy| copy.of(hash).is_some()));
         let young = self.world.now.saturating_sub(version.time) < 10_000;
         let open = matches!(version.evidence, Evidence::Unmarked | Evidence::Gap);
-        (open && young && !seen).then_some((version.n, newest == Some(version.n)))
+        // Whether a content read before this version came is "read" is open.
+        (open && young).then_some((version.n, !seen && newest == Some(version.n)))
     }
 
     fn session_of(&self, number: u64) -> Option<usize> {
@@ -538,7 +539,10 @@ impl Eager {
             }
         }
         for (n, (author, evidence, must)) in &self.corrections.0 {
-            if *must {
+            let held = self.model.logs.iter().any(|(path, log)| {
+                self.tracked(path) && log.versions.iter().any(|version| version.n == *n)
+            });
+            if *must && held {
                 return Err(format!(
                     "ATTR-11: the fact {n} was not corrected to {author:?} {evidence:?}"
                 ));
@@ -577,7 +581,10 @@ impl Eager {
             && !open
             && !version.unobserved
             && !self.model.ignored.contains(path)
-            && last.evidence != Evidence::Gap;
+            && last.evidence != Evidence::Gap
+            && self.tracked(path)
+            && !self.model.logs.get(path).is_none_or(|log| log.resumed)
+            && !copy.is_some_and(|copy| copy.perhaps.contains(&hash));
         due.insert(last.n, must);
     }
 
@@ -619,7 +626,9 @@ impl Eager {
             return Err(format!("version: {version:?}, but the disk holds {now:?}"));
         }
         if now.is_none() {
-            let again = self.model.attribute(path, self.world.now, None, false);
+            let again = self
+                .model
+                .attribute(path, self.world.now, None, false, false);
             let absence = &self.model.logs.entry(path).or_default().absence;
             let known = absence.contains(&found);
             if known || (!absence.is_empty() && (again.author, again.evidence) == found) {
@@ -707,6 +716,13 @@ impl Eager {
                 {
                     copy.marked = false;
                     copy.blurred = true;
+                    let log = self.model.logs.get(file.path);
+                    let claimed = log.into_iter().flat_map(|log| &log.versions);
+                    copy.perhaps.extend(
+                        claimed
+                            .filter(|version| file.marked.contains(&version.n))
+                            .filter_map(|version| version.hash),
+                    );
                 }
             }
         }
@@ -906,7 +922,7 @@ impl Eager {
                 for ((session, held), copy) in &mut self.model.copies {
                     if *session == who && path.is_none_or(|path| path == *held) {
                         for seen in &mut copy.seen {
-                            (seen.ranges, seen.resident) = (0, 0);
+                            seen.resident = 0;
                         }
                         copy.reads = 0;
                         copy.blurred_reads = false;
@@ -1048,7 +1064,7 @@ impl Eager {
                     .model
                     .copies
                     .get(&(who, *path))
-                    .is_some_and(|copy| copy.blurred || copy.marked)
+                    .is_some_and(|copy| copy.blurred || copy.marked || !copy.perhaps.is_empty())
         });
         let refusals = self.model.refusals(who, &now, *require_read && !*force);
         let begun = match &reply {
@@ -1340,6 +1356,11 @@ impl Eager {
                 .and_then(|log| log.versions.last());
             if let Some(last) = last
                 && last.hash == now
+                && !self
+                    .model
+                    .copies
+                    .get(&(who, path))
+                    .is_some_and(|copy| copy.foreign)
                 && !change.changed_by.contains(&last.author)
             {
                 return Err(format!("MOD-1: {change:?} does not name {last:?}"));

@@ -46,6 +46,8 @@ pub struct Copy {
     pub baseline: Option<Hash>,
     pub seen: Vec<SeenContent>,
     pub ever_seen: bool,
+    /// The last it saw is what it wrote itself.
+    pub own_last: bool,
     /// The last content seen; `None` also where that was a deletion of its own.
     pub last: Option<Hash>,
     pub reads: u32,
@@ -66,6 +68,10 @@ pub struct Copy {
     /// Came by a rename and was never named (ATTR-12).
     pub unnamed: bool,
     pub lost: BTreeSet<u64>,
+    /// What it saw last is that the file is gone: it removed it.
+    pub removed: bool,
+    /// Contents of which the text does not say whether they were seen.
+    pub perhaps: BTreeSet<Hash>,
 }
 
 impl Copy {
@@ -73,6 +79,16 @@ impl Copy {
         self.ever_seen = true;
         self.last = Some(hash);
         let found = self.seen.iter().position(|seen| seen.hash == hash);
+        self.own_last = !resident;
+        self.removed = false;
+        if resident {
+            for seen in &mut self.seen {
+                if seen.hash != hash {
+                    seen.ranges &= !ranges;
+                    seen.resident &= !ranges;
+                }
+            }
+        }
         let index = found.unwrap_or_else(|| {
             self.seen.push(SeenContent {
                 hash,
@@ -82,9 +98,17 @@ impl Copy {
             });
             self.seen.len() - 1
         });
-        self.seen[index].ranges |= ranges;
+        let entry = &mut self.seen[index];
+        entry.lines = entry.lines.or(lines);
+        let count = entry.lines;
+        // Every line there is, is the whole.
+        let whole = |bits: u64| match count.map(first_lines) {
+            Some(all) if bits & all == all && all != 0 => WHOLE,
+            _ => bits,
+        };
+        entry.ranges = whole(entry.ranges | ranges);
         if resident {
-            self.seen[index].resident |= ranges;
+            entry.resident = whole(entry.resident | ranges);
         }
     }
 
@@ -97,7 +121,11 @@ impl Copy {
         self.evicted = true;
         match content {
             Some(hash) => self.see(hash, None, WHOLE, false),
-            None => self.last = None,
+            None => {
+                self.last = None;
+                self.own_last = true;
+                self.removed = true;
+            }
         }
     }
 
@@ -144,13 +172,15 @@ impl Copy {
             all.push(State::Deleted);
             return all;
         };
-        let fresh = self.of(hash).is_some() && self.uncovered(now) == 0;
+        let fresh = self.of(hash).is_some_and(|seen| seen.ranges != 0) && self.uncovered(now) == 0;
+        let open = self.open() || self.perhaps.contains(&hash);
         let known = self.of(hash).is_some();
-        if fresh || self.open() || (known && self.unmeasured()) {
+        if fresh || open || (known && self.unmeasured()) {
             all.push(State::Fresh);
         }
-        // Seen, but not last: the first page says stale, SEEN-2 says fresh.
-        if !fresh || self.open() || self.last != Some(hash) {
+        // Seen before its own write and back again: the first page says
+        // stale, SEEN-2 and S18 say fresh.
+        if !fresh || open || (self.last != Some(hash) && self.own_last) {
             all.push(State::Stale);
         }
         all
@@ -292,14 +322,15 @@ impl Model {
         self.open_on(path).any(|(other, _, _)| other == session)
     }
 
-    /// ATTR-1 to ATTR-7 for a closed change, in their order. Takes the marks
-    /// and reports it uses up; several where the text leaves it open.
+    /// ATTR-1 to ATTR-7 for a closed change, in their order. Marks and reports
+    /// are used up if it is to be kept.
     pub fn attribute(
         &mut self,
         path: &'static str,
         now: Millis,
         content: Option<Hash>,
         gap: bool,
+        keep: bool,
     ) -> Attributed {
         let wanted: HashOrAbsent = content.into();
         let declared = self
@@ -308,7 +339,7 @@ impl Model {
                 file.expect == Some(wanted) && file.began != content && !file.matched
             })
             .map(|(session, _, file)| {
-                file.matched = true;
+                file.matched = keep;
                 session
             });
         if let Some(session) = declared {
@@ -329,7 +360,7 @@ impl Model {
                 && !report.used
                 && now.saturating_sub(report.time) <= 2_000
         }) {
-            report.used = true;
+            report.used = keep;
             return Attributed {
                 author: Author::USER,
                 evidence: Evidence::Editor,
@@ -466,7 +497,8 @@ impl Model {
             && !partly
             && !copy.open()
             && !copy.invalidated
-            && (newest > 0 || copy.foreign);
+            && (newest > 0 || copy.foreign)
+            && !(copy.removed && now.is_none());
         if sure {
             Listing::Must
         } else {
@@ -530,13 +562,14 @@ impl Model {
         if copy.open() || copy.invalidated {
             return Ok(());
         }
-        if let Some(hash) = now {
+        if let Some(hash) = now.filter(|hash| !copy.perhaps.contains(hash)) {
             let may = copy.of(hash).is_some();
             if file.may_edit != may {
                 return Err(format!("SEEN-3: {file:?}, may edit: {may}\n{copy:?}"));
             }
             let resident = copy.of(hash).map_or(0, |seen| seen.resident);
             if file.state == State::Fresh
+                && copy.last == Some(hash)
                 && ((resident == 0 && file.resident) || (resident == WHOLE && !file.resident))
             {
                 return Err(format!("SEEN-4: resident {resident:x}: {file:?}\n{copy:?}"));

@@ -36,6 +36,7 @@ enum Queued {
     Overflow,
     Gap(String),
     Fence(u64),
+    FenceFailed(u64),
 }
 
 struct DoneRead {
@@ -259,7 +260,7 @@ impl World {
                 Effect::Read(order) => self.reads.push(order),
                 Effect::Fence(fence) => {
                     if std::mem::take(&mut self.fail_fence) {
-                        self.handle(Input::FenceFailed { fence });
+                        self.queue.push_back(Queued::FenceFailed(fence));
                     } else {
                         self.queue.push_back(Queued::Fence(fence));
                     }
@@ -347,6 +348,7 @@ impl World {
             Queued::Overflow => Input::Overflow,
             Queued::Gap(below) => Input::Gap { below: rel(&below) },
             Queued::Fence(fence) => Input::FenceReached { fence },
+            Queued::FenceFailed(fence) => Input::FenceFailed { fence },
         };
         self.handle(input);
         true
@@ -671,8 +673,9 @@ impl World {
                 if self.engine.is_some() {
                     // The rest of the queue is lost but for the fences, whose
                     // end the watcher reports after the overflow.
-                    self.queue
-                        .retain(|queued| matches!(queued, Queued::Fence(_)));
+                    self.queue.retain(|queued| {
+                        matches!(queued, Queued::Fence(_) | Queued::FenceFailed(_))
+                    });
                     self.queue.push_front(Queued::Overflow);
                     self.seen.push(Seen::Gap(String::new()));
                 }
