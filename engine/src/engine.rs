@@ -14,8 +14,11 @@ use crate::state::State;
 use touchmark_proto::events::Happening;
 
 /// How long a write in progress waits to be read while nobody asks: its close
-/// mostly comes first (SYNC-6 asks for 20 ms after the close).
-const READ_DELAY: Millis = 10;
+/// mostly comes first, and half a save is no version (ATTR-12).
+pub(crate) const WRITE_DELAY: Millis = 250;
+
+/// How long a change without a meaning of its own waits to be read.
+const TOUCH_DELAY: Millis = 10;
 
 /// A path read within this time is read again only after it, while nobody
 /// asks: a name that changes all the time must not take all the time.
@@ -56,6 +59,8 @@ pub struct Engine {
     pub(crate) borrowed: BTreeMap<RelPath, u32>,
     /// Absences and copies that may still dissolve.
     pub(crate) unsettled: BTreeSet<RelPath>,
+    /// Closed contents that wait for a second look (ATTR-5).
+    pub(crate) unconfirmed: BTreeSet<RelPath>,
     /// Reads that must be done before anything is answered (LOSS-1).
     pub(crate) reconciling: BTreeMap<RelPath, u64>,
     pub(crate) fences: Fences,
@@ -174,6 +179,7 @@ impl Engine {
             watched: BTreeSet::new(),
             borrowed: BTreeMap::new(),
             unsettled: BTreeSet::new(),
+            unconfirmed: BTreeSet::new(),
             reconciling: BTreeMap::new(),
             fences: Fences::default(),
             pending: BTreeMap::new(),
@@ -332,6 +338,7 @@ impl Engine {
             self.live.remove(path);
             self.dirty.remove(path);
             self.unsettled.remove(path);
+            self.unconfirmed.remove(path);
             self.out.push(Effect::Untrack(path.clone()));
             if self.config.case_insensitive {
                 self.spellings.remove(&crate::resolve::fold(path));
@@ -423,7 +430,8 @@ impl Engine {
                 self.order_read(path, false);
             }
             Hint::Closed | Hint::Removed => self.read_in(path, READ_PAUSE),
-            Hint::Written | Hint::Appeared | Hint::Touched => self.read_in(path, READ_DELAY),
+            Hint::Written | Hint::Appeared => self.read_in(path, WRITE_DELAY),
+            Hint::Touched => self.read_in(path, TOUCH_DELAY),
         }
     }
 
@@ -550,7 +558,13 @@ impl Engine {
                         self.order_read(&path, false);
                     }
                 }
-                Timer::Settle(path) => self.settle(&path),
+                Timer::Settle(path) => {
+                    // Only the latest reason to wait counts.
+                    let due = self.live.get(&path).map(|live| live.settle_at);
+                    if due.is_some_and(|due| due <= self.now) {
+                        self.settle(&path);
+                    }
+                }
                 Timer::Edit(edit) => self.edit_due(edit),
                 Timer::Request(request) => self.request_due(request),
             }

@@ -187,6 +187,17 @@ impl Knowledge {
         }
     }
 
+    /// A version that the session was taken to have written is not its own:
+    /// what was assumed of it was not seen.
+    pub fn disbelieve(&mut self, hash: Option<Hash>, version: u64) {
+        let before = self.seen.len();
+        self.seen
+            .retain(|seen| !(seen.assumed && !seen.read && seen.hash == hash));
+        if self.seen.len() < before {
+            self.at = self.at.min(version.saturating_sub(1));
+        }
+    }
+
     /// Nothing read is in the context any more.
     pub fn evict(&mut self) -> bool {
         let mut any = false;

@@ -2,13 +2,14 @@
 
 use touchmark_proto::events::{EditPhase, Happening};
 use touchmark_proto::{
-    Author, AuthorKind, Evidence, Hash, HashOrAbsent, RelPath, SessionId, VersionKind,
+    Author, AuthorKind, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
 use crate::attribution::{Decision, Observation, decide};
-use crate::engine::{Engine, Timer};
+use crate::engine::{Engine, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::Obstacle;
+use crate::pending::Ask;
 use crate::record::{Fact, Held, VersionFact};
 
 impl From<Content> for Held {
@@ -20,6 +21,16 @@ impl From<Content> for Held {
             mtime_ms: content.mtime_ms,
         }
     }
+}
+
+/// What a request speaks of.
+pub(crate) enum Scope {
+    /// The whole workspace.
+    Everything,
+    /// These paths.
+    Paths(Vec<RelPath>),
+    /// What a session holds.
+    Session(SessionId),
 }
 
 /// What was hinted at since the last read.
@@ -83,8 +94,10 @@ impl Engine {
             return;
         };
         let recorded = state.held;
+        self.unconfirmed.remove(path);
         let live = self.live.entry(path.clone()).or_default();
         live.absent = false;
+        live.tentative = None;
         let moved_in = live
             .stamp
             .is_some_and(|stamp| stamp.inode != content.stamp.inode);
@@ -125,6 +138,21 @@ impl Engine {
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
+        if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
+            let live = self.live.entry(path.clone()).or_default();
+            live.closes += hints.closes;
+            live.written_closes += hints.written_closes;
+            if live.held_back.last() != Some(&held) {
+                live.held_back.push(held);
+            }
+            return;
+        }
+        if evidence != Evidence::Declared && !hints.gap && hints.closes == 0 {
+            let live = self.live.entry(path.clone()).or_default();
+            live.tentative = Some((held, prefixes.to_vec()));
+            self.unsettle(path, WRITE_DELAY);
+            return;
+        }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
         if self.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash)) {
             return;
@@ -142,6 +170,34 @@ impl Engine {
         {
             self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         }
+    }
+
+    /// Whether a closed content that is not the declared one has to be looked
+    /// at once more: while its declared writer is awaited, only a second read
+    /// behind a fence tells that it is not the middle of the next write.
+    fn must_confirm(&mut self, path: &RelPath, content: Content) -> bool {
+        let awaited = self
+            .state
+            .edits_on(path)
+            .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
+        let live = self.live.entry(path.clone()).or_default();
+        let looked_at = live
+            .unconfirmed
+            .filter(|(stamp, _)| *stamp == content.stamp);
+        let confirmed = looked_at.is_some_and(|(_, fence)| fence <= self.fences.done);
+        if !awaited || confirmed {
+            live.unconfirmed = None;
+            self.unconfirmed.remove(path);
+            return false;
+        }
+        if looked_at.is_none() {
+            let fence = self.ask_internally(Ask::Look);
+            let live = self.live.entry(path.clone()).or_default();
+            live.unconfirmed = Some((content.stamp, fence));
+        }
+        self.unconfirmed.insert(path.clone());
+        self.dirty.insert(path.clone());
+        true
     }
 
     /// A writer closed the file and it holds what is recorded.
@@ -272,6 +328,8 @@ impl Engine {
         let Some(held) = live.held_back.last().copied() else {
             return;
         };
+        live.unconfirmed = None;
+        self.unconfirmed.remove(path);
         // A commit that claimed a write nobody saw has recorded it already.
         let recorded = self.state.paths.get(path).map(|state| state.held.hash);
         if recorded == Some(held.hash) {
@@ -302,6 +360,7 @@ impl Engine {
         };
         let live = self.live.entry(path.clone()).or_default();
         live.mtime_ms = None;
+        live.tentative = None;
         if state.held.hash.is_none() {
             live.held_back.clear();
             live.absent = false;
@@ -355,10 +414,10 @@ impl Engine {
             }
             Decision::By { .. } => {
                 // Most absences are the middle of a save (ATTR-12).
-                self.live.entry(path.clone()).or_default().absent = true;
-                if self.unsettled.insert(path.clone()) {
-                    let due = self.now + self.config.settle;
-                    self.timers.insert((due, Timer::Settle(path.clone())));
+                let live = self.live.entry(path.clone()).or_default();
+                if !live.absent {
+                    live.absent = true;
+                    self.unsettle(path, self.config.settle);
                 }
             }
         }
@@ -436,9 +495,8 @@ impl Engine {
             Found::File(content) => {
                 live.copy = Some(Held::from(*content));
                 live.stamp = Some(content.stamp);
-                if self.unsettled.insert(path.clone()) {
-                    let due = self.now + self.config.settle;
-                    self.timers.insert((due, Timer::Settle(path.clone())));
+                if !self.unsettled.contains(path) {
+                    self.unsettle(path, self.config.settle);
                 }
             }
             Found::Unstable { .. } => self.retry(path),
@@ -452,15 +510,43 @@ impl Engine {
         }
     }
 
-    /// Records every absence and every copy that has not dissolved: somebody
-    /// asks as of now.
-    pub(crate) fn settle_all(&mut self) {
-        for path in std::mem::take(&mut self.unsettled) {
+    /// Waits a little for what may dissolve by itself.
+    fn unsettle(&mut self, path: &RelPath, delay: Millis) {
+        let due = self.now + delay;
+        self.live.entry(path.clone()).or_default().settle_at = due;
+        self.unsettled.insert(path.clone());
+        self.timers.insert((due, Timer::Settle(path.clone())));
+    }
+
+    /// Records the absences, copies and unclosed contents that somebody asks
+    /// about as of now, though they may still dissolve; what nobody asks about
+    /// has its time.
+    pub(crate) fn settle_for(&mut self, scope: &Scope) {
+        if self.unsettled.is_empty() {
+            return;
+        }
+        let due: Vec<RelPath> = self
+            .unsettled
+            .iter()
+            .filter(|path| match scope {
+                Scope::Everything => true,
+                Scope::Paths(paths) => paths.contains(path),
+                Scope::Session(session) => {
+                    let copied = self.live.get(*path).and_then(|live| live.copy_of.as_ref());
+                    self.state
+                        .knowledge(session, copied.unwrap_or(path))
+                        .is_some()
+                }
+            })
+            .cloned()
+            .collect();
+        for path in due {
             self.settle(&path);
         }
     }
 
-    /// Records an absence, or a copy, that has not dissolved.
+    /// Records an absence, a copy or an unclosed content that has not
+    /// dissolved.
     pub(crate) fn settle(&mut self, path: &RelPath) {
         self.unsettled.remove(path);
         let Some(live) = self.live.get_mut(path) else {
@@ -471,6 +557,10 @@ impl Engine {
                 live.copy_of = None;
                 self.record_copy(&from, path, held);
             }
+            return;
+        }
+        if let Some((held, prefixes)) = live.tentative.take() {
+            self.settle_content(path, held, &prefixes);
             return;
         }
         if !std::mem::take(&mut live.absent) {
@@ -488,6 +578,29 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         self.make_version(path, Held::ABSENT, None, decision);
+    }
+
+    fn settle_content(&mut self, path: &RelPath, held: Held, prefixes: &[(u64, Hash)]) {
+        let writing = self.live.get(path).is_some_and(|live| live.writing);
+        let seen = Observation {
+            path,
+            hash: held.hash,
+            now: self.now,
+            writing,
+            changes: 0,
+            gap: false,
+            editor_window: self.config.editor_window,
+            hold: true,
+        };
+        let decision = decide(&self.state, seen);
+        if decision == Decision::Hold {
+            let live = self.live.entry(path.clone()).or_default();
+            live.held_back.push(held);
+            return;
+        }
+        self.release_held_back(path, false, prefixes);
+        let version = self.make_version(path, held, None, decision);
+        self.note_prefixes(path, version, prefixes);
     }
 
     fn record_copy(&mut self, from: &RelPath, to: &RelPath, held: Held) {

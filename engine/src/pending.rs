@@ -12,6 +12,9 @@ use crate::effect::{Answer, Effect};
 use crate::engine::{Engine, Timer};
 use crate::input::ReadOutcome;
 
+/// How often a request waits for one more fence.
+const LOOKS: u32 = 3;
+
 /// Who asks what.
 #[derive(Clone, Debug)]
 pub(crate) enum Ask {
@@ -20,6 +23,8 @@ pub(crate) enum Ask {
     /// An edit's time is up; a deadline stands behind a fence like a query
     /// (ATTR-16).
     Lapse(u64),
+    /// What was hinted at is to be read behind a fence.
+    Look,
 }
 
 /// A request that has not taken effect yet.
@@ -46,6 +51,9 @@ pub(crate) struct Pending {
     pub wait_until: Option<Millis>,
     /// It was looked at once more because the file changed meanwhile.
     pub rechecked: bool,
+    /// Fences it has waited for beyond its own, for contents that had to be
+    /// looked at twice.
+    pub looks: u32,
     /// What it held before that second look (SEEN-1).
     pub first_hash: Option<Option<touchmark_proto::Hash>>,
 }
@@ -103,6 +111,7 @@ impl Engine {
             stage: Stage::Fence,
             wait_until: None,
             rechecked: false,
+            looks: 0,
             first_hash: None,
         };
         // New paths are watched, and read, from the request's arrival on, so
@@ -119,10 +128,12 @@ impl Engine {
     }
 
     /// The engine asks something of itself.
-    pub(crate) fn ask_internally(&mut self, ask: Ask) {
+    /// Answers the fence that it stands behind.
+    pub(crate) fn ask_internally(&mut self, ask: Ask) -> u64 {
         let request = RequestId(self.next_internal);
         self.next_internal -= 1;
-        let fence = Some(self.want_fence());
+        let wanted = self.want_fence();
+        let fence = Some(wanted);
         self.pending.insert(
             request,
             Pending {
@@ -137,9 +148,11 @@ impl Engine {
                 stage: Stage::Fence,
                 wait_until: None,
                 rechecked: false,
+                looks: 0,
                 first_hash: None,
             },
         );
+        wanted
     }
 
     /// Has every request take effect that can.
@@ -201,9 +214,24 @@ impl Engine {
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
             return true;
         }
+        // A content that is to be looked at once more is looked at before an
+        // answer speaks of it; a writer without pause must not hold it up.
+        let looks_again =
+            pending.fence.is_some() && !self.unconfirmed.is_empty() && pending.looks < LOOKS;
+        if looks_again && matches!(pending.ask, Ask::Client(_)) {
+            pending.looks += 1;
+            pending.fence = Some(self.want_fence());
+            self.dirty.extend(self.unconfirmed.iter().cloned());
+            self.pending.insert(request, pending);
+            return false;
+        }
         let step = match pending.ask.clone() {
             Ask::Lapse(edit) => {
                 self.lapse(edit);
+                self.pending.remove(&request);
+                return true;
+            }
+            Ask::Look => {
                 self.pending.remove(&request);
                 return true;
             }

@@ -505,7 +505,9 @@ impl State {
         if !fact.unobserved {
             path.held = fact.held;
         }
-        path.newest = n;
+        if !fact.unobserved {
+            path.newest = n;
+        }
         path.versions.push_back(Kept {
             n,
             time,
@@ -568,15 +570,47 @@ impl State {
         kept.fact.late = fact.late;
         kept.fact.formatted = fact.formatted;
         if before == fact.author {
+            self.reorder(n, amended, &fact.path);
             return;
         }
         let Some(loser) = before.session else { return };
+        let hash = kept.hash;
         path.taken.retain(|(session, _)| *session != loser);
         path.taken.push((loser.clone(), n));
         if let Some(session) = self.sessions.get_mut(&loser) {
             session.pending.insert(fact.path.clone());
-            // What this version overwrote, the session did not overwrite.
+            // What this version overwrote, the session did not overwrite; nor
+            // has it seen what it was taken to have written.
             session.lost.retain(|lost| lost.by != amended);
+            if let Some(knowledge) = session.files.get_mut(&fact.path) {
+                knowledge.disbelieve(hash, amended);
+            }
+        }
+    }
+
+    /// A correction of the order alone: the version came after one that was
+    /// declared and never read from disk (ATTR-10), which is news to the
+    /// session that declared that one.
+    fn reorder(&mut self, n: u64, amended: u64, path: &RelPath) {
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
+        let Some(at) = state.versions.iter().position(|kept| kept.n == amended) else {
+            return;
+        };
+        let Some(mut kept) = state.versions.remove(at) else {
+            return;
+        };
+        kept.n = n;
+        let unobserved = state.versions.iter().rev().find(|kept| kept.unobserved);
+        let writer = unobserved.and_then(|kept| kept.author.session.clone());
+        state.versions.push_back(kept);
+        if let Some(writer) = writer {
+            state.taken.retain(|(session, _)| *session != writer);
+            state.taken.push((writer.clone(), n));
+            if let Some(session) = self.sessions.get_mut(&writer) {
+                session.pending.insert(path.clone());
+            }
         }
     }
 
