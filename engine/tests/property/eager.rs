@@ -342,9 +342,7 @@ impl Eager {
                             }
                             // A prefix is the agent's own partial write; the
                             // model does not know every content's bytes.
-                            let sure = version
-                                .hash
-                                .is_some_and(|h| !is_prefix(h, hash, &self.world));
+                            let sure = version.hash.is_some_and(|h| !is_prefix(h, hash));
                             self.may(n, Author::USER, Evidence::Unmarked, sure);
                         }
                         if let Some((n, _)) = self.late(session, path, Some(hash)) {
@@ -1500,10 +1498,9 @@ impl Eager {
     }
 }
 
-/// Whether the content by that hash, as far as any file ever held it, is a
-/// prefix of the other; unknown ones count as such.
-fn is_prefix(hash: Hash, of: HashOrAbsent, world: &World) -> bool {
-    let _ = (hash, of, world);
+/// Whether one content may be the beginning of another. Those written once
+/// in a run begin no other; of the others it is known.
+fn is_prefix(hash: Hash, of: HashOrAbsent) -> bool {
     let find = |wanted: Hash| {
         (0..crate::content::COMMON)
             .map(content)
