@@ -8,7 +8,7 @@ use touchmark_proto::{
 use crate::attribution::{Decision, Observation, decide};
 use crate::engine::{Engine, TOUCH_DELAY, Timer};
 use crate::input::{Content, Found, ReadOutcome};
-use crate::live::Obstacle;
+use crate::live::{Live, Obstacle};
 use crate::pending::Ask;
 use crate::record::{Fact, Held, VersionFact};
 
@@ -20,6 +20,15 @@ impl From<Content> for Held {
             lines: content.lines,
             mtime_ms: content.mtime_ms,
         }
+    }
+}
+
+/// Keeps what a declared writer may be in the middle of (ATTR-5). A touch of
+/// it is no new content.
+fn hold_back(live: &mut Live, held: Held) {
+    match live.held_back.last_mut() {
+        Some(last) if last.hash == held.hash => *last = held,
+        _ => live.held_back.push(held),
     }
 }
 
@@ -121,19 +130,16 @@ impl Engine {
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
             let live = self.live.entry(path.clone()).or_default();
-            // A touch is no new content.
-            match live.held_back.last_mut() {
-                Some(last) if last.hash == held.hash => *last = held,
-                _ => live.held_back.push(held),
-            }
+            hold_back(live, held);
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
             let live = self.live.entry(path.clone()).or_default();
-            if live.held_back.last() != Some(&held) {
-                live.held_back.push(held);
-            }
+            hold_back(live, held);
+            // The close still ends a one-call mark, once it is believed.
+            live.closes += hints.closes;
+            live.written_closes += hints.written_closes;
             return;
         }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
