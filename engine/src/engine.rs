@@ -15,7 +15,7 @@ use touchmark_proto::events::Happening;
 
 /// How long a write in progress waits to be read while nobody asks: its close
 /// mostly comes first, and half a save is no version (ATTR-12).
-const WRITE_DELAY: Millis = 250;
+pub(crate) const WRITE_DELAY: Millis = 250;
 
 /// How long a change without a meaning of its own waits to be read.
 pub(crate) const TOUCH_DELAY: Millis = 10;
@@ -564,7 +564,13 @@ impl Engine {
                         self.order_read(&path, false);
                     }
                 }
-                Timer::Settle(path) => self.settle(&path),
+                Timer::Settle(path) => {
+                    // Only the latest reason to wait counts.
+                    let due = self.live.get(&path).map(|live| live.settle_at);
+                    if due.is_some_and(|due| due <= self.now) {
+                        self.settle(&path);
+                    }
+                }
                 Timer::Edit(edit) => self.edit_due(edit),
                 Timer::Request(request) => self.request_due(request),
             }

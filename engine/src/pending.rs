@@ -128,10 +128,12 @@ impl Engine {
     }
 
     /// The engine asks something of itself.
-    pub(crate) fn ask_internally(&mut self, ask: Ask) {
+    /// Answers the fence that it stands behind.
+    pub(crate) fn ask_internally(&mut self, ask: Ask) -> u64 {
         let request = RequestId(self.next_internal);
         self.next_internal -= 1;
-        let fence = Some(self.want_fence());
+        let wanted = self.want_fence();
+        let fence = Some(wanted);
         self.pending.insert(
             request,
             Pending {
@@ -150,6 +152,7 @@ impl Engine {
                 first_hash: None,
             },
         );
+        wanted
     }
 
     /// Has every request take effect that can.

@@ -578,12 +578,17 @@ impl State {
             return;
         }
         let Some(loser) = before.session else { return };
+        let hash = kept.hash;
         path.taken.retain(|(session, _)| *session != loser);
         path.taken.push((loser.clone(), n));
         if let Some(session) = self.sessions.get_mut(&loser) {
             session.pending.insert(fact.path.clone());
-            // What this version overwrote, the session did not overwrite.
+            // What this version overwrote, the session did not overwrite; nor
+            // has it seen what it was taken to have written.
             session.lost.retain(|lost| lost.by != amended);
+            if let Some(knowledge) = session.files.get_mut(&fact.path) {
+                knowledge.disbelieve(hash, amended);
+            }
         }
     }
 
