@@ -502,6 +502,9 @@ impl Eager {
                     let (Some(from), Some(to)) = (path_of(from), path_of(to)) else {
                         continue;
                     };
+                    if self.model.ignored.contains(from) {
+                        self.model.ignored.insert(to);
+                    }
                     match self.copies.remove(to) {
                         Some((source, by)) if source == from => {
                             self.model.logs.entry(to).or_default().latest = None;
@@ -1172,10 +1175,18 @@ impl Eager {
 
     fn end(&mut self, index: usize) {
         let edit = &mut self.model.edits[index];
+        let session = edit.session;
         for file in &mut edit.files {
             file.done = true;
-            if let Some(copy) = self.model.copies.get_mut(&(edit.session, file.path)) {
-                copy.marked = false;
+        }
+        let paths: Vec<Path> = edit.files.iter().map(|file| file.path).collect();
+        for path in paths {
+            let still = self
+                .model
+                .open_on(path)
+                .any(|(other, _, file)| other == session && !file.marked.is_empty());
+            if let Some(copy) = self.model.copies.get_mut(&(session, path)) {
+                copy.marked &= still;
             }
         }
     }
