@@ -561,6 +561,10 @@ impl Engine {
             return;
         }
         if let Some((held, prefixes)) = live.tentative.take() {
+            // An editor's report may have decided it meanwhile.
+            if self.state.paths.get(path).map(|state| state.held.hash) == Some(held.hash) {
+                return;
+            }
             self.settle_content(path, held, &prefixes);
             return;
         }
