@@ -8,7 +8,7 @@ use touchmark_proto::{
 use crate::attribution::{Decision, Observation, decide};
 use crate::engine::{CUT_DELAY, Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
-use crate::live::{Obstacle, Unconfirmed};
+use crate::live::{Live, Obstacle, Unconfirmed};
 use crate::pending::Ask;
 use crate::record::{Fact, Held, VersionFact};
 
@@ -20,6 +20,15 @@ impl From<Content> for Held {
             lines: content.lines,
             mtime_ms: content.mtime_ms,
         }
+    }
+}
+
+/// Keeps what a declared writer may be in the middle of (ATTR-5). A touch of
+/// it is no new content.
+fn hold_back(live: &mut Live, held: Held) {
+    match live.held_back.last_mut() {
+        Some(last) if last.hash == held.hash => *last = held,
+        _ => live.held_back.push(held),
     }
 }
 
@@ -132,21 +141,16 @@ impl Engine {
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
             let live = self.live.entry(path.clone()).or_default();
-            // A touch is no new content.
-            match live.held_back.last_mut() {
-                Some(last) if last.hash == held.hash => *last = held,
-                _ => live.held_back.push(held),
-            }
+            hold_back(live, held);
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
             let live = self.live.entry(path.clone()).or_default();
+            hold_back(live, held);
+            // The close still ends a one-call mark, once it is believed.
             live.closes += hints.closes;
             live.written_closes += hints.written_closes;
-            if live.held_back.last() != Some(&held) {
-                live.held_back.push(held);
-            }
             return;
         }
         if evidence != Evidence::Declared && !hints.gap && hints.closes == 0 {
@@ -569,6 +573,10 @@ impl Engine {
             return;
         }
         if let Some((held, prefixes)) = live.tentative.take() {
+            // An editor's report may have decided it meanwhile.
+            if self.state.paths.get(path).map(|state| state.held.hash) == Some(held.hash) {
+                return;
+            }
             self.settle_content(path, held, &prefixes);
             return;
         }

@@ -562,6 +562,7 @@ impl State {
             return;
         };
         let before = std::mem::replace(&mut kept.author, fact.author.clone());
+        let order_only = before == fact.author && kept.evidence == fact.evidence;
         kept.evidence = fact.evidence;
         kept.edit = fact.edit;
         kept.fact.author = fact.author.clone();
@@ -570,7 +571,10 @@ impl State {
         kept.fact.late = fact.late;
         kept.fact.formatted = fact.formatted;
         if before == fact.author {
-            self.reorder(n, amended, &fact.path);
+            // An editor that reports late changes the grounds, not the order.
+            if order_only {
+                self.reorder(n, amended, &fact.path);
+            }
             return;
         }
         let Some(loser) = before.session else { return };
