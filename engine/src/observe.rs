@@ -6,9 +6,9 @@ use touchmark_proto::{
 };
 
 use crate::attribution::{Decision, Observation, decide};
-use crate::engine::{Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
+use crate::engine::{CUT_DELAY, Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
-use crate::live::{Live, Obstacle};
+use crate::live::{Live, Obstacle, Unconfirmed};
 use crate::pending::Ask;
 use crate::record::{Fact, Held, VersionFact};
 
@@ -189,17 +189,29 @@ impl Engine {
         let live = self.live.entry(path.clone()).or_default();
         let looked_at = live
             .unconfirmed
-            .filter(|(stamp, _)| *stamp == content.stamp);
-        let confirmed = looked_at.is_some_and(|(_, fence)| fence <= self.fences.done);
+            .filter(|first| first.stamp == content.stamp);
+        // A file that is being cut to nothing is seen empty some time before
+        // the system says that it was written.
+        let confirmed = looked_at.is_some_and(|first| {
+            first.fence <= self.fences.done
+                && (content.size > 0 || first.since + CUT_DELAY <= self.now)
+        });
         if !awaited || confirmed {
             live.unconfirmed = None;
             self.unconfirmed.remove(path);
             return false;
         }
-        if looked_at.is_none() {
-            let fence = self.ask_internally(Ask::Look);
-            let live = self.live.entry(path.clone()).or_default();
-            live.unconfirmed = Some((content.stamp, fence));
+        match looked_at {
+            None => {
+                let fence = self.ask_internally(Ask::Look);
+                let live = self.live.entry(path.clone()).or_default();
+                live.unconfirmed = Some(Unconfirmed {
+                    stamp: content.stamp,
+                    fence,
+                    since: self.now,
+                });
+            }
+            Some(_) => self.read_in(path, CUT_DELAY),
         }
         self.unconfirmed.insert(path.clone());
         self.dirty.insert(path.clone());
