@@ -19,6 +19,7 @@ pub mod ranges;
 pub mod recall;
 pub mod record;
 mod resolve;
+pub mod scope;
 pub mod state;
 mod view;
 
@@ -26,5 +27,5 @@ pub use config::Config;
 pub use effect::{Answer, Effect, LinesWanted, Marks, Notice, ReadOrder, Recall};
 pub use engine::{Counts, Engine};
 pub use input::{Content, Found, Hint, Input, ReadOutcome, Stamp};
-pub use record::{EditFact, EditFileFact, Fact, Held, Record, VersionFact};
+pub use record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
 pub use state::State;

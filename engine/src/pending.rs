@@ -20,6 +20,8 @@ pub(crate) enum Ask {
     /// An edit's time is up; a deadline stands behind a fence like a query
     /// (ATTR-16).
     Lapse(u64),
+    /// A command window's time is up, or its process has ended.
+    EndCommand(u64),
 }
 
 /// A request that has not taken effect yet.
@@ -69,6 +71,8 @@ pub(crate) enum Step {
     Passed(Effect),
     /// It needs these paths read first; with their bytes or without.
     Read(Vec<RelPath>, bool),
+    /// It needs one more fence before it is looked at again.
+    Fence,
     /// Another session's edit is in its way.
     Blocked(Error),
 }
@@ -207,6 +211,12 @@ impl Engine {
                 self.pending.remove(&request);
                 return true;
             }
+            Ask::EndCommand(command) => {
+                self.settle_all();
+                self.end_command(command);
+                self.pending.remove(&request);
+                return true;
+            }
             Ask::Client(ask) => self.answer(request, &mut pending, ask),
         };
         match step {
@@ -229,6 +239,11 @@ impl Engine {
                     pending.reads.insert(path, ticket);
                 }
                 pending.stage = Stage::Reads;
+                self.pending.insert(request, pending);
+                false
+            }
+            Step::Fence => {
+                pending.fence = Some(self.want_fence());
                 self.pending.insert(request, pending);
                 false
             }
@@ -285,6 +300,7 @@ impl Engine {
 
     fn leave(&mut self, request: RequestId, pending: &Pending) {
         self.pending.remove(&request);
+        self.audits.remove(&request);
         if let Some(connection) = pending.connection {
             self.leave_queue(connection, request);
         }
@@ -370,6 +386,7 @@ impl Engine {
             self.graces.insert(edit, until);
             self.timers.insert((until, Timer::Edit(edit)));
         }
+        self.unbind_commands(connection);
     }
 }
 

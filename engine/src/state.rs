@@ -14,7 +14,8 @@ use touchmark_proto::{
 
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::ranges::RangeSet;
-use crate::record::{EditFact, Fact, Held, Record, VersionFact};
+use crate::record::{CommandFact, EditFact, Fact, Held, Record, VersionFact};
+use crate::scope::Scope;
 
 /// Versions kept in memory per path; the log has all of them.
 const VERSIONS_KEPT: usize = 64;
@@ -47,6 +48,12 @@ pub struct State {
     pub edits_begun: u64,
     /// Versions recorded so far.
     pub versions_recorded: u64,
+    /// Every open command window, by its number: the last one opened last.
+    #[serde(default)]
+    pub commands: BTreeMap<u64, Command>,
+    /// Command windows opened so far.
+    #[serde(default)]
+    pub commands_begun: u64,
 }
 
 /// A tracked path.
@@ -162,6 +169,17 @@ pub struct EditFile {
     pub matched: Option<u64>,
 }
 
+/// An open command window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// As it was opened.
+    pub fact: CommandFact,
+    /// The fact that opened it.
+    pub n: u64,
+    /// Which paths it speaks for.
+    pub scope: Scope,
+}
+
 /// An edit that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedEdit {
@@ -220,6 +238,14 @@ impl State {
                 .filter(move |file| file.path == *path)
                 .map(move |file| (edit, file))
         })
+    }
+
+    /// Open command windows that cover a path, the one opened last first.
+    pub fn windows_on<'a>(&'a self, path: &'a RelPath) -> impl Iterator<Item = &'a Command> + 'a {
+        self.commands
+            .values()
+            .rev()
+            .filter(move |command| command.scope.covers(path))
     }
 
     /// Folds one fact in.
@@ -369,6 +395,18 @@ impl State {
                 time: *time,
                 formatted: *formatted,
             }),
+            Fact::CommandBegun(fact) => {
+                self.commands_begun = self.commands_begun.max(fact.command);
+                let window = Command {
+                    fact: fact.clone(),
+                    n,
+                    scope: Scope::from(fact.globs.clone()),
+                };
+                self.commands.insert(fact.command, window);
+            }
+            Fact::CommandEnded { command, .. } => {
+                self.commands.remove(command);
+            }
         }
     }
 
@@ -532,7 +570,9 @@ impl State {
 
     /// The report that an editor's version rests on: it speaks for one only.
     fn report_for(&self, fact: &VersionFact, _time: Millis) -> Option<usize> {
-        if fact.evidence != Evidence::Editor {
+        // A formatter's save is the session's whose edit it followed
+        // (ATTR-17), and yet the report has spoken.
+        if fact.evidence != Evidence::Editor && !fact.formatted {
             return None;
         }
         self.reports
@@ -567,6 +607,7 @@ impl State {
         kept.fact.edit = fact.edit;
         kept.fact.late = fact.late;
         kept.fact.formatted = fact.formatted;
+        kept.fact.candidates.clone_from(&fact.candidates);
         if before == fact.author {
             return;
         }
@@ -833,6 +874,7 @@ impl Fact {
             | Self::Delivered { session, .. }
             | Self::ResetTold { session } => Some(session),
             Self::EditBegun(edit) => Some(&edit.session),
+            Self::CommandBegun(command) => Some(&command.session),
             Self::SessionForgotten { .. }
             | Self::Baseline { .. }
             | Self::Version(_)
@@ -840,7 +882,8 @@ impl Fact {
             | Self::CopyDropped { .. }
             | Self::EditEnded { .. }
             | Self::Lost { .. }
-            | Self::Saved { .. } => None,
+            | Self::Saved { .. }
+            | Self::CommandEnded { .. } => None,
         }
     }
 

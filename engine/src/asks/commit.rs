@@ -11,6 +11,7 @@ use touchmark_proto::{
 
 use super::edits::unknown_edit;
 use super::show;
+use crate::attribution::unclaimed;
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::input::Found;
@@ -362,17 +363,8 @@ impl Engine {
             None => {
                 // The disk holds what it held when the edit began: somebody
                 // put that back.
-                self.make_version(
-                    path,
-                    now,
-                    None,
-                    crate::attribution::Decision::By {
-                        author: Author::USER,
-                        evidence: Evidence::Unmarked,
-                        edit: None,
-                        formatted: false,
-                    },
-                );
+                let decision = unclaimed(&self.state, path, now.hash, self.now);
+                self.make_version(path, now, None, decision);
             }
         }
         version
