@@ -36,6 +36,8 @@ pub enum Event {
     Store(StoreEvent),
     /// A connection ended.
     Disconnected(ConnectionId),
+    /// A process that the engine asked about has ended.
+    ProcessEnded(u32),
     /// SIGHUP: look whether everything is in its place.
     HungUp,
 }

@@ -522,6 +522,9 @@ impl Engine {
         let batch = self
             .outstanding
             .iter()
+            // Of reads aside the newest may be done before an older one; what
+            // has come already must not be waited for.
+            .filter(|(_, outstanding)| outstanding.applied < outstanding.newest)
             .map(|(path, outstanding)| (path.clone(), outstanding.newest))
             .collect();
         self.fences.batches.insert(fence, batch);
