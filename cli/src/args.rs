@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, call, completions, daemon, demo, files, history, logs, man, modified, run, sessions,
-    socket, start, status, stop, watch,
+    audit, call, completions, daemon, demo, doctor, files, history, logs, man, modified, run,
+    sessions, socket, start, status, stop, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Sessions(sessions::Options),
     /// Run a command whose changes are a session's; exits as it does
     Run(run::Options),
+    /// What can be wrong, and how to mend it; starts nothing
+    Doctor(doctor::Options),
     /// Compare everything the daemon believes with the disk
     Audit(audit::Options),
     /// The daemon's log

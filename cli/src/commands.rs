@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod history;
 pub(crate) mod logs;
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Files(options) => files::run(&context, options),
                 Command::Sessions(_) => sessions::run(&context),
                 Command::Run(options) => run::run(&context, &options),
+                Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),
                 Command::Completions(_)
