@@ -12,6 +12,7 @@
 //! Nothing else changes state.
 
 mod admit;
+mod backlog;
 mod end;
 mod fill;
 mod host;
@@ -44,6 +45,7 @@ use crate::store::{self, Store};
 use crate::time::Timeline;
 use crate::watch::Watcher;
 
+use backlog::Backlog;
 use outbox::Outbox;
 use say::Say;
 use subscriptions::Subscriptions;
@@ -102,6 +104,8 @@ struct Daemon {
     time: Timeline,
     engine: Engine,
     watcher: Watcher,
+    /// Events of the watcher that wait for the loop.
+    backlog: Arc<Backlog>,
     reader: Reader,
     store: Store,
     /// A connection of the loop's own to the store; made anew if lost.
@@ -197,6 +201,7 @@ impl Daemon {
     fn take(&mut self, event: Event) {
         match event {
             Event::Watch(raw) => {
+                self.backlog.taken();
                 let mut inputs = Vec::new();
                 self.watcher.digest(raw, &mut inputs);
                 self.feed_all(inputs);

@@ -15,8 +15,18 @@ use crate::state::State;
 use touchmark_proto::events::Happening;
 
 /// How long a write in progress waits to be read while nobody asks: its close
-/// mostly comes first (SYNC-6 asks for 20 ms after the close).
-const READ_DELAY: Millis = 10;
+/// mostly comes first, and half a save is no version (ATTR-12).
+const WRITE_DELAY: Millis = 250;
+
+/// How long a change without a meaning of its own waits to be read.
+const TOUCH_DELAY: Millis = 10;
+
+/// A path read within this time is read again only after it, while nobody
+/// asks: a name that changes all the time must not take all the time.
+const READ_PAUSE: Millis = 5;
+
+/// So many orders are remembered before those without meaning are dropped.
+const LATELY_KEPT: usize = 1_024;
 
 /// The first pause before an unstable file is read again; it doubles.
 const RETRY_DELAY: Millis = 20;
@@ -40,6 +50,8 @@ pub struct Engine {
     pub(crate) live: BTreeMap<RelPath, Live>,
     /// Paths hinted at whose read is not ordered yet.
     pub(crate) dirty: BTreeSet<RelPath>,
+    /// When a path's read was ordered lately; older entries have no meaning.
+    pub(crate) lately: BTreeMap<RelPath, Millis>,
     /// Reads ordered and not done.
     pub(crate) outstanding: BTreeMap<RelPath, Outstanding>,
     /// Paths that `Track` is in force for.
@@ -48,6 +60,8 @@ pub struct Engine {
     pub(crate) borrowed: BTreeMap<RelPath, u32>,
     /// Absences and copies that may still dissolve.
     pub(crate) unsettled: BTreeSet<RelPath>,
+    /// Closed contents that wait for a second look (ATTR-5).
+    pub(crate) unconfirmed: BTreeSet<RelPath>,
     /// Reads that must be done before anything is answered (LOSS-1).
     pub(crate) reconciling: BTreeMap<RelPath, u64>,
     pub(crate) fences: Fences,
@@ -172,10 +186,12 @@ impl Engine {
             out: Vec::new(),
             live: BTreeMap::new(),
             dirty: BTreeSet::new(),
+            lately: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             watched: BTreeSet::new(),
             borrowed: BTreeMap::new(),
             unsettled: BTreeSet::new(),
+            unconfirmed: BTreeSet::new(),
             reconciling: BTreeMap::new(),
             fences: Fences::default(),
             pending: BTreeMap::new(),
@@ -340,6 +356,7 @@ impl Engine {
             self.live.remove(path);
             self.dirty.remove(path);
             self.unsettled.remove(path);
+            self.unconfirmed.remove(path);
             self.out.push(Effect::Untrack(path.clone()));
             if self.config.case_insensitive {
                 self.spellings.remove(&crate::resolve::fold(path));
@@ -427,16 +444,30 @@ impl Engine {
         }
         match hint {
             // What is soon overwritten is still to be known (SYNC-6).
-            Hint::Closed | Hint::Removed => {
+            Hint::Closed | Hint::Removed if !self.was_read_lately(path) => {
+                self.lately.insert(path.clone(), self.now);
                 self.order_read(path, false);
             }
-            Hint::Written | Hint::Appeared | Hint::Touched => {
-                if self.dirty.insert(path.clone()) {
-                    let due = self.now + READ_DELAY;
-                    self.timers.insert((due, Timer::Read(path.clone())));
-                }
-            }
+            Hint::Closed | Hint::Removed => self.read_in(path, READ_PAUSE),
+            Hint::Written | Hint::Appeared => self.read_in(path, WRITE_DELAY),
+            Hint::Touched => self.read_in(path, TOUCH_DELAY),
         }
+    }
+
+    fn was_read_lately(&mut self, path: &RelPath) -> bool {
+        let now = self.now;
+        if self.lately.len() > LATELY_KEPT {
+            self.lately.retain(|_, time| *time + READ_PAUSE > now);
+        }
+        self.lately
+            .get(path)
+            .is_some_and(|time| *time + READ_PAUSE > now)
+    }
+
+    fn read_in(&mut self, path: &RelPath, delay: Millis) {
+        self.dirty.insert(path.clone());
+        self.timers
+            .insert((self.now + delay, Timer::Read(path.clone())));
     }
 
     /// Nobody watched these paths for a while: compare them with the disk
@@ -522,8 +553,8 @@ impl Engine {
         let batch = self
             .outstanding
             .iter()
-            // Of reads aside the newest may be done before an older one; what
-            // has come already must not be waited for.
+            // Reads of one path may come back out of order: an older one
+            // still under way tells nothing that the newest has not told.
             .filter(|(_, outstanding)| outstanding.applied < outstanding.newest)
             .map(|(path, outstanding)| (path.clone(), outstanding.newest))
             .collect();

@@ -19,7 +19,8 @@ const RECORDS_KEPT: usize = 8;
 pub struct Seen {
     /// Which; `None` where the session saw that there is no file.
     pub hash: Option<Hash>,
-    /// Which of its lines were seen.
+    /// Which of its lines were seen, but for those of which another content
+    /// was read since.
     pub ranges: RangeSet,
     /// Which of them are still in the context.
     pub resident: RangeSet,
@@ -133,7 +134,8 @@ impl Knowledge {
     /// Whether `hash` is what the session may believe the file to hold
     /// (SEEN-2, `fresh`).
     pub fn is_fresh(&self, hash: Option<Hash>) -> bool {
-        !self.uncertain && self.of(hash).is_some() && self.stale_ranges(hash).is_empty()
+        let seen = self.of(hash).is_some_and(|seen| !seen.ranges.is_empty());
+        !self.uncertain && seen && self.stale_ranges(hash).is_empty()
     }
 
     /// What a read of those lines at that content is (SEEN-4).
@@ -172,8 +174,10 @@ impl Knowledge {
         if resident {
             entry.read = true;
             entry.resident.add(ranges);
-            // The newer text of a line stands in place of the older.
+            // The newer text of a line stands in place of the older. Should
+            // the older come back, the context says something else.
             for older in &mut self.seen {
+                older.ranges = older.ranges.minus(ranges);
                 older.resident = older.resident.minus(ranges);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use touchmark_proto::{Millis, RelPath, SessionId};
 
-use crate::input::Stamp;
+use crate::input::{Found, Stamp};
 use crate::record::Held;
 
 /// The passing state of one watched path.
@@ -28,6 +28,10 @@ pub(crate) struct Live {
     /// Contents of a declared writer that is not done; the last is what the
     /// file holds now (ATTR-5).
     pub held_back: Vec<Held>,
+    /// The stat of a closed content that is not the declared one, until a
+    /// read behind a fence finds it unchanged: the content may be that of the
+    /// next writer, whose events have not come yet (ATTR-5).
+    pub unconfirmed: Option<Stamp>,
     /// It is gone, and may be back in a moment (ATTR-12).
     pub absent: bool,
     /// A rename brought it here from that tracked name; not recorded yet.
@@ -59,6 +63,20 @@ pub(crate) enum Obstacle {
     NotAFile(&'static str),
     /// A symlink leads out of the workspace.
     Outside,
+}
+
+impl Obstacle {
+    /// What a read that found no regular file says of the path; `None` where
+    /// it is there to be read, or is not there.
+    pub(crate) fn of(found: &Found) -> Option<Self> {
+        match found {
+            Found::Unreadable { cause } => Some(Self::Unreadable(cause.clone())),
+            Found::NotAFile { file_type } => Some(Self::NotAFile(file_type)),
+            Found::Outside => Some(Self::Outside),
+            Found::Unstable { .. } => Some(Self::Unstable),
+            Found::Absent | Found::File(_) => None,
+        }
+    }
 }
 
 impl Live {

@@ -9,6 +9,7 @@ use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::engine::{Engine, Timer};
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::Obstacle;
+use crate::pending::Ask;
 use crate::record::{Fact, Held, VersionFact};
 
 impl From<Content> for Held {
@@ -45,12 +46,7 @@ impl Engine {
         }
         let live = self.live.entry(path.clone()).or_default();
         live.retries = 0;
-        live.obstacle = match &outcome.found {
-            Found::Unreadable { cause } => Some(Obstacle::Unreadable(cause.clone())),
-            Found::NotAFile { file_type } => Some(Obstacle::NotAFile(file_type)),
-            Found::Outside => Some(Obstacle::Outside),
-            Found::Absent | Found::File(_) | Found::Unstable { .. } => None,
-        };
+        live.obstacle = Obstacle::of(&outcome.found);
         match &outcome.found {
             Found::File(content) => {
                 let hints = self.take_hints(path);
@@ -88,6 +84,7 @@ impl Engine {
             return;
         };
         let recorded = state.held;
+        self.unconfirmed.remove(path);
         let live = self.live.entry(path.clone()).or_default();
         live.absent = false;
         let moved_in = live
@@ -130,6 +127,13 @@ impl Engine {
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
+        if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
+            let live = self.live.entry(path.clone()).or_default();
+            if live.held_back.last() != Some(&held) {
+                live.held_back.push(held);
+            }
+            return;
+        }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
         if self.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash)) {
             return;
@@ -147,6 +151,27 @@ impl Engine {
         {
             self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         }
+    }
+
+    /// Whether a closed content that is not the declared one has to be looked
+    /// at once more: while its declared writer is awaited, only a second read
+    /// behind a fence tells that it is not the middle of the next write.
+    fn must_confirm(&mut self, path: &RelPath, content: Content) -> bool {
+        let awaited = self
+            .state
+            .edits_on(path)
+            .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
+        let live = self.live.entry(path.clone()).or_default();
+        if !awaited || live.unconfirmed == Some(content.stamp) {
+            live.unconfirmed = None;
+            self.unconfirmed.remove(path);
+            return false;
+        }
+        live.unconfirmed = Some(content.stamp);
+        self.unconfirmed.insert(path.clone());
+        self.dirty.insert(path.clone());
+        self.ask_internally(Ask::Look);
+        true
     }
 
     /// A writer closed the file and it holds what is recorded.
@@ -270,6 +295,14 @@ impl Engine {
         let Some(held) = live.held_back.last().copied() else {
             return;
         };
+        live.unconfirmed = None;
+        self.unconfirmed.remove(path);
+        // A commit that claimed a write nobody saw has recorded it already.
+        let recorded = self.state.paths.get(path).map(|state| state.held.hash);
+        if recorded == Some(held.hash) {
+            live.held_back.clear();
+            return;
+        }
         let seen = Observation {
             path,
             hash: held.hash,
@@ -361,7 +394,8 @@ impl Engine {
         let from = &self.spelling(from.clone());
         let moved: Vec<(RelPath, RelPath)> = self
             .watched
-            .iter()
+            .range(from.clone()..)
+            .take_while(|path| path.as_bytes().starts_with(from.as_bytes()))
             .filter_map(|path| {
                 if path == from {
                     Some((path.clone(), to.clone()))
@@ -506,6 +540,7 @@ impl Engine {
         let version = self.make_version(to, held, Some(from), decision);
         let live = self.live.entry(to.clone()).or_default();
         live.closes = 0;
+        live.gap = false;
         self.consume_marks(to, 1, version);
     }
 

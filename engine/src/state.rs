@@ -543,7 +543,9 @@ impl State {
         if !fact.unobserved {
             path.held = fact.held;
         }
-        path.newest = n;
+        if !fact.unobserved {
+            path.newest = n;
+        }
         path.versions.push_back(Kept {
             n,
             time,
@@ -599,6 +601,8 @@ impl State {
         let Some(kept) = path.versions.iter_mut().find(|kept| kept.n == amended) else {
             return;
         };
+        // Nothing else is said of it than before: it only came later.
+        let order = kept.evidence == fact.evidence && kept.fact.formatted >= fact.formatted;
         let before = std::mem::replace(&mut kept.author, fact.author.clone());
         kept.evidence = fact.evidence;
         kept.edit = fact.edit;
@@ -609,6 +613,9 @@ impl State {
         kept.fact.formatted = fact.formatted;
         kept.fact.candidates.clone_from(&fact.candidates);
         if before == fact.author {
+            if order {
+                self.reorder(n, amended, &fact.path);
+            }
             return;
         }
         let Some(loser) = before.session else { return };
@@ -618,6 +625,32 @@ impl State {
             session.pending.insert(fact.path.clone());
             // What this version overwrote, the session did not overwrite.
             session.lost.retain(|lost| lost.by != amended);
+        }
+    }
+
+    /// A correction of the order alone: the version came after one that was
+    /// declared and never read from disk (ATTR-10), which is news to the
+    /// session that declared that one.
+    fn reorder(&mut self, n: u64, amended: u64, path: &RelPath) {
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
+        let Some(at) = state.versions.iter().position(|kept| kept.n == amended) else {
+            return;
+        };
+        let Some(mut kept) = state.versions.remove(at) else {
+            return;
+        };
+        kept.n = n;
+        let unobserved = state.versions.iter().rev().find(|kept| kept.unobserved);
+        let writer = unobserved.and_then(|kept| kept.author.session.clone());
+        state.versions.push_back(kept);
+        if let Some(writer) = writer {
+            state.taken.retain(|(session, _)| *session != writer);
+            state.taken.push((writer.clone(), n));
+            if let Some(session) = self.sessions.get_mut(&writer) {
+                session.pending.insert(path.clone());
+            }
         }
     }
 

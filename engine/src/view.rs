@@ -505,12 +505,12 @@ impl Engine {
 
     /// Tells subscribers of a correction.
     pub(crate) fn publish_amendment(&mut self, path: &RelPath, version: u64, n: u64) {
-        let Some(kept) = self
-            .state
-            .paths
-            .get(path)
-            .and_then(|state| state.versions.iter().find(|kept| kept.n == version))
-        else {
+        let Some(kept) = self.state.paths.get(path).and_then(|state| {
+            state
+                .versions
+                .iter()
+                .find(|kept| kept.n == version || kept.n == n)
+        }) else {
             return;
         };
         let mut fact = kept.fact.clone();

@@ -11,6 +11,7 @@ use touchmark_engine::{Engine, State};
 use touchmark_proto::sessions::SessionClose;
 use touchmark_proto::{Request, SessionId};
 
+use super::backlog::Backlog;
 use super::outbox::Outbox;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
@@ -73,9 +74,12 @@ impl Daemon {
             time.now(),
         );
 
-        let seen = events.clone();
+        let backlog = Arc::new(Backlog::default());
+        let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
         let mut watcher = Watcher::new(workspace, &places.fence, Choice::Auto, move |raw| {
-            let _loop_has_ended = seen.send(Event::Watch(raw));
+            if let Some(raw) = waiting.admit(raw) {
+                let _loop_has_ended = seen.send(Event::Watch(raw));
+            }
         })
         .map_err(|error| part("watcher", &error))?;
         watcher.watch_beside(&places.runtime);
@@ -95,6 +99,7 @@ impl Daemon {
             newest_fact: engine.state().n,
             engine,
             watcher,
+            backlog,
             reader,
             store,
             log: None,

@@ -72,7 +72,10 @@ impl Engine {
                     formatted: ask.formatted,
                 });
                 // What was held back for a declared writer may be this save.
-                self.decide_held_back(&path);
+                let held_back = self.live.get(&path).and_then(|live| live.held_back.last());
+                if held_back.is_some_and(|held| held.hash == Some(ask.hash)) {
+                    self.decide_held_back(&path);
+                }
             }
         }
         done(Reply::EditorDidSave(Done {}))

@@ -334,6 +334,17 @@ impl Engine {
             pending.rechecked = true;
             return Step::Read(paths, false);
         }
+        // Tracked when the question came, and let go since.
+        let unknown: Vec<RelPath> = paths
+            .iter()
+            .filter(|path| {
+                !self.state.paths.contains_key(*path) && !pending.found.contains_key(*path)
+            })
+            .cloned()
+            .collect();
+        if !unknown.is_empty() {
+            return Step::Read(unknown, false);
+        }
         let mut files: Vec<FileState> = Vec::new();
         let mut more = None;
         for (index, path) in paths.iter().enumerate() {

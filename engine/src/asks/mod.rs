@@ -17,6 +17,7 @@ use touchmark_proto::{
 
 use crate::effect::{Answer, Effect};
 use crate::engine::Engine;
+use crate::live::Obstacle;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
 
@@ -209,20 +210,12 @@ impl Engine {
     /// The error that a path cannot be used for, if it cannot: it leads out,
     /// is no file, or cannot be read.
     pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
-        use crate::input::Found;
-        use crate::live::Obstacle;
-        let from_read = pending
-            .found
-            .get(path)
-            .and_then(|outcome| match &outcome.found {
-                Found::Unreadable { cause } => Some(Obstacle::Unreadable(cause.clone())),
-                Found::NotAFile { file_type } => Some(Obstacle::NotAFile(file_type)),
-                Found::Outside => Some(Obstacle::Outside),
-                Found::Absent | Found::File(_) | Found::Unstable { .. } => None,
-            });
         let obstacle = match self.state.paths.contains_key(path) {
             true => self.live.get(path).and_then(|live| live.obstacle.clone()),
-            false => from_read,
+            false => pending
+                .found
+                .get(path)
+                .and_then(|outcome| Obstacle::of(&outcome.found)),
         }?;
         let (code, message, file_type) = match obstacle {
             Obstacle::Unstable => return None,
@@ -267,10 +260,17 @@ impl Engine {
             live.wrote = false;
             live.gap = false;
         }
-        if let Some(crate::input::Found::File(content)) =
-            pending.found.get(path).map(|outcome| &outcome.found)
-        {
+        let found = pending.found.get(path).map(|outcome| &outcome.found);
+        if let Some(crate::input::Found::File(content)) = found {
             self.live.entry(path.clone()).or_default().stamp = Some(content.stamp);
+        }
+        // A file that cannot be read is not absent (LOSS-4).
+        if let Some(obstacle) = found.and_then(Obstacle::of) {
+            let unstable = obstacle == Obstacle::Unstable;
+            self.live.entry(path.clone()).or_default().obstacle = Some(obstacle);
+            if unstable {
+                self.retry(path);
+            }
         }
     }
 }
