@@ -16,10 +16,10 @@ use touchmark_proto::events::Happening;
 
 /// How long a write in progress waits to be read while nobody asks: its close
 /// mostly comes first, and half a save is no version (ATTR-12).
-const WRITE_DELAY: Millis = 250;
+pub(crate) const WRITE_DELAY: Millis = 250;
 
 /// How long a change without a meaning of its own waits to be read.
-const TOUCH_DELAY: Millis = 10;
+pub(crate) const TOUCH_DELAY: Millis = 10;
 
 /// A path read within this time is read again only after it, while nobody
 /// asks: a name that changes all the time must not take all the time.
@@ -436,9 +436,12 @@ impl Engine {
                 live.writing = false;
             }
             Hint::Removed => {
-                // The writer of a name that is gone writes elsewhere.
+                // The writer of a name that is gone writes elsewhere, and
+                // the absence is no part of what it wrote.
                 live.writing = false;
                 live.wrote = false;
+                self.episodes += 1;
+                live.episode = self.episodes;
             }
             Hint::Touched => {}
         }
@@ -464,7 +467,7 @@ impl Engine {
             .is_some_and(|time| *time + READ_PAUSE > now)
     }
 
-    fn read_in(&mut self, path: &RelPath, delay: Millis) {
+    pub(crate) fn read_in(&mut self, path: &RelPath, delay: Millis) {
         self.dirty.insert(path.clone());
         self.timers
             .insert((self.now + delay, Timer::Read(path.clone())));
@@ -506,7 +509,10 @@ impl Engine {
         release(&mut self.reconciling, path, ticket);
         for pending in self.pending.values_mut() {
             let awaited = release(&mut pending.reads, path, ticket);
-            pending.take_found(path, &outcome, awaited);
+            // An older read that comes late knows less.
+            if newest_seen {
+                pending.take_found(path, &outcome, awaited);
+            }
         }
         if self.live.get(path).is_some_and(Live::is_idle) {
             // The stamp is worth keeping only while a mark may ask for it.
@@ -578,7 +584,13 @@ impl Engine {
                         self.order_read(&path, false);
                     }
                 }
-                Timer::Settle(path) => self.settle(&path),
+                Timer::Settle(path) => {
+                    // Only the latest reason to wait counts.
+                    let due = self.live.get(&path).map(|live| live.settle_at);
+                    if due.is_some_and(|due| due <= self.now) {
+                        self.settle(&path);
+                    }
+                }
                 Timer::Edit(edit) => self.edit_due(edit),
                 Timer::Command(command) => self.command_due(command),
                 Timer::Request(request) => self.request_due(request),

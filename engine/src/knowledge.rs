@@ -177,13 +177,28 @@ impl Knowledge {
             // The newer text of a line stands in place of the older. Should
             // the older come back, the context says something else.
             for older in &mut self.seen {
-                older.ranges = older.ranges.minus(ranges);
+                older.ranges = match older.hash {
+                    Some(_) => older.ranges.minus(ranges),
+                    // An absence has no lines: any text stands in its place.
+                    None => RangeSet::default(),
+                };
                 older.resident = older.resident.minus(ranges);
             }
         }
         self.seen.push(entry);
         if self.seen.len() > CONTENTS_KEPT {
             self.seen.remove(0);
+        }
+    }
+
+    /// A version that the session was taken to have written is not its own:
+    /// what was assumed of it was not seen.
+    pub fn disbelieve(&mut self, hash: Option<Hash>, version: u64) {
+        let before = self.seen.len();
+        self.seen
+            .retain(|seen| !(seen.assumed && !seen.read && seen.hash == hash));
+        if self.seen.len() < before {
+            self.at = self.at.min(version.saturating_sub(1));
         }
     }
 

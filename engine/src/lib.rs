@@ -10,6 +10,7 @@ pub mod config;
 mod cursor;
 pub mod effect;
 mod engine;
+pub mod globs;
 pub mod input;
 pub mod knowledge;
 mod live;
@@ -19,7 +20,7 @@ pub mod ranges;
 pub mod recall;
 pub mod record;
 mod resolve;
-pub mod scope;
+
 pub mod state;
 mod view;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use touchmark_proto::{Millis, RelPath, SessionId};
+use touchmark_proto::{Hash, Millis, RelPath, SessionId};
 
 use crate::input::{Found, Stamp};
 use crate::record::Held;
@@ -29,9 +29,15 @@ pub(crate) struct Live {
     /// file holds now (ATTR-5).
     pub held_back: Vec<Held>,
     /// The stat of a closed content that is not the declared one, until a
-    /// read behind a fence finds it unchanged: the content may be that of the
-    /// next writer, whose events have not come yet (ATTR-5).
-    pub unconfirmed: Option<Stamp>,
+    /// read behind this fence finds it unchanged: the content may be that of
+    /// the next writer, whose events have not come yet (ATTR-5).
+    pub unconfirmed: Option<(Stamp, u64)>,
+    /// A content that nobody has closed yet, and the beginnings it has: half a
+    /// save, unless somebody asks or it stays (ATTR-12).
+    pub tentative: Option<(Held, Vec<(u64, Hash)>)>,
+    /// When an absence, a copy or a tentative content is recorded although
+    /// nobody asks.
+    pub settle_at: Millis,
     /// It is gone, and may be back in a moment (ATTR-12).
     pub absent: bool,
     /// A rename brought it here from that tracked name; not recorded yet.
@@ -88,6 +94,7 @@ impl Live {
             && self.told.is_empty()
             && self.held_back.is_empty()
             && !self.absent
+            && self.tentative.is_none()
             && self.copy_of.is_none()
             && !self.gap
             && self.obstacle.is_none()

@@ -2,11 +2,11 @@
 
 use touchmark_proto::events::{EditPhase, Happening};
 use touchmark_proto::{
-    Author, AuthorKind, Evidence, Hash, HashOrAbsent, RelPath, SessionId, VersionKind,
+    Author, AuthorKind, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
 use crate::attribution::{Decision, Observation, decide, unclaimed};
-use crate::engine::{Engine, Timer};
+use crate::engine::{Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::Obstacle;
 use crate::pending::Ask;
@@ -21,6 +21,16 @@ impl From<Content> for Held {
             mtime_ms: content.mtime_ms,
         }
     }
+}
+
+/// What a request speaks of.
+pub(crate) enum Scope {
+    /// The whole workspace.
+    Everything,
+    /// These paths.
+    Paths(Vec<RelPath>),
+    /// What a session holds.
+    Session(SessionId),
 }
 
 /// What was hinted at since the last read.
@@ -87,6 +97,7 @@ impl Engine {
         self.unconfirmed.remove(path);
         let live = self.live.entry(path.clone()).or_default();
         live.absent = false;
+        live.tentative = None;
         let moved_in = live
             .stamp
             .is_some_and(|stamp| stamp.inode != content.stamp.inode);
@@ -121,17 +132,27 @@ impl Engine {
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
             let live = self.live.entry(path.clone()).or_default();
-            if live.held_back.last() != Some(&held) {
-                live.held_back.push(held);
+            // A touch is no new content.
+            match live.held_back.last_mut() {
+                Some(last) if last.hash == held.hash => *last = held,
+                _ => live.held_back.push(held),
             }
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
             let live = self.live.entry(path.clone()).or_default();
+            live.closes += hints.closes;
+            live.written_closes += hints.written_closes;
             if live.held_back.last() != Some(&held) {
                 live.held_back.push(held);
             }
+            return;
+        }
+        if evidence != Evidence::Declared && !hints.gap && hints.closes == 0 {
+            let live = self.live.entry(path.clone()).or_default();
+            live.tentative = Some((held, prefixes.to_vec()));
+            self.unsettle(path, WRITE_DELAY);
             return;
         }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
@@ -162,15 +183,22 @@ impl Engine {
             .edits_on(path)
             .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
         let live = self.live.entry(path.clone()).or_default();
-        if !awaited || live.unconfirmed == Some(content.stamp) {
+        let looked_at = live
+            .unconfirmed
+            .filter(|(stamp, _)| *stamp == content.stamp);
+        let confirmed = looked_at.is_some_and(|(_, fence)| fence <= self.fences.done);
+        if !awaited || confirmed {
             live.unconfirmed = None;
             self.unconfirmed.remove(path);
             return false;
         }
-        live.unconfirmed = Some(content.stamp);
+        if looked_at.is_none() {
+            let fence = self.ask_internally(Ask::Look);
+            let live = self.live.entry(path.clone()).or_default();
+            live.unconfirmed = Some((content.stamp, fence));
+        }
         self.unconfirmed.insert(path.clone());
         self.dirty.insert(path.clone());
-        self.ask_internally(Ask::Look);
         true
     }
 
@@ -327,20 +355,10 @@ impl Engine {
         };
         let live = self.live.entry(path.clone()).or_default();
         live.mtime_ms = None;
+        live.tentative = None;
         if state.held.hash.is_none() {
             live.held_back.clear();
             live.absent = false;
-            return;
-        }
-        let copied = !state.holders.is_empty()
-            && state.holders.iter().all(|holder| {
-                self.state
-                    .knowledge(holder, path)
-                    .is_some_and(|knowledge| knowledge.copied)
-            });
-        if copied {
-            self.record(Fact::CopyDropped { path: path.clone() });
-            self.unwatch(path);
             return;
         }
         let seen = Observation {
@@ -380,10 +398,12 @@ impl Engine {
             }
             Decision::By { .. } => {
                 // Most absences are the middle of a save (ATTR-12).
-                self.live.entry(path.clone()).or_default().absent = true;
-                if self.unsettled.insert(path.clone()) {
-                    let due = self.now + self.config.settle;
-                    self.timers.insert((due, Timer::Settle(path.clone())));
+                let live = self.live.entry(path.clone()).or_default();
+                // What it held before that is no longer there.
+                live.held_back.clear();
+                if !live.absent {
+                    live.absent = true;
+                    self.unsettle(path, self.config.settle);
                 }
             }
         }
@@ -444,7 +464,11 @@ impl Engine {
                 live.copy_of = Some(source);
                 self.watch(&new);
             }
-            if self.watched.contains(&new) {
+            if watched {
+                // Its hint counts the arrival and has it read; a read before
+                // that would find the change and no close (ATTR-8).
+                self.read_in(&new, TOUCH_DELAY);
+            } else if self.watched.contains(&new) {
                 self.order_read(&new, false);
             } else {
                 self.live.remove(&new);
@@ -463,9 +487,8 @@ impl Engine {
             Found::File(content) => {
                 live.copy = Some(Held::from(*content));
                 live.stamp = Some(content.stamp);
-                if self.unsettled.insert(path.clone()) {
-                    let due = self.now + self.config.settle;
-                    self.timers.insert((due, Timer::Settle(path.clone())));
+                if !self.unsettled.contains(path) {
+                    self.unsettle(path, self.config.settle);
                 }
             }
             Found::Unstable { .. } => self.retry(path),
@@ -479,15 +502,43 @@ impl Engine {
         }
     }
 
-    /// Records every absence and every copy that has not dissolved: somebody
-    /// asks as of now.
-    pub(crate) fn settle_all(&mut self) {
-        for path in std::mem::take(&mut self.unsettled) {
+    /// Waits a little for what may dissolve by itself.
+    fn unsettle(&mut self, path: &RelPath, delay: Millis) {
+        let due = self.now + delay;
+        self.live.entry(path.clone()).or_default().settle_at = due;
+        self.unsettled.insert(path.clone());
+        self.timers.insert((due, Timer::Settle(path.clone())));
+    }
+
+    /// Records the absences, copies and unclosed contents that somebody asks
+    /// about as of now, though they may still dissolve; what nobody asks about
+    /// has its time.
+    pub(crate) fn settle_for(&mut self, scope: &Scope) {
+        if self.unsettled.is_empty() {
+            return;
+        }
+        let due: Vec<RelPath> = self
+            .unsettled
+            .iter()
+            .filter(|path| match scope {
+                Scope::Everything => true,
+                Scope::Paths(paths) => paths.contains(path),
+                Scope::Session(session) => {
+                    let copied = self.live.get(*path).and_then(|live| live.copy_of.as_ref());
+                    self.state
+                        .knowledge(session, copied.unwrap_or(path))
+                        .is_some()
+                }
+            })
+            .cloned()
+            .collect();
+        for path in due {
             self.settle(&path);
         }
     }
 
-    /// Records an absence, or a copy, that has not dissolved.
+    /// Records an absence, a copy or an unclosed content that has not
+    /// dissolved.
     pub(crate) fn settle(&mut self, path: &RelPath) {
         self.unsettled.remove(path);
         let Some(live) = self.live.get_mut(path) else {
@@ -500,7 +551,30 @@ impl Engine {
             }
             return;
         }
+        if let Some((held, prefixes)) = live.tentative.take() {
+            self.settle_content(path, held, &prefixes);
+            return;
+        }
         if !std::mem::take(&mut live.absent) {
+            return;
+        }
+        if self.is_unnamed_copy(path) {
+            // What came of it by a further rename is copied first.
+            let onwards: Vec<RelPath> = self
+                .unsettled
+                .iter()
+                .filter(|copy| {
+                    self.live
+                        .get(*copy)
+                        .is_some_and(|live| live.copy_of.as_ref() == Some(path))
+                })
+                .cloned()
+                .collect();
+            for copy in onwards {
+                self.settle(&copy);
+            }
+            self.record(Fact::CopyDropped { path: path.clone() });
+            self.unwatch(path);
             return;
         }
         let seen = Observation {
@@ -515,6 +589,43 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         self.make_version(path, Held::ABSENT, None, decision);
+    }
+
+    /// Whether a path is held only because a rename copied what was known of
+    /// another, and nobody has named it since (ATTR-12).
+    fn is_unnamed_copy(&self, path: &RelPath) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        !state.holders.is_empty()
+            && state.holders.iter().all(|holder| {
+                self.state
+                    .knowledge(holder, path)
+                    .is_some_and(|knowledge| knowledge.copied)
+            })
+    }
+
+    fn settle_content(&mut self, path: &RelPath, held: Held, prefixes: &[(u64, Hash)]) {
+        let writing = self.live.get(path).is_some_and(|live| live.writing);
+        let seen = Observation {
+            path,
+            hash: held.hash,
+            now: self.now,
+            writing,
+            changes: 0,
+            gap: false,
+            editor_window: self.config.editor_window,
+            hold: true,
+        };
+        let decision = decide(&self.state, seen);
+        if decision == Decision::Hold {
+            let live = self.live.entry(path.clone()).or_default();
+            live.held_back.push(held);
+            return;
+        }
+        self.release_held_back(path, false, prefixes);
+        let version = self.make_version(path, held, None, decision);
+        self.note_prefixes(path, version, prefixes);
     }
 
     fn record_copy(&mut self, from: &RelPath, to: &RelPath, held: Held) {

@@ -11,6 +11,7 @@ use crate::asks::Need;
 use crate::effect::{Answer, Effect};
 use crate::engine::{Engine, Timer};
 use crate::input::ReadOutcome;
+use crate::observe::Scope;
 
 /// How often a request waits for one more fence.
 const LOOKS: u32 = 3;
@@ -132,10 +133,12 @@ impl Engine {
     }
 
     /// The engine asks something of itself.
-    pub(crate) fn ask_internally(&mut self, ask: Ask) {
+    /// Answers the fence that it stands behind.
+    pub(crate) fn ask_internally(&mut self, ask: Ask) -> u64 {
         let request = RequestId(self.next_internal);
         self.next_internal -= 1;
-        let fence = Some(self.want_fence());
+        let wanted = self.want_fence();
+        let fence = Some(wanted);
         self.pending.insert(
             request,
             Pending {
@@ -154,6 +157,7 @@ impl Engine {
                 first_hash: None,
             },
         );
+        wanted
     }
 
     /// Has every request take effect that can.
@@ -233,7 +237,7 @@ impl Engine {
                 return true;
             }
             Ask::EndCommand(command) => {
-                self.settle_all();
+                self.settle_for(&Scope::Everything);
                 self.end_command(command);
                 self.pending.remove(&request);
                 return true;

@@ -9,7 +9,7 @@ use touchmark_proto::{
     Author, Evidence, Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId, VersionKind,
 };
 
-use crate::scope::Globs;
+use crate::globs::Globs;
 
 /// One fact, with its place in the order of all facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

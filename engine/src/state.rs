@@ -12,10 +12,10 @@ use touchmark_proto::{
     Author, Clock, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
+use crate::globs::Cover;
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::ranges::RangeSet;
 use crate::record::{CommandFact, EditFact, Fact, Held, Record, VersionFact};
-use crate::scope::Scope;
 
 /// Versions kept in memory per path; the log has all of them.
 const VERSIONS_KEPT: usize = 64;
@@ -177,7 +177,7 @@ pub struct Command {
     /// The fact that opened it.
     pub n: u64,
     /// Which paths it speaks for.
-    pub scope: Scope,
+    pub cover: Cover,
 }
 
 /// An edit that has ended.
@@ -245,7 +245,7 @@ impl State {
         self.commands
             .values()
             .rev()
-            .filter(move |command| command.scope.covers(path))
+            .filter(move |command| command.cover.covers(path))
     }
 
     /// Folds one fact in.
@@ -400,7 +400,7 @@ impl State {
                 let window = Command {
                     fact: fact.clone(),
                     n,
-                    scope: Scope::from(fact.globs.clone()),
+                    cover: Cover::from(fact.globs.clone()),
                 };
                 self.commands.insert(fact.command, window);
             }
@@ -619,12 +619,17 @@ impl State {
             return;
         }
         let Some(loser) = before.session else { return };
+        let hash = kept.hash;
         path.taken.retain(|(session, _)| *session != loser);
         path.taken.push((loser.clone(), n));
         if let Some(session) = self.sessions.get_mut(&loser) {
             session.pending.insert(fact.path.clone());
-            // What this version overwrote, the session did not overwrite.
+            // What this version overwrote, the session did not overwrite; nor
+            // has it seen what it was taken to have written.
             session.lost.retain(|lost| lost.by != amended);
+            if let Some(knowledge) = session.files.get_mut(&fact.path) {
+                knowledge.disbelieve(hash, amended);
+            }
         }
     }
 

@@ -178,10 +178,16 @@ impl Engine {
                     folded.first = self.now;
                     folded.last = self.now;
                 }
-                None => {
-                    folded.authors.push(Author::UNKNOWN);
-                    folded.evidence.push(Evidence::Gap);
-                }
+                None => match path.latest() {
+                    // It was read again in part: who wrote it is known.
+                    Some(latest) if !knowledge.foreign && !knowledge.uncertain => {
+                        folded.take(latest);
+                    }
+                    _ => {
+                        folded.authors.push(Author::UNKNOWN);
+                        folded.evidence.push(Evidence::Gap);
+                    }
+                },
             }
         }
         folded

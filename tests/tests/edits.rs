@@ -264,7 +264,9 @@ fn attr10_outcomes() {
     let done = agent.commit(&edit, "unchanged.txt", Some("one\n"));
     assert_eq!(done["outcome"], "unchanged", "{done}");
 
-    let edit = fresh(&mut agent, "not.txt");
+    world.file("not.txt", "one\n");
+    agent.read("not.txt");
+    let edit = agent.begin("not.txt", Some("agent\n")).unwrap();
     let done = agent.commit(&edit, "not.txt", None);
     assert_eq!(done["outcome"], "notApplied", "{done}");
 

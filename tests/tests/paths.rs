@@ -97,7 +97,7 @@ fn sec2_symlinks_swapped_during_requests() {
             }
         });
         let mut agent = world.session("s");
-        for _ in 0..2000 {
+        for _ in 0..500 {
             for method in ["file/readText", "file/status"] {
                 let params = match method {
                     "file/status" => json!({"paths": ["d/a.txt"], "verify": true}),

@@ -303,7 +303,12 @@ fn attr12_a_rename_copies_what_is_known() {
     agent.read("d/sub/c.txt");
     fs::rename(world.path("d"), world.path("e")).unwrap();
     for name in ["e/b.txt", "e/sub/c.txt"] {
-        assert_eq!(agent.state(name), "fresh", "{name}");
+        assert_eq!(
+            agent.state(name),
+            "fresh",
+            "{name} {:#?}",
+            agent.history(name)
+        );
     }
     for name in ["d/b.txt", "d/sub/c.txt"] {
         assert_eq!(agent.state(name), "deleted", "{name}");

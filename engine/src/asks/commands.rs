@@ -8,10 +8,10 @@ use super::sessions::split;
 use super::{done, show_text};
 use crate::effect::{Answer, Effect};
 use crate::engine::{Engine, Timer};
+use crate::globs::Globs;
 use crate::pending::{Ask, Pending, Step};
 use crate::recall::{command_name, command_number};
 use crate::record::{CommandFact, Fact};
-use crate::scope::Globs;
 
 /// Windows open at a time at most: each is looked at for each new version.
 const WINDOWS: usize = 1_000;
@@ -97,14 +97,14 @@ impl Engine {
             return Step::Done(Err(unknown_command(ask)));
         };
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
-        let scope = open.scope.clone();
+        let cover = open.cover.clone();
         self.end_command(command);
         // What it did in other windows of the session that are still open is
         // told here as well: those may go on for long.
         let mut listed = self.listing_with_commands(&session);
         listed.retain(|row| {
             row.lost.is_none()
-                && scope.covers(&row.change.path)
+                && cover.covers(&row.change.path)
                 && self
                     .command_version(&session, &row.change.path)
                     .is_some_and(|n| n > begun)

@@ -235,6 +235,8 @@ impl Engine {
                     .map(|kept| kept.n)
                     .collect();
                 self.disown(edit, Some(path), |n| !confirmed.contains(&n));
+                // Somebody else's after all: it was overwritten unseen.
+                self.note_lost(session, path, version);
                 self.wrote(session, path, claim);
             }
             return Verdict::of(self.applied_or_overwritten(path, hash), Some(version));

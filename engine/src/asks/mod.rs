@@ -18,6 +18,7 @@ use touchmark_proto::{
 use crate::effect::{Answer, Effect};
 use crate::engine::Engine;
 use crate::live::Obstacle;
+use crate::observe::Scope;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
 
@@ -119,6 +120,30 @@ impl Engine {
         paths
     }
 
+    /// What a request speaks of.
+    fn scope_of(&self, ask: &Request) -> Scope {
+        let paths = |named: Vec<&ClientPath>| {
+            let known = named.into_iter().filter_map(|path| self.resolve(path).ok());
+            Scope::Paths(known.collect())
+        };
+        match ask {
+            Request::FileRead(ask) => paths(vec![&ask.path]),
+            Request::FileReadText(ask) => paths(vec![&ask.path]),
+            Request::FileMention(ask) => paths(vec![&ask.path]),
+            Request::FileHistory(ask) => paths(vec![&ask.path]),
+            Request::EditMark(ask) => paths(vec![&ask.path]),
+            Request::EditBegin(ask) => paths(ask.files.iter().map(|file| &file.path).collect()),
+            Request::FileStatus(ask) => match &ask.paths {
+                Some(named) => paths(named.iter().collect()),
+                None => Scope::Session(ask.session.clone()),
+            },
+            Request::FileList(ask) => Scope::Session(ask.session.clone()),
+            Request::SessionOpen(ask) => Scope::Session(ask.session.clone()),
+            Request::ModifiedTake(ask) => Scope::Session(ask.session.clone()),
+            _ => Scope::Everything,
+        }
+    }
+
     /// Lets a request take effect.
     pub(crate) fn answer(
         &mut self,
@@ -128,7 +153,8 @@ impl Engine {
     ) -> Step {
         // Whoever asks as of now is told of absences as absences.
         if pending.fence.is_some() {
-            self.settle_all();
+            let scope = self.scope_of(&ask);
+            self.settle_for(&scope);
         }
         match ask {
             Request::Initialize(_)

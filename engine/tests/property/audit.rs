@@ -79,6 +79,9 @@ pub struct Audit {
     read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
     /// Sessions that asked to be closed at some time.
     closing: BTreeSet<SessionId>,
+    /// Paths with a declared version in this step: what was held back for it
+    /// is recorded before it, and was there before other edits began (ATTR-5).
+    arriving: BTreeSet<String>,
     /// Edits that end in this step, wherever in it.
     ending: BTreeSet<u64>,
     begun_now: BTreeSet<u64>,
@@ -110,6 +113,16 @@ impl Audit {
         self.begun_now.clear();
         self.answered_now.clear();
         let seen = std::mem::take(&mut world.seen);
+        self.arriving = seen
+            .iter()
+            .filter_map(|one| match one {
+                Seen::Fact(Record {
+                    fact: Fact::Version(version),
+                    ..
+                }) if version.evidence == Evidence::Declared => Some(text(&version.path)),
+                _ => None,
+            })
+            .collect();
         self.ending = seen
             .iter()
             .filter_map(|one| match one {
@@ -609,6 +622,9 @@ impl Audit {
             // What replaced a write that nobody saw (ATTR-10).
             return Ok(());
         }
+        if self.arriving.contains(path) && version.evidence == Evidence::Unmarked {
+            return Ok(());
+        }
         let step = self.step;
         let open: Vec<(u64, &mut OpenFile, SessionId)> = self
             .edits
@@ -719,6 +735,7 @@ impl Audit {
             Reply::FileMention(file) => {
                 self.file_state(world, asked, &who, file, moment)?;
                 self.read_over(&who, asked);
+                self.told.remove(&(who, text(&file.path)));
             }
             Reply::EditBegin(begun) => {
                 if let Some(number) = self.edit_of(Some(&begun.edit)) {
@@ -765,7 +782,10 @@ impl Audit {
                 };
                 self.listed(world, asked, &who, &taken.changes, moment)?;
                 let told = self.telling(world, asked, &taken.changes, moment);
-                if explicit && !peek {
+                let all = matches!(&asked.asking.ask, Ask::Take { paths: None, .. });
+                if explicit && !peek && !all {
+                    // Its cursor speaks of these paths only; it is not used.
+                } else if explicit && !peek {
                     self.unacked
                         .entry(who)
                         .or_default()
@@ -837,6 +857,13 @@ impl Audit {
         moment: u64,
     ) -> Verdict {
         self.read_over(who, asked);
+        if let touchmark_proto::Request::FileRead(read) = &asked.request
+            && read.hash.is_some()
+            && let Ask::Read { path, .. } = &asked.asking.ask
+        {
+            // It may be behind what was told.
+            self.told.remove(&(who.clone(), (*path).to_owned()));
+        }
         let (path, named, range) = match &asked.asking.ask {
             Ask::Read { path, named, range } => (*path, *named, *range),
             Ask::ReadText { path, range, .. } => (*path, Named::No, *range),
@@ -894,7 +921,17 @@ impl Audit {
         let at = match (file.state, file.hash) {
             (State::Unreadable, _) => At::Unreadable,
             (_, Some(hash)) => At::File(hash),
-            (State::Stale, None) if there.len() > 1 || world.writing(&path) => return Ok(()),
+            // It changed under every try to read it.
+            (State::Stale | State::Unread, None)
+                if there.len() > 1
+                    || world.writing(&path)
+                    || world
+                        .unstable
+                        .get(&path)
+                        .is_some_and(|m| *m >= asked.moment) =>
+            {
+                return Ok(());
+            }
             (_, None) => At::Absent,
         };
         ensure!(

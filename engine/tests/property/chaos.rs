@@ -578,6 +578,9 @@ fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
         }
     }
     go(world, audit, Op::Drain)?;
+    go(world, audit, Op::Pass(100))?;
+
+    go(world, audit, Op::Drain)?;
     let mut last = Vec::new();
     for (index, path) in ALL_FILES.iter().enumerate() {
         let id = 2_000_000 + index as u32;

@@ -41,6 +41,8 @@ pub struct Eager {
     /// New names of tracked files that are not settled yet: from where, and
     /// who moved them.
     copies: BTreeMap<Path, (Path, Attributed)>,
+    /// What was tracked before this step.
+    held: BTreeSet<Path>,
 }
 
 type Told = (BTreeMap<Path, u64>, BTreeSet<(Path, u64)>);
@@ -54,6 +56,7 @@ pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> 
         corrections: Corrections::default(),
         unobserved: BTreeSet::new(),
         copies: BTreeMap::new(),
+        held: BTreeSet::new(),
     };
     for (index, op) in script.ops.iter().enumerate() {
         eager.step(op).map_err(|why| (index, why))?;
@@ -94,11 +97,21 @@ impl Eager {
         let up = self.world.engine.is_some();
         self.world.step(op);
         self.world.drain();
+        // A closed change is read within 20 ms even if nobody asks (SYNC-6).
+        for _ in 0..if matches!(op, Op::Ask(_)) { 0 } else { 2 } {
+            self.world.pass(20);
+            self.world.drain();
+        }
         self.audit.look(&mut self.world)?;
         let seen = std::mem::take(&mut self.world.seen);
         if self.world.engine.is_none() {
             return Ok(());
         }
+        self.held = ALL_FILES
+            .iter()
+            .copied()
+            .filter(|path| self.tracked(path))
+            .collect();
         self.corrections.0.clear();
         self.unobserved.clear();
         let expected = self.expected_versions(op, &before, up);
@@ -244,6 +257,11 @@ impl Eager {
                             }
                         }
                         found => {
+                            if !self.tracked(path) {
+                                // Whether a report is kept for a path that
+                                // nobody tracks is left open.
+                                self.model.ignored.insert(path);
+                            }
                             self.model.reports.push(Report {
                                 path,
                                 hash: saved.hash,
@@ -416,42 +434,6 @@ impl Eager {
                 _ => None,
             })
             .collect();
-        for record in &records {
-            if let Fact::Copied { from, to } = &record.fact
-                && let (Some(from), Some(to)) = (path_of(from), path_of(to))
-            {
-                match self.copies.remove(to) {
-                    Some((source, by)) if source == from => {
-                        self.model.logs.entry(to).or_default().latest = None;
-                        expected.insert(to, by);
-                    }
-                    other => {
-                        return Err(format!("ATTR-12: {record:?}, but it is {other:?}"));
-                    }
-                }
-                for session in 0..SESSIONS.len() {
-                    let Some(copy) = self.model.copies.get(&(session, from)).cloned() else {
-                        continue;
-                    };
-                    match self.model.copies.get_mut(&(session, to)) {
-                        Some(there) => {
-                            there.blurred = true;
-                            there.told_perhaps = u64::MAX;
-                        }
-                        None => {
-                            let copy = Copy {
-                                unnamed: true,
-                                told: 0,
-                                told_perhaps: u64::MAX,
-                                lost: BTreeSet::new(),
-                                ..copy
-                            };
-                            self.model.copies.insert((session, to), copy);
-                        }
-                    }
-                }
-            }
-        }
         let mut lost_due: BTreeMap<u64, bool> = BTreeMap::new();
         for record in &records {
             match &record.fact {
@@ -460,7 +442,7 @@ impl Eager {
                         return Err(format!("a version of a path nobody named: {record:?}"));
                     };
                     if version.amends.is_some() {
-                        self.correction(path, record.n, version)?;
+                        self.correction(op, path, record.n, version)?;
                         continue;
                     }
                     self.lost_by(path, version, &mut lost_due);
@@ -477,7 +459,7 @@ impl Eager {
                     session,
                     path,
                     version,
-                    ..
+                    by,
                 } => {
                     let Some(path) = path_of(path) else { continue };
                     if !lost_due.contains_key(version)
@@ -489,11 +471,16 @@ impl Eager {
                     lost_due.remove(version);
                     let who = crate::model::index_of(session);
                     let copy = self.model.copies.entry((who, path)).or_default();
-                    copy.lost.insert(*version);
+                    copy.lost.insert(*version, *by);
                     for edit in &mut self.model.edits {
                         if edit.session == who {
                             for file in edit.files.iter_mut().filter(|file| file.path == path) {
                                 file.clobbered = true;
+                                file.clobbered_surely |= records.iter().any(|one| {
+                                    one.n == *by
+                                        && matches!(&one.fact, Fact::Version(version)
+                                            if version.edit == Some(edit.number))
+                                });
                             }
                         }
                     }
@@ -509,6 +496,46 @@ impl Eager {
                         if open.number == *edit && open.one_shot {
                             for file in &mut open.files {
                                 file.done |= paths.iter().any(|p| path_of(p) == Some(file.path));
+                            }
+                        }
+                    }
+                }
+                Fact::Copied { from, to } => {
+                    let (Some(from), Some(to)) = (path_of(from), path_of(to)) else {
+                        continue;
+                    };
+                    match self.copies.remove(to) {
+                        Some((source, by)) if source == from => {
+                            self.model.logs.entry(to).or_default().latest = None;
+                            expected.insert(to, by);
+                        }
+                        None if self.model.ignored.contains(from)
+                            || self.model.ignored.contains(to) =>
+                        {
+                            self.model.ignored.insert(to);
+                        }
+                        other => {
+                            return Err(format!("ATTR-12: {record:?}, but it is {other:?}"));
+                        }
+                    }
+                    for session in 0..SESSIONS.len() {
+                        let Some(copy) = self.model.copies.get(&(session, from)).cloned() else {
+                            continue;
+                        };
+                        match self.model.copies.get_mut(&(session, to)) {
+                            Some(there) => {
+                                there.blurred = true;
+                                there.told_perhaps = u64::MAX;
+                            }
+                            None => {
+                                let copy = Copy {
+                                    unnamed: true,
+                                    told: 0,
+                                    told_perhaps: u64::MAX,
+                                    lost: BTreeMap::new(),
+                                    ..copy
+                                };
+                                self.model.copies.insert((session, to), copy);
                             }
                         }
                     }
@@ -540,7 +567,9 @@ impl Eager {
         }
         for (n, (author, evidence, must)) in &self.corrections.0 {
             let held = self.model.logs.iter().any(|(path, log)| {
-                self.tracked(path) && log.versions.iter().any(|version| version.n == *n)
+                self.held.contains(path)
+                    && !self.model.ignored.contains(path)
+                    && log.versions.iter().any(|version| version.n == *n)
             });
             if *must && held {
                 return Err(format!(
@@ -656,7 +685,11 @@ impl Eager {
         Err(format!("version: nothing happened, but {version:?}"))
     }
 
-    fn correction(&mut self, path: Path, n: u64, version: &VersionFact) -> Check {
+    fn correction(&mut self, op: &Op, path: Path, n: u64, version: &VersionFact) -> Check {
+        let declares = matches!(
+            op,
+            Op::Ask(asking) if matches!(asking.ask, Ask::Mark { .. } | Ask::Commit { .. })
+        );
         let amended = version.amends.unwrap_or(0);
         let due = self.corrections.0.remove(&amended);
         let found = (version.author.clone(), version.evidence);
@@ -668,13 +701,27 @@ impl Eager {
         match due {
             Some((author, evidence, _)) if (author.clone(), evidence) == found => {}
             _ if self.model.ignored.contains(path) || order_only => {}
+            // A deletion is recorded when somebody asks, and may be declared
+            // or given back by what asks.
+            None if found == (Author::USER, Evidence::Unmarked)
+                && matches!(op, Op::Ask(_))
+                && version.held.hash.is_none()
+                && old
+                    .as_ref()
+                    .is_some_and(|(_, evidence)| *evidence == Evidence::Marked) => {}
+            None if version.late
+                && declares
+                && old.as_ref().is_some_and(|(_, evidence)| {
+                    matches!(evidence, Evidence::Unmarked | Evidence::Gap)
+                }) => {}
             // A one-call mark was consumed and then the same bytes were
             // written again: whose they were is left open.
             None if found == (Author::USER, Evidence::Unmarked)
                 && old
                     .as_ref()
                     .is_some_and(|(_, evidence)| *evidence == Evidence::Marked)
-                && self.model.edits.iter().any(|edit| edit.one_shot) =>
+                && self.model.edits.iter().any(|edit| edit.one_shot)
+                && !matches!(op, Op::Ask(_)) =>
             {
                 self.model.ignored.insert(path);
             }
@@ -734,6 +781,9 @@ impl Eager {
         if !self.tracked(path) {
             let log = self.model.logs.entry(path).or_default();
             log.latest = now;
+            log.versions.clear();
+            log.newest = 0;
+            log.newest_for.clear();
             log.absence.clear();
             log.resumed = true;
         }
@@ -901,7 +951,13 @@ impl Eager {
                 Ok(Reply::ModifiedTake(taken)),
             ) => {
                 let told = self.listed(who, paths.as_deref(), &taken.changes)?;
-                if !peek && *explicit {
+                if !peek && *explicit && paths.is_some() {
+                    for (path, newest) in told.0 {
+                        if let Some(copy) = self.model.copies.get_mut(&(who, path)) {
+                            copy.told_perhaps = copy.told_perhaps.max(newest);
+                        }
+                    }
+                } else if !peek && *explicit {
                     self.unacked.entry(who).or_default().push(told);
                 } else if !peek {
                     self.deliver(who, told);
@@ -944,7 +1000,16 @@ impl Eager {
                 if let Some(copy) = self.model.copies.get_mut(&(who, *path)) {
                     copy.evicted = true;
                     for seen in &mut copy.seen {
-                        seen.resident &= !bits(*range);
+                        // A range that reaches the last line reaches the end.
+                        let cut = bits(*range);
+                        let reaches = seen
+                            .lines
+                            .is_some_and(|lines| cut >> lines.saturating_sub(1).min(63) != 0);
+                        seen.resident &= if reaches {
+                            (cut & cut.wrapping_neg()) - 1
+                        } else {
+                            !cut
+                        };
                     }
                 }
             }
@@ -986,13 +1051,22 @@ impl Eager {
         let Some(bytes) = bytes else {
             return Err(format!("file/read of {path}, which is not there"));
         };
+        let unnamed = self
+            .model
+            .copies
+            .get(&(who, path))
+            .is_some_and(|copy| copy.unnamed);
         self.track(who, path);
         let content = hash(bytes);
         let known = self.now(path) == Some(content);
         let length = lines(bytes);
         let ignored = self.model.ignored.contains(path);
         let copy = self.model.copies.entry((who, path)).or_default();
-        let allowed = copy.verdicts(content, range, length);
+        let mut allowed = copy.verdicts(content, range, length);
+        if unnamed {
+            // Whether it was read under this name is left open.
+            allowed.push("First");
+        }
         if !ignored && !allowed.contains(&verdict) {
             return Err(format!(
                 "SEEN-4: reading {range:?} of {path} was {verdict}, not one of {allowed:?}\n{copy:?}"
@@ -1028,6 +1102,7 @@ impl Eager {
             began: self.now(path),
             matched: false,
             clobbered: false,
+            clobbered_surely: false,
             done: false,
             marked: Vec::new(),
         });
@@ -1228,7 +1303,7 @@ impl Eager {
                     if HashOrAbsent::from(copy.last) != now {
                         copy.blurred = true;
                     }
-                    if hash == began && file.marked.is_empty() {
+                    if hash == began && !self.model.logs.contains_key(path) {
                         vec![Fate::Unchanged]
                     } else {
                         vec![Fate::Applied, Fate::Unchanged]
@@ -1253,8 +1328,12 @@ impl Eager {
                     } else {
                         copy.blurred = true;
                     }
+                    let log = self.model.logs.get(path);
+                    let last = log.and_then(|log| log.versions.last());
                     if now == began {
                         vec![Fate::Applied, Fate::Unchanged]
+                    } else if last.is_some_and(|last| last.author.session.is_none()) {
+                        vec![Fate::Applied, Fate::Overwritten]
                     } else {
                         vec![Fate::Applied]
                     }
@@ -1280,8 +1359,10 @@ impl Eager {
                 }
             }
         };
-        let mut must_clobber =
-            file.clobbered && file.expect.is_some() && file.matched && allowed == [Fate::Applied];
+        let mut must_clobber = file.clobbered_surely
+            && file.expect.is_some()
+            && file.matched
+            && allowed == [Fate::Applied];
         if self.model.ignored.contains(path) {
             return Ok(());
         }
@@ -1381,7 +1462,7 @@ impl Eager {
                     self.model.logs.get(path)
                 ));
             }
-            for version in &copy.lost {
+            for version in copy.lost.keys() {
                 if !lost.contains(&(path, *version)) {
                     return Err(format!("MOD-1: the lost {version} of {path} is not listed"));
                 }
@@ -1392,7 +1473,7 @@ impl Eager {
                 .model
                 .copies
                 .get(&(who, *path))
-                .is_some_and(|copy| copy.lost.contains(version));
+                .is_some_and(|copy| copy.lost.contains_key(version));
             if !due && !self.model.ignored.contains(path) {
                 return Err(format!(
                     "MOD-1: the lost {version} of {path} was told before"
@@ -1406,6 +1487,7 @@ impl Eager {
         for (path, newest) in plain {
             if let Some(copy) = self.model.copies.get_mut(&(who, path)) {
                 copy.told = copy.told.max(newest);
+                copy.told_absence = self.world.hash_of(path).is_none();
                 copy.foreign = false;
                 copy.told_perhaps = copy.told_perhaps.max(newest);
             }

@@ -67,7 +67,10 @@ pub struct Copy {
     pub evicted: bool,
     /// Came by a rename and was never named (ATTR-12).
     pub unnamed: bool,
-    pub lost: BTreeSet<u64>,
+    /// Versions lost, each with the version that took its place.
+    pub lost: BTreeMap<u64, u64>,
+    /// It was told of an absence that may not be recorded yet.
+    pub told_absence: bool,
     /// What it saw last is that the file is gone: it removed it.
     pub removed: bool,
     /// Contents of which the text does not say whether they were seen.
@@ -79,6 +82,10 @@ impl Copy {
         self.ever_seen = true;
         self.last = Some(hash);
         let found = self.seen.iter().position(|seen| seen.hash == hash);
+        if lines.is_none() && ranges != WHOLE {
+            // Where the file ends, only the client knows.
+            self.blurred = true;
+        }
         self.own_last = !resident;
         self.removed = false;
         if resident {
@@ -101,14 +108,16 @@ impl Copy {
         let entry = &mut self.seen[index];
         entry.lines = entry.lines.or(lines);
         let count = entry.lines;
-        // Every line there is, is the whole.
-        let whole = |bits: u64| match count.map(first_lines) {
-            Some(all) if bits & all == all && all != 0 => WHOLE,
-            _ => bits,
+        // What reaches the last line reaches the end.
+        let ranges = match count {
+            Some(count) if ranges >> count.saturating_sub(1).min(63) != 0 => {
+                ranges | !((ranges & ranges.wrapping_neg()) - 1)
+            }
+            _ => ranges,
         };
-        entry.ranges = whole(entry.ranges | ranges);
+        entry.ranges |= ranges;
         if resident {
-            entry.resident = whole(entry.resident | ranges);
+            entry.resident |= ranges;
         }
     }
 
@@ -141,10 +150,7 @@ impl Copy {
         self.seen
             .iter()
             .filter(|seen| Some(seen.hash) != now)
-            .fold(0, |all, seen| {
-                let count = seen.lines.unwrap_or(63);
-                all | (seen.resident & first_lines(count))
-            })
+            .fold(0, |all, seen| all | seen.resident)
             & !covered
     }
 
@@ -162,7 +168,11 @@ impl Copy {
     /// Every state the rules allow (SEEN-2).
     pub fn states(&self, now: Option<Hash>) -> Vec<State> {
         if !self.ever_seen {
-            return vec![State::Unread];
+            let mut all = vec![State::Unread];
+            if self.open() || !self.perhaps.is_empty() {
+                all.extend([State::Fresh, State::Stale, State::Deleted]);
+            }
+            return all;
         }
         let mut all = Vec::new();
         if self.invalidated {
@@ -241,6 +251,8 @@ pub struct EditFile {
     pub matched: bool,
     /// A version of somebody else's went under by this edit.
     pub clobbered: bool,
+    /// It was this very edit's version.
+    pub clobbered_surely: bool,
     pub done: bool,
     /// Versions this edit claims by its mark alone.
     pub marked: Vec<u64>,
@@ -384,6 +396,15 @@ impl Model {
 
     /// Takes in a version that was recorded as allowed.
     pub fn recorded(&mut self, path: &'static str, n: u64, time: Millis, fact: &VersionFact) {
+        if fact.held.hash.is_some() {
+            for copy in self
+                .copies
+                .iter_mut()
+                .filter_map(|((_, held), copy)| (*held == path).then_some(copy))
+            {
+                copy.told_absence = false;
+            }
+        }
         let log = self.logs.entry(path).or_default();
         log.newest = n;
         log.latest = fact.held.hash;
@@ -443,6 +464,10 @@ impl Model {
             && !fact.author.is(session)
         {
             log.newest_for.insert(index_of(session), n);
+            // Whoever did not write it destroyed nothing by it.
+            if let Some(copy) = self.copies.get_mut(&(index_of(session), path)) {
+                copy.lost.retain(|_, by| Some(*by) != amended);
+            }
         }
         let is_latest = log.versions.last().map(|last| Some(last.n) == amended) == Some(true);
         if fact.evidence == Evidence::Declared
@@ -469,7 +494,19 @@ impl Model {
         let Some(copy) = self.copies.get(&(session, path)) else {
             return Listing::Never;
         };
-        if copy.unnamed && now.is_none() {
+        // Whether a copy that was never read is news is left open.
+        if copy.unnamed && (now.is_none() || !copy.ever_seen) {
+            return Listing::Perhaps;
+        }
+        // Its own declared writer may be in the middle (ATTR-5).
+        let writes = self.edits.iter().any(|edit| {
+            edit.session == session
+                && edit
+                    .files
+                    .iter()
+                    .any(|file| file.path == path && !file.done && file.expect.is_some())
+        });
+        if writes && now.is_none() {
             return Listing::Perhaps;
         }
         let states = copy.states(now);
@@ -480,12 +517,16 @@ impl Model {
         };
         let newest = self.newest_for(session, path);
         let log = self.logs.get(path);
-        let pending = log.is_some_and(|log| now.is_none() && log.latest.is_some());
+        let pending =
+            log.is_some_and(|log| now.is_none() && log.latest.is_some()) && !copy.told_absence;
         let own = log
             .and_then(|log| log.versions.last())
             .is_some_and(|last| last.author.is(&asks::session(session)));
         let told = newest <= copy.told && !pending && !copy.foreign;
-        if states.iter().all(|state| !wants(state)) || told || (own && !pending && !copy.open()) {
+        if states.iter().all(|state| !wants(state))
+            || told
+            || (own && !pending && !copy.open() && !copy.foreign)
+        {
             return Listing::Never;
         }
         let partly = now
@@ -493,7 +534,7 @@ impl Model {
             .is_some_and(|seen| seen.ranges != 0);
         let sure = states.iter().all(wants)
             && (newest > copy.told_perhaps || pending || copy.foreign)
-            && !own
+            && (!own || copy.foreign)
             && !partly
             && !copy.open()
             && !copy.invalidated
@@ -581,7 +622,8 @@ impl Model {
                     .flatten()
                     .fold(0, |all, range| all | bits(Some((range.start, range.end))));
                 let due = copy.uncovered(now);
-                if told & due != due || (due == 0 && told != 0) {
+                let shown = first_lines(lines.max(1));
+                if told & shown != due & shown {
                     return Err(format!(
                         "SEEN-2: stale lines {due:b}, not {told:b}: {file:?}\n{copy:?}"
                     ));

@@ -396,3 +396,40 @@ fn s43_an_overflow_hides_nothing() {
     ];
     both(&steps, &[told(&["a"]), told(&[])]);
 }
+
+#[test]
+fn a_deletion_after_a_save_told_in_its_middle_is_reported() {
+    let steps = [
+        read(0, "a"),
+        Op::WOpen {
+            writer: 1,
+            path: "a",
+            truncate: true,
+            content: 60,
+        },
+        Op::WChunk { writer: 1, part: 2 },
+        take(0),
+        Op::WClose { writer: 1 },
+        take(0),
+        Op::Unlink { path: "a" },
+        take(0),
+        take(0),
+    ];
+    both(&steps, &[told(&["a"]), told(&[]), told(&["a"]), told(&[])]);
+}
+
+#[test]
+fn a_file_gone_under_another_sessions_edit_is_told_once() {
+    let steps = steps(vec![
+        vec![read(1, "a"), read(0, "a")],
+        begin(1, "a", Named::Content(50), false),
+        vec![
+            Op::Unlink { path: "a" },
+            take(1),
+            take(1),
+            Op::Pass(70_000),
+            take(1),
+        ],
+    ]);
+    both(&steps, &[told(&["a"]), told(&[]), told(&[])]);
+}

@@ -106,6 +106,8 @@ pub struct World {
     pub slots: BTreeMap<usize, Slot>,
     pub seen: Vec<Seen>,
     pub failure: Option<String>,
+    /// When a read last found a file changing under it.
+    pub unstable: BTreeMap<String, u64>,
     pub tracked: BTreeSet<String>,
     watched: BTreeSet<String>,
     queue: VecDeque<Queued>,
@@ -146,6 +148,7 @@ impl World {
             slots: BTreeMap::new(),
             seen: Vec::new(),
             failure: None,
+            unstable: BTreeMap::new(),
             tracked: BTreeSet::new(),
             watched: BTreeSet::new(),
             queue: VecDeque::new(),
@@ -303,7 +306,14 @@ impl World {
                     };
                 }
             }
-            (Ask::Take { .. }, Outcome::Reply(Ok(answer))) => {
+            (
+                Ask::Take {
+                    peek: false,
+                    paths: None,
+                    ..
+                },
+                Outcome::Reply(Ok(answer)),
+            ) => {
                 if let Reply::ModifiedTake(taken) = &answer.reply {
                     let session = asked.asking.session;
                     self.last_cursor.insert(session, taken.cursor.clone());
@@ -362,6 +372,7 @@ impl World {
         let order = self.reads.remove(which % self.reads.len());
         let path = order.path.to_string_lossy();
         let outcome = if unstable && self.writing(&path) {
+            self.unstable.insert(path.clone(), self.disk.moment);
             Found::Unstable { size: 1 }.into()
         } else if !self.disk.below(&path).is_empty() {
             Found::NotAFile {
@@ -386,6 +397,12 @@ impl World {
             outcome: done.outcome,
         });
         true
+    }
+
+    /// Time goes by.
+    pub fn pass(&mut self, millis: Millis) {
+        self.now += millis;
+        self.tick();
     }
 
     fn tick(&mut self) -> bool {
@@ -661,8 +678,7 @@ impl World {
             }
             Op::Drain => self.drain(),
             Op::Pass(millis) => {
-                self.now += millis;
-                self.tick();
+                self.pass(*millis);
             }
             Op::Down => self.down(),
             Op::Up { snapshot } => {

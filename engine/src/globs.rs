@@ -23,18 +23,18 @@ pub struct Globs {
 /// [`Globs`] ready to match. Equality is that of the globs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Globs", into = "Globs")]
-pub struct Scope {
+pub struct Cover {
     globs: Globs,
     set: GlobSet,
 }
 
-impl PartialEq for Scope {
+impl PartialEq for Cover {
     fn eq(&self, other: &Self) -> bool {
         self.globs == other.globs
     }
 }
 
-impl Eq for Scope {}
+impl Eq for Cover {}
 
 impl Globs {
     /// Takes globs as a client spoke them: `./` and the workspace's own path
@@ -108,7 +108,7 @@ fn relative(pattern: &str, root: &str) -> Result<String, String> {
     })
 }
 
-impl From<Globs> for Scope {
+impl From<Globs> for Cover {
     fn from(globs: Globs) -> Self {
         // They were compiled once when the window was opened; what cannot be
         // compiled any more covers nothing, which names nobody wrongly.
@@ -117,13 +117,13 @@ impl From<Globs> for Scope {
     }
 }
 
-impl From<Scope> for Globs {
-    fn from(scope: Scope) -> Self {
+impl From<Cover> for Globs {
+    fn from(scope: Cover) -> Self {
         scope.globs
     }
 }
 
-impl Scope {
+impl Cover {
     /// Whether the window speaks for this path.
     pub fn covers(&self, path: &RelPath) -> bool {
         self.globs.patterns.is_none()
@@ -140,7 +140,7 @@ mod tests {
 
     fn covers(pattern: &str, path: &str) -> bool {
         let globs = Globs::spoken(Some(&[pattern.into()]), b"/w", false).unwrap();
-        Scope::from(globs).covers(&RelPath::new(path.as_bytes()).unwrap())
+        Cover::from(globs).covers(&RelPath::new(path.as_bytes()).unwrap())
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     fn no_globs_cover_everything_and_an_empty_list_nothing() {
         let path = RelPath::new(b"\xff/x").unwrap();
         let scope = |patterns: Option<&[String]>| {
-            Scope::from(Globs::spoken(patterns, b"/w", false).unwrap())
+            Cover::from(Globs::spoken(patterns, b"/w", false).unwrap())
         };
         assert!(scope(None).covers(&path));
         assert!(!scope(Some(&[])).covers(&path));
