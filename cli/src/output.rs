@@ -57,7 +57,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
-    /// The exit code (CLI.md): 1 the answer is no, 2 wrong use, 3 no daemon
+    /// The exit code: 1 the answer is no, 2 wrong use, 3 no daemon
     /// and none could be started, 4 the daemon said an error.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {

@@ -5,6 +5,8 @@
 //! plain numbers are seconds and bytes.
 
 mod case;
+#[cfg(test)]
+mod documented;
 mod units;
 
 use std::path::{Path, PathBuf};

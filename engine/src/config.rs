@@ -2,7 +2,7 @@
 
 use touchmark_proto::Millis;
 
-/// Limits and delays, with the defaults of CLI.md's table.
+/// Limits and delays, with the defaults of docs/configuration.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The canonical absolute path of the workspace, to resolve names by text.

@@ -1,6 +1,6 @@
 //! What must hold however things interleave: every fact and every answer is
 //! held against the disk's true past and against what clients truly said.
-//! Written from SEMANTICS.md alone.
+//! Written from docs/semantics.md alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! Runs in which everything is late and nothing is in step: hints, reads and
 //! answers arrive at random moments, writers are seen half-way, the daemon is
-//! killed. Only what SEMANTICS.md promises at all times is asserted.
+//! killed. Only what docs/semantics.md promises at all times is asserted.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
 //! The slow obvious model: what every step must bring about when each is
-//! drained before the next. Written from SEMANTICS.md alone; where the text
+//! drained before the next. Written from docs/semantics.md alone; where the text
 //! leaves something open the model allows every reading of it.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! SCENARIOS.md at the engine's door: each with its known truth, once with
+//! docs/scenarios.md at the engine's door: each with its known truth, once with
 //! every step brought to rest and once with nothing delivered before the
 //! question.
 
