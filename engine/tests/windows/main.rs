@@ -305,6 +305,7 @@ fn an_editors_formatter_after_a_users_edit_is_the_users() {
         a declares f two
         write f two
         write f mine
+        status a f -> stale
         formatted f neat
         write f neat
         history f -> neat user editor formatted; mine user unmarked; two agent:a declared
