@@ -152,9 +152,10 @@ impl World {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command
-            .args(args)
+            // Before the command: behind `run` it would be that command's.
             .arg("--workspace")
             .arg(&self.workspace)
+            .args(args)
             .current_dir(&self.workspace)
             .stdin(Stdio::null());
         self.dress(&mut command);
