@@ -5,7 +5,7 @@ use touchmark_proto::{
     Author, AuthorKind, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
-use crate::attribution::{Decision, Observation, decide};
+use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::engine::{CUT_DELAY, Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::{Live, Obstacle, Unconfirmed};
@@ -246,7 +246,9 @@ impl Engine {
         let live = self.live.entry(path.clone()).or_default();
         if left > 0 && untouched && live.consumed == Some(newest) {
             live.consumed = None;
-            self.amend(path, newest, Author::USER, Evidence::Unmarked, None, false);
+            let hash = self.current(path, None).held.hash;
+            let decision = unclaimed(&self.state, path, hash, self.now);
+            self.amend_by(path, newest, decision, false);
         }
     }
 
@@ -368,17 +370,8 @@ impl Engine {
                     .iter()
                     .any(|(size, hash)| *size == held.size && Some(*hash) == held.hash);
             if !partial {
-                self.make_version(
-                    path,
-                    held,
-                    None,
-                    Decision::By {
-                        author: Author::USER,
-                        evidence: Evidence::Unmarked,
-                        edit: None,
-                        formatted: false,
-                    },
-                );
+                let decision = unclaimed(&self.state, path, held.hash, self.now);
+                self.make_version(path, held, None, decision);
             }
         }
     }
@@ -498,6 +491,8 @@ impl Engine {
             if old == new {
                 continue;
             }
+            self.note_for_audits(&old);
+            self.note_for_audits(&new);
             let known = self.state.paths.contains_key(&old);
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
@@ -740,6 +735,7 @@ impl Engine {
             evidence,
             edit,
             formatted,
+            candidates,
         } = decision
         else {
             return self.state.n;
@@ -770,7 +766,7 @@ impl Engine {
             unobserved: false,
             late: false,
             formatted,
-            candidates: Vec::new(),
+            candidates,
             before,
         }));
         self.counts.versions += 1;
@@ -832,6 +828,34 @@ impl Engine {
         edit: Option<u64>,
         late: bool,
     ) -> Option<u64> {
+        let decision = Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted: false,
+            candidates: Vec::new(),
+        };
+        self.amend_by(path, version, decision, late)
+    }
+
+    /// The same by a decision.
+    pub(crate) fn amend_by(
+        &mut self,
+        path: &RelPath,
+        version: u64,
+        decision: Decision,
+        late: bool,
+    ) -> Option<u64> {
+        let Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted,
+            candidates,
+        } = decision
+        else {
+            return None;
+        };
         let state = self.state.paths.get(path)?;
         let kept = state.versions.iter().find(|kept| kept.n == version)?;
         let fact = VersionFact {
@@ -840,7 +864,8 @@ impl Engine {
             edit,
             late,
             amends: Some(version),
-            formatted: false,
+            formatted,
+            candidates,
             ..kept.fact.clone()
         };
         // Whoever loses a version it marked now holds a stale copy.
