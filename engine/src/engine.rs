@@ -395,16 +395,14 @@ impl Engine {
             sizes.extend(live.held_back.iter().map(|held| held.size));
         }
         if let Some(state) = self.state.paths.get(path) {
-            let begun = self.state.edits_on(path).map(|(edit, _)| edit.n).min();
             sizes.extend(
                 state
                     .versions
                     .iter()
                     .filter(|version| {
-                        begun.is_some_and(|begun| version.n > begun)
-                            || version
-                                .edit
-                                .is_some_and(|edit| self.state.edits.contains_key(&edit))
+                        version
+                            .edit
+                            .is_some_and(|edit| self.state.edits.contains_key(&edit))
                     })
                     .map(|version| version.fact.held.size),
             );

@@ -159,14 +159,6 @@ impl Engine {
             self.unsettle(path, WRITE_DELAY);
             return;
         }
-        if evidence == Evidence::Declared
-            && let Some((session, begun)) = edit.and_then(|edit| {
-                let open = self.state.edits.get(&edit)?;
-                Some((open.fact.session.clone(), open.n))
-            })
-        {
-            self.claim_beginnings(&session, path, self.state.n + 1, begun, edit, prefixes);
-        }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
         if self.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash)) {
             return;
@@ -313,44 +305,6 @@ impl Engine {
             .collect();
         if !partial.is_empty() {
             self.partial.insert((path.clone(), version), partial);
-        }
-    }
-
-    /// What was recorded as the user's since fact `begun` and is empty, or the
-    /// beginning of the declared content that has come now, was its writer's
-    /// partial write (ATTR-5): a close heard of in its midst was another's.
-    pub(crate) fn claim_beginnings(
-        &mut self,
-        session: &SessionId,
-        path: &RelPath,
-        declared: u64,
-        begun: u64,
-        edit: Option<u64>,
-        prefixes: &[(u64, Hash)],
-    ) {
-        let Some(state) = self.state.paths.get(path) else {
-            return;
-        };
-        let beginnings: Vec<u64> = state
-            .versions
-            .iter()
-            .rev()
-            .skip_while(|kept| kept.n >= declared)
-            .take_while(|kept| {
-                let unclaimed = kept.author == Author::USER && kept.evidence == Evidence::Unmarked;
-                let young = kept.time.saturating_add(self.config.late) > self.now;
-                let beginning = kept.fact.held.size == 0
-                    || prefixes.iter().any(|(size, hash)| {
-                        *size == kept.fact.held.size && Some(*hash) == kept.hash
-                    });
-                kept.n > begun && unclaimed && young && beginning && kept.hash.is_some()
-            })
-            .map(|kept| kept.n)
-            .collect();
-        for n in beginnings.into_iter().rev() {
-            let author = Author::agent(session.clone());
-            self.amend(path, n, author, Evidence::Declared, edit, edit.is_none());
-            self.note_lost(session, path, n);
         }
     }
 
@@ -805,8 +759,10 @@ impl Engine {
             .state
             .knowledge(session, path)
             .is_some_and(|knowledge| knowledge.of(prior.hash).is_some());
-        // Where there was no file, nothing was destroyed.
-        if prior.author.is(session) || prior.hash.is_none() || seen || prior.lost {
+        // Where there was no file, or an empty one, nothing was destroyed: an
+        // empty file is mostly the middle of a save.
+        let nothing = prior.hash.is_none() || prior.fact.held.size == 0;
+        if prior.author.is(session) || nothing || seen || prior.lost {
             return;
         }
         let version = prior.n;

@@ -227,6 +227,17 @@ impl Session {
     /// `author evidence`, oldest first, without the baseline and without
     /// versions that a later row corrects.
     pub fn story(&mut self, path: &str) -> Vec<String> {
+        self.story_of(path, |_| true)
+    }
+
+    /// The same without the states in which the file was empty.
+    pub fn story_of_texts(&mut self, path: &str) -> Vec<String> {
+        self.story_of(path, |row| {
+            row["size"] != 0 || row["hash"].is_null() || row["unobserved"] == true
+        })
+    }
+
+    fn story_of(&mut self, path: &str, counts: impl Fn(&Value) -> bool) -> Vec<String> {
         let rows = self.history(path);
         let amended: Vec<String> = rows
             .iter()
@@ -236,7 +247,7 @@ impl Session {
         let versions = rows.split_last().map_or(&[][..], |(_, rest)| rest);
         let mut story: Vec<String> = versions
             .iter()
-            .filter(|row| !amended.contains(&text(row, "clock")))
+            .filter(|row| !amended.contains(&text(row, "clock")) && counts(row))
             .map(|row| {
                 format!(
                     "{} {}",

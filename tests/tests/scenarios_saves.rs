@@ -98,7 +98,7 @@ fn attr12_each_way_to_save_makes_one_version() {
             for (done, line) in ["two", "three"].iter().enumerate() {
                 save(&path, line);
                 lane.settle();
-                let story = lane.agent.story(&name);
+                let story = lane.agent.story_of_texts(&name);
                 // A save slower than the daemon waits out an absence may
                 // show as a deletion and a creation; all others must not.
                 let slow = *way == "slowervim";

@@ -601,6 +601,10 @@ impl Eager {
             return;
         };
         let Some(hash) = last.hash else { return };
+        if hash == crate::content::hash(b"") {
+            // An empty file holds nothing to be lost.
+            return;
+        }
         let copy = self.model.copies.get(&(who, path));
         let seen = copy.is_some_and(|copy| copy.of(hash).is_some());
         let open = copy.is_some_and(|copy| copy.blurred || copy.marked);
