@@ -77,7 +77,7 @@ pub struct Audit {
     /// Could not be read since coverage was lost.
     unread: BTreeSet<String>,
     read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
-    /// Sessions that asked to be closed at some time.
+    /// Sessions that asked to be closed, or ended an edit without its name.
     closing: BTreeSet<SessionId>,
     /// Paths with a declared version in this step: what was held back for it
     /// is recorded before it, and was there before other edits began (ATTR-5).
@@ -300,14 +300,9 @@ impl Audit {
                     edit.end_asked = true;
                 }
             }
+            // By the call's name, perhaps before the edit has begun.
             None => {
-                for edit in self
-                    .edits
-                    .values_mut()
-                    .filter(|edit| edit.session == *session)
-                {
-                    edit.end_asked = true;
-                }
+                self.closing.insert(session.clone());
             }
         }
     }
@@ -430,7 +425,7 @@ impl Audit {
                 match phase {
                     EditPhase::Committed => ensure!(
                         "ATTR-9",
-                        open.end_asked || consumed,
+                        open.end_asked || consumed || self.closing.contains(&open.session),
                         "{record:?}: nobody committed"
                     ),
                     EditPhase::Aborted => ensure!(

@@ -50,8 +50,14 @@ fn explore(
     let _alone = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let quiet = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
+    let loud = std::panic::take_hook();
+    let here = std::thread::current().id();
+    std::panic::set_hook(Box::new(move |info| {
+        // Only the runs on this thread are expected to fail.
+        if std::thread::current().id() != here {
+            eprintln!("{info}");
+        }
+    }));
     while done < steps {
         let script = make(seed);
         match shrink::caught(|| run(&script)) {
@@ -81,7 +87,7 @@ fn explore(
         }
         seed += 1;
     }
-    std::panic::set_hook(quiet);
+    std::panic::set_hook(loud);
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
