@@ -18,10 +18,11 @@ mod op;
 mod regressions;
 mod rng;
 mod scenarios;
+mod script;
 mod shrink;
 mod world;
 
-use chaos::Script;
+use script::Script;
 
 fn steps(default: u64) -> u64 {
     std::env::var("TOUCHMARK_STEPS")
@@ -107,7 +108,7 @@ impl std::fmt::Debug for Lines<'_> {
 fn chaos() {
     explore(
         steps(600_000),
-        |seed| chaos::script(seed, if seed % 4 == 0 { 40 } else { 200 }),
+        |seed| script::script(seed, if seed % 4 == 0 { 40 } else { 200 }),
         |script| chaos::run(script, script.ops.len() < 60),
     );
 }
@@ -116,7 +117,7 @@ fn chaos() {
 fn eager() {
     explore(
         steps(500_000),
-        |seed| chaos::eager_script(seed, if seed % 4 == 0 { 30 } else { 120 }),
+        |seed| script::eager_script(seed, if seed % 4 == 0 { 30 } else { 120 }),
         |script| eager::run(script, script.ops.len() < 40),
     );
 }
