@@ -6,10 +6,12 @@
 //! - [`watch`], [`links`], [`content`]: hints, and what the disk holds.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
+//! - [`doctor`]: what can be wrong around it.
 //! - [`error`]: what stops it.
 
 pub mod config;
 pub mod content;
+pub mod doctor;
 pub mod error;
 pub mod event;
 pub mod life;

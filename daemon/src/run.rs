@@ -25,7 +25,7 @@ mod subscriptions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ use crate::Error;
 use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
-use crate::life::Lock;
+use crate::life::{self, Lock};
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
 use crate::time::Timeline;
@@ -118,6 +118,8 @@ struct Daemon {
     events: UnboundedSender<Event>,
     peers: HashMap<ConnectionId, Arc<Peer>>,
     last_connection: u64,
+    /// Processes whose end is waited for.
+    processes: HashSet<u32>,
     /// Requests with the engine or in the outbox, until they are answered.
     asked: HashMap<RequestId, Asked>,
     /// Effects not carried out yet.
@@ -232,6 +234,12 @@ impl Daemon {
                 self.last_use = Instant::now();
                 self.feed(Input::Disconnected { connection });
             }
+            Event::Process { pid, ended } => {
+                self.processes.remove(&pid);
+                if ended {
+                    self.feed(Input::ProcessEnded { pid });
+                }
+            }
             Event::HungUp => {
                 tracing::info!("SIGHUP: the configuration is read at the start only");
                 self.watcher.check_root();
@@ -276,6 +284,7 @@ impl Daemon {
             Effect::Untrack(path) => self.watcher.untrack(&path),
             Effect::Read(order) => self.read(order),
             Effect::Fence(fence) => self.fence(fence),
+            Effect::AwaitProcess(pid) => self.await_process(pid),
             Effect::Reply { request, answer } => self.outbox.push(Say::Answer {
                 request,
                 answer: answer.map(Box::new),
@@ -343,6 +352,25 @@ impl Daemon {
             ticket,
             outcome,
         }
+    }
+
+    /// The end of a process comes as an event, without looking (LIFE-3).
+    fn await_process(&mut self, pid: u32) {
+        if !self.processes.insert(pid) {
+            return;
+        }
+        let events = self.events.clone();
+        let ended = life::process_end(pid);
+        tokio::spawn(async move {
+            let ended = ended
+                .await
+                // The window has its deadline, and its connection if bound.
+                .inspect_err(|error| {
+                    tracing::warn!("the end of process {pid} will not be seen: {error}");
+                })
+                .is_ok();
+            let _loop_has_ended = events.send(Event::Process { pid, ended });
+        });
     }
 
     /// Where changes come without events, the paths are hinted before the

@@ -22,6 +22,9 @@ pub enum Effect {
     /// Make a fence, then hand over `FenceReached` with this number behind
     /// everything the watcher saw earlier.
     Fence(u64),
+    /// Hand over [`Input::ProcessEnded`](crate::Input::ProcessEnded) once this
+    /// process has ended, at once if there is none.
+    AwaitProcess(u32),
     /// Answer a request.
     Reply {
         /// Which.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 
+use crate::asks::audit::Audit;
 use crate::config::Config;
 use crate::effect::{Effect, Notice, ReadOrder};
 use crate::input::{Hint, Input, ReadOutcome};
@@ -78,6 +79,14 @@ pub struct Engine {
     pub(crate) inherited_edits: u64,
     /// Bound edits whose connection has ended, and until when they live on.
     pub(crate) graces: BTreeMap<u64, Millis>,
+    /// Command windows opened before this process, as
+    /// [`inherited_edits`](Self::inherited_edits).
+    pub(crate) inherited_commands: u64,
+    /// Bound command windows whose connection has ended, and until when they
+    /// live on.
+    pub(crate) command_graces: BTreeMap<u64, Millis>,
+    /// Audits under way: hints are noted for them.
+    pub(crate) audits: BTreeMap<RequestId, Audit>,
     /// Editors' unsaved buffers.
     pub(crate) unsaved: BTreeSet<RelPath>,
     /// The spelling first used, by folded name (SEEN-6).
@@ -118,6 +127,8 @@ pub(crate) struct Fences {
 pub(crate) enum Timer {
     /// An edit's deadline, or the end of its connection's grace.
     Edit(u64),
+    /// A command window's deadline, or the end of its connection's grace.
+    Command(u64),
     /// A hinted path is to be read.
     Read(RelPath),
     /// An absence or a copy is to be recorded.
@@ -165,6 +176,7 @@ impl Engine {
         }
         let now = now.max(state.time);
         let inherited_edits = state.edits_begun;
+        let inherited_commands = state.commands_begun;
         let mut spellings = BTreeMap::new();
         if config.case_insensitive {
             for path in state.paths.keys() {
@@ -192,6 +204,9 @@ impl Engine {
             partial: BTreeMap::new(),
             inherited_edits,
             graces: BTreeMap::new(),
+            inherited_commands,
+            command_graces: BTreeMap::new(),
+            audits: BTreeMap::new(),
             unsaved: BTreeSet::new(),
             spellings,
             next_ticket: 1,
@@ -218,6 +233,7 @@ impl Engine {
         for (edit, deadline) in edits {
             self.timers.insert((deadline, Timer::Edit(edit)));
         }
+        self.resume_commands();
         self.lose_coverage(&paths);
         effects.append(&mut self.out);
     }
@@ -260,6 +276,8 @@ impl Engine {
             Input::FenceReached { fence } => self.fence_reached(fence, true),
             Input::FenceFailed { fence } => self.fence_reached(fence, false),
             Input::Disconnected { connection } => self.disconnected(connection),
+            Input::ProcessEnded { pid } => self.process_ended(pid),
+            Input::CommandUnheard { command } => self.command_unheard(&command),
             Input::Tick => {}
         }
         self.run_timers();
@@ -377,14 +395,16 @@ impl Engine {
             sizes.extend(live.held_back.iter().map(|held| held.size));
         }
         if let Some(state) = self.state.paths.get(path) {
+            let begun = self.state.edits_on(path).map(|(edit, _)| edit.n).min();
             sizes.extend(
                 state
                     .versions
                     .iter()
                     .filter(|version| {
-                        version
-                            .edit
-                            .is_some_and(|edit| self.state.edits.contains_key(&edit))
+                        begun.is_some_and(|begun| version.n > begun)
+                            || version
+                                .edit
+                                .is_some_and(|edit| self.state.edits.contains_key(&edit))
                     })
                     .map(|version| version.fact.held.size),
             );
@@ -400,6 +420,7 @@ impl Engine {
         if !self.watched.contains(path) {
             return;
         }
+        self.note_for_audits(path);
         let live = self.live.entry(path.clone()).or_default();
         match hint {
             Hint::Written | Hint::Appeared => {
@@ -465,6 +486,7 @@ impl Engine {
             self.counts.rescans += 1;
         }
         for path in paths {
+            self.note_for_audits(path);
             let live = self.live.entry(path.clone()).or_default();
             live.gap = true;
             live.writing = false;
@@ -576,6 +598,7 @@ impl Engine {
                     }
                 }
                 Timer::Edit(edit) => self.edit_due(edit),
+                Timer::Command(command) => self.command_due(command),
                 Timer::Request(request) => self.request_due(request),
             }
         }

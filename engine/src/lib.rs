@@ -10,6 +10,7 @@ pub mod config;
 mod cursor;
 pub mod effect;
 mod engine;
+pub mod globs;
 pub mod input;
 pub mod knowledge;
 mod live;
@@ -19,6 +20,7 @@ pub mod ranges;
 pub mod recall;
 pub mod record;
 mod resolve;
+
 pub mod state;
 mod view;
 
@@ -26,5 +28,5 @@ pub use config::Config;
 pub use effect::{Answer, Effect, LinesWanted, Marks, Notice, ReadOrder, Recall};
 pub use engine::{Counts, Engine};
 pub use input::{Content, Found, Hint, Input, ReadOutcome, Stamp};
-pub use record::{EditFact, EditFileFact, Fact, Held, Record, VersionFact};
+pub use record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
 pub use state::State;

@@ -5,7 +5,7 @@ use touchmark_proto::{
     Author, AuthorKind, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
-use crate::attribution::{Decision, Observation, decide};
+use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::engine::{CUT_DELAY, Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::{Live, Obstacle, Unconfirmed};
@@ -159,6 +159,14 @@ impl Engine {
             self.unsettle(path, WRITE_DELAY);
             return;
         }
+        if evidence == Evidence::Declared
+            && let Some((session, begun)) = edit.and_then(|edit| {
+                let open = self.state.edits.get(&edit)?;
+                Some((open.fact.session.clone(), open.n))
+            })
+        {
+            self.claim_beginnings(&session, path, self.state.n + 1, begun, edit, prefixes);
+        }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
         if self.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash)) {
             return;
@@ -238,7 +246,9 @@ impl Engine {
         let live = self.live.entry(path.clone()).or_default();
         if left > 0 && untouched && live.consumed == Some(newest) {
             live.consumed = None;
-            self.amend(path, newest, Author::USER, Evidence::Unmarked, None, false);
+            let hash = self.current(path, None).held.hash;
+            let decision = unclaimed(&self.state, path, hash, self.now);
+            self.amend_by(path, newest, decision, false);
         }
     }
 
@@ -306,6 +316,44 @@ impl Engine {
         }
     }
 
+    /// What was recorded as the user's since fact `begun` and is empty, or the
+    /// beginning of the declared content that has come now, was its writer's
+    /// partial write (ATTR-5): a close heard of in its midst was another's.
+    pub(crate) fn claim_beginnings(
+        &mut self,
+        session: &SessionId,
+        path: &RelPath,
+        declared: u64,
+        begun: u64,
+        edit: Option<u64>,
+        prefixes: &[(u64, Hash)],
+    ) {
+        let Some(state) = self.state.paths.get(path) else {
+            return;
+        };
+        let beginnings: Vec<u64> = state
+            .versions
+            .iter()
+            .rev()
+            .skip_while(|kept| kept.n >= declared)
+            .take_while(|kept| {
+                let unclaimed = kept.author == Author::USER && kept.evidence == Evidence::Unmarked;
+                let young = kept.time.saturating_add(self.config.late) > self.now;
+                let beginning = kept.fact.held.size == 0
+                    || prefixes.iter().any(|(size, hash)| {
+                        *size == kept.fact.held.size && Some(*hash) == kept.hash
+                    });
+                kept.n > begun && unclaimed && young && beginning && kept.hash.is_some()
+            })
+            .map(|kept| kept.n)
+            .collect();
+        for n in beginnings.into_iter().rev() {
+            let author = Author::agent(session.clone());
+            self.amend(path, n, author, Evidence::Declared, edit, edit.is_none());
+            self.note_lost(session, path, n);
+        }
+    }
+
     /// The declared writer is done, or somebody else wrote: what was held
     /// back is the writer's partial write, or versions after all (ATTR-5).
     fn release_held_back(&mut self, path: &RelPath, declared: bool, prefixes: &[(u64, Hash)]) {
@@ -322,17 +370,8 @@ impl Engine {
                     .iter()
                     .any(|(size, hash)| *size == held.size && Some(*hash) == held.hash);
             if !partial {
-                self.make_version(
-                    path,
-                    held,
-                    None,
-                    Decision::By {
-                        author: Author::USER,
-                        evidence: Evidence::Unmarked,
-                        edit: None,
-                        formatted: false,
-                    },
-                );
+                let decision = unclaimed(&self.state, path, held.hash, self.now);
+                self.make_version(path, held, None, decision);
             }
         }
     }
@@ -452,6 +491,8 @@ impl Engine {
             if old == new {
                 continue;
             }
+            self.note_for_audits(&old);
+            self.note_for_audits(&new);
             let known = self.state.paths.contains_key(&old);
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
@@ -694,6 +735,7 @@ impl Engine {
             evidence,
             edit,
             formatted,
+            candidates,
         } = decision
         else {
             return self.state.n;
@@ -724,7 +766,7 @@ impl Engine {
             unobserved: false,
             late: false,
             formatted,
-            candidates: Vec::new(),
+            candidates,
             before,
         }));
         self.counts.versions += 1;
@@ -786,6 +828,34 @@ impl Engine {
         edit: Option<u64>,
         late: bool,
     ) -> Option<u64> {
+        let decision = Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted: false,
+            candidates: Vec::new(),
+        };
+        self.amend_by(path, version, decision, late)
+    }
+
+    /// The same by a decision.
+    pub(crate) fn amend_by(
+        &mut self,
+        path: &RelPath,
+        version: u64,
+        decision: Decision,
+        late: bool,
+    ) -> Option<u64> {
+        let Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted,
+            candidates,
+        } = decision
+        else {
+            return None;
+        };
         let state = self.state.paths.get(path)?;
         let kept = state.versions.iter().find(|kept| kept.n == version)?;
         let fact = VersionFact {
@@ -794,7 +864,8 @@ impl Engine {
             edit,
             late,
             amends: Some(version),
-            formatted: false,
+            formatted,
+            candidates,
             ..kept.fact.clone()
         };
         // Whoever loses a version it marked now holds a stale copy.

@@ -11,6 +11,7 @@ use crate::asks::Need;
 use crate::effect::{Answer, Effect};
 use crate::engine::{CUT_DELAY, Engine, Timer};
 use crate::input::ReadOutcome;
+use crate::observe::Scope;
 
 /// How often a request waits for one more fence.
 const LOOKS: u32 = 3;
@@ -23,6 +24,8 @@ pub(crate) enum Ask {
     /// An edit's time is up; a deadline stands behind a fence like a query
     /// (ATTR-16).
     Lapse(u64),
+    /// A command window's time is up, or its process has ended.
+    EndCommand(u64),
     /// What was hinted at is to be read behind a fence.
     Look,
 }
@@ -79,6 +82,8 @@ pub(crate) enum Step {
     Passed(Effect),
     /// It needs these paths read first; with their bytes or without.
     Read(Vec<RelPath>, bool),
+    /// It needs one more fence before it is looked at again.
+    Fence,
     /// Another session's edit is in its way.
     Blocked(Error),
 }
@@ -230,6 +235,12 @@ impl Engine {
                 self.pending.remove(&request);
                 return true;
             }
+            Ask::EndCommand(command) => {
+                self.settle_for(&Scope::Everything);
+                self.end_command(command);
+                self.pending.remove(&request);
+                return true;
+            }
             Ask::Look => {
                 self.pending.remove(&request);
                 return true;
@@ -259,6 +270,11 @@ impl Engine {
                 if pending.stage != Stage::Blocked {
                     pending.stage = Stage::Reads;
                 }
+                self.pending.insert(request, pending);
+                false
+            }
+            Step::Fence => {
+                pending.fence = Some(self.want_fence());
                 self.pending.insert(request, pending);
                 false
             }
@@ -343,6 +359,7 @@ impl Engine {
 
     fn leave(&mut self, request: RequestId, pending: &Pending) {
         self.pending.remove(&request);
+        self.audits.remove(&request);
         if let Some(connection) = pending.connection {
             self.leave_queue(connection, request);
         }
@@ -428,6 +445,7 @@ impl Engine {
             self.graces.insert(edit, until);
             self.timers.insert((until, Timer::Edit(edit)));
         }
+        self.unbind_commands(connection);
     }
 }
 

@@ -12,9 +12,10 @@ use touchmark_proto::{
     Author, Clock, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
+use crate::globs::Cover;
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::ranges::RangeSet;
-use crate::record::{EditFact, Fact, Held, Record, VersionFact};
+use crate::record::{CommandFact, EditFact, Fact, Held, Record, VersionFact};
 
 /// Versions kept in memory per path; the log has all of them.
 const VERSIONS_KEPT: usize = 64;
@@ -47,6 +48,12 @@ pub struct State {
     pub edits_begun: u64,
     /// Versions recorded so far.
     pub versions_recorded: u64,
+    /// Every open command window, by its number: the last one opened last.
+    #[serde(default)]
+    pub commands: BTreeMap<u64, Command>,
+    /// Command windows opened so far.
+    #[serde(default)]
+    pub commands_begun: u64,
 }
 
 /// A tracked path.
@@ -162,6 +169,17 @@ pub struct EditFile {
     pub matched: Option<u64>,
 }
 
+/// An open command window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// As it was opened.
+    pub fact: CommandFact,
+    /// The fact that opened it.
+    pub n: u64,
+    /// Which paths it speaks for.
+    pub cover: Cover,
+}
+
 /// An edit that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedEdit {
@@ -220,6 +238,14 @@ impl State {
                 .filter(move |file| file.path == *path)
                 .map(move |file| (edit, file))
         })
+    }
+
+    /// Open command windows that cover a path, the one opened last first.
+    pub fn windows_on<'a>(&'a self, path: &'a RelPath) -> impl Iterator<Item = &'a Command> + 'a {
+        self.commands
+            .values()
+            .rev()
+            .filter(move |command| command.cover.covers(path))
     }
 
     /// Folds one fact in.
@@ -369,6 +395,18 @@ impl State {
                 time: *time,
                 formatted: *formatted,
             }),
+            Fact::CommandBegun(fact) => {
+                self.commands_begun = self.commands_begun.max(fact.command);
+                let window = Command {
+                    fact: fact.clone(),
+                    n,
+                    cover: Cover::from(fact.globs.clone()),
+                };
+                self.commands.insert(fact.command, window);
+            }
+            Fact::CommandEnded { command, .. } => {
+                self.commands.remove(command);
+            }
         }
     }
 
@@ -534,7 +572,9 @@ impl State {
 
     /// The report that an editor's version rests on: it speaks for one only.
     fn report_for(&self, fact: &VersionFact, _time: Millis) -> Option<usize> {
-        if fact.evidence != Evidence::Editor {
+        // A formatter's save is the session's whose edit it followed
+        // (ATTR-17), and yet the report has spoken.
+        if fact.evidence != Evidence::Editor && !fact.formatted {
             return None;
         }
         self.reports
@@ -561,8 +601,9 @@ impl State {
         let Some(kept) = path.versions.iter_mut().find(|kept| kept.n == amended) else {
             return;
         };
+        // Nothing else is said of it than before: it only came later.
+        let order = kept.evidence == fact.evidence && kept.fact.formatted >= fact.formatted;
         let before = std::mem::replace(&mut kept.author, fact.author.clone());
-        let order_only = before == fact.author && kept.evidence == fact.evidence;
         kept.evidence = fact.evidence;
         kept.edit = fact.edit;
         kept.fact.author = fact.author.clone();
@@ -570,9 +611,10 @@ impl State {
         kept.fact.edit = fact.edit;
         kept.fact.late = fact.late;
         kept.fact.formatted = fact.formatted;
+        kept.fact.candidates.clone_from(&fact.candidates);
         if before == fact.author {
             // An editor that reports late changes the grounds, not the order.
-            if order_only {
+            if order {
                 self.reorder(n, amended, &fact.path);
             }
             return;
@@ -871,6 +913,7 @@ impl Fact {
             | Self::Delivered { session, .. }
             | Self::ResetTold { session } => Some(session),
             Self::EditBegun(edit) => Some(&edit.session),
+            Self::CommandBegun(command) => Some(&command.session),
             Self::SessionForgotten { .. }
             | Self::Baseline { .. }
             | Self::Version(_)
@@ -878,7 +921,8 @@ impl Fact {
             | Self::CopyDropped { .. }
             | Self::EditEnded { .. }
             | Self::Lost { .. }
-            | Self::Saved { .. } => None,
+            | Self::Saved { .. }
+            | Self::CommandEnded { .. } => None,
         }
     }
 

@@ -338,8 +338,32 @@ impl Engine {
     }
 
     /// Everything to be listed for a session, in the order of its newest
-    /// facts, so that a cursor can say how far it was told.
+    /// facts, so that a cursor can say how far it was told. What its own
+    /// running command did waits for that command's end (MOD-1).
     pub(crate) fn listing(&self, session: &SessionId) -> Vec<Listed> {
+        let mut listed = self.listing_with_commands(session);
+        listed.retain(|row| {
+            row.lost.is_some()
+                || self
+                    .command_version(session, &row.change.path)
+                    .is_none_or(|n| {
+                        !self
+                            .state
+                            .windows_on(&row.change.path)
+                            .any(|window| window.fact.session == *session && window.n < n)
+                    })
+        });
+        listed
+    }
+
+    /// The path's newest version, if the session's own command made it.
+    pub(crate) fn command_version(&self, session: &SessionId, path: &RelPath) -> Option<u64> {
+        let latest = self.state.paths.get(path)?.latest()?;
+        (latest.evidence == Evidence::Command && latest.author.is(session)).then_some(latest.n)
+    }
+
+    /// The same, with what its own running commands did so far.
+    pub(crate) fn listing_with_commands(&self, session: &SessionId) -> Vec<Listed> {
         let Some(state) = self.state.sessions.get(session) else {
             return Vec::new();
         };

@@ -1,8 +1,9 @@
 //! The table of methods: one row joins a name, its parameters, its result.
 
 use crate::changes::{Changes, ModifiedAck, ModifiedList, ModifiedTake, ModifiedTaken};
+use crate::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
 use crate::daemon::{
-    Done, Initialize, Initialized, Ping, Shutdown, Status, StatusReport, Subscribe, Subscribed,
+    Audit, Audited, Done, Initialize, Initialized, Ping, Shutdown, Status, StatusReport, Subscribe, Subscribed,
     Sync, Synced, Unsubscribe,
 };
 use crate::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
@@ -163,4 +164,7 @@ methods! {
     EditorDidClose: "editor/didClose", EditorDidClose => Done;
     EditorDirty: "editor/dirty", EditorDirty => Done;
     EditorDidSave: "editor/didSave", EditorDidSave => Done;
+    CommandBegin: "command/begin", CommandBegin => CommandBegun;
+    CommandEnd: "command/end", CommandEnd => CommandEnded;
+    Audit: "audit", Audit => Audited;
 }

@@ -95,7 +95,8 @@ fn changes_state(ask: &Request) -> bool {
         | Request::FileStatus(_)
         | Request::FileList(_)
         | Request::FileHistory(_)
-        | Request::ModifiedList(_) => false,
+        | Request::ModifiedList(_)
+        | Request::Audit(_) => false,
         Request::ModifiedTake(take) => !take.peek,
         Request::FileReadText(read) => read.track.unwrap_or(true),
         Request::SessionOpen(_)
@@ -110,6 +111,8 @@ fn changes_state(ask: &Request) -> bool {
         | Request::EditCommit(_)
         | Request::EditAbort(_)
         | Request::EditMark(_)
+        | Request::CommandBegin(_)
+        | Request::CommandEnd(_)
         | Request::ModifiedAck(_)
         | Request::EditorDidOpen(_)
         | Request::EditorDidClose(_)

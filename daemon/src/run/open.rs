@@ -1,6 +1,6 @@
 //! Putting the daemon together, from what was kept.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -110,6 +110,7 @@ impl Daemon {
             events,
             peers: HashMap::new(),
             last_connection: 0,
+            processes: HashSet::new(),
             asked: HashMap::new(),
             effects: VecDeque::new(),
             facts: Vec::new(),

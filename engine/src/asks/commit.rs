@@ -11,6 +11,7 @@ use touchmark_proto::{
 
 use super::edits::unknown_edit;
 use super::show;
+use crate::attribution::{Decision, unclaimed};
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::input::Found;
@@ -375,6 +376,16 @@ impl Engine {
             None => {
                 // The disk holds what it held when the edit began: somebody
                 // put that back.
+                let (author, evidence, candidates) =
+                    match unclaimed(&self.state, path, None, self.now) {
+                        Decision::By {
+                            author,
+                            evidence,
+                            candidates,
+                            ..
+                        } => (author, evidence, candidates),
+                        Decision::Hold => (Author::USER, Evidence::Unmarked, Vec::new()),
+                    };
                 let kind = match (hash, now.hash) {
                     (_, None) => VersionKind::Deleted,
                     (None, Some(_)) => VersionKind::Created,
@@ -385,14 +396,14 @@ impl Engine {
                     kind,
                     from: None,
                     held: now,
-                    author: Author::USER,
-                    evidence: Evidence::Unmarked,
+                    author,
+                    evidence,
                     amends: None,
                     edit: None,
                     unobserved: false,
                     late: false,
                     formatted: false,
-                    candidates: Vec::new(),
+                    candidates,
                     before: hash,
                 }));
                 self.counts.versions += 1;
@@ -462,6 +473,11 @@ impl Engine {
             self.ensure_session(session);
             self.hold(session, path, Source::AgentEdited, step);
             let author = Author::agent(session.clone());
+            let seen = self
+                .state
+                .knowledge(session, path)
+                .map_or(0, |knowledge| knowledge.at);
+            self.claim_beginnings(session, path, version, seen, None, &[]);
             self.amend(path, version, author, Evidence::Declared, None, true);
             self.note_lost(session, path, version);
             self.wrote(session, path, claim);

@@ -1,6 +1,8 @@
 //! Requests, one file per family: what each needs, and what it does.
 
+pub(crate) mod audit;
 mod changes;
+mod commands;
 mod commit;
 mod editors;
 mod edits;
@@ -57,7 +59,10 @@ impl Need {
             | Request::EditBegin(_)
             | Request::EditCommit(_)
             | Request::EditAbort(_)
-            | Request::EditMark(_) => fenced,
+            | Request::EditMark(_)
+            | Request::CommandBegin(_)
+            | Request::CommandEnd(_)
+            | Request::Audit(_) => fenced,
             Request::Initialize(_)
             | Request::Ping(_)
             | Request::Status(_)
@@ -198,6 +203,9 @@ impl Engine {
             Request::EditorDidClose(ask) => self.editor_did_close(&ask),
             Request::EditorDirty(ask) => self.editor_dirty(&ask),
             Request::EditorDidSave(ask) => self.editor_did_save(&ask),
+            Request::CommandBegin(ask) => self.command_begin(pending, &ask),
+            Request::CommandEnd(ask) => self.command_end(&ask),
+            Request::Audit(_) => self.audit(request, pending),
         }
     }
 
@@ -277,6 +285,9 @@ impl Engine {
             live.written_closes = 0;
             live.wrote = false;
             live.gap = false;
+            // It has a log of its own and is no copy any more.
+            live.copy_of = None;
+            live.copy = None;
         }
         let found = pending.found.get(path).map(|outcome| &outcome.found);
         if let Some(crate::input::Found::File(content)) = found {
@@ -301,7 +312,11 @@ pub(crate) fn done(reply: Reply) -> Step {
 /// A path for a person's or a model's eyes: control characters escaped,
 /// length capped (SEC-4).
 pub(crate) fn show(path: &RelPath) -> String {
-    let text = path.to_string_lossy();
+    show_text(&path.to_string_lossy())
+}
+
+/// Any text from outside, the same way.
+pub(crate) fn show_text(text: &str) -> String {
     let mut shown: String = text
         .chars()
         .take(300)

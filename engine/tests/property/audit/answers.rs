@@ -87,7 +87,10 @@ impl Audit {
                 if explicit && !peek && !all {
                     // Its cursor speaks of these paths only; it is not used.
                 } else if explicit && !peek {
-                    self.unacked.entry(who).or_default().push(told);
+                    self.unacked
+                        .entry(who)
+                        .or_default()
+                        .push((taken.cursor.clone(), told));
                 } else if !peek {
                     for (path, one) in told {
                         if one.save.is_some() {
@@ -101,9 +104,16 @@ impl Audit {
                 self.listed(world, asked, &who, &list.changes, moment)?;
             }
             Reply::ModifiedAck(_) => {
-                // Which cursor is acknowledged is the last one; everything up
-                // to it counts.
-                for told in self.unacked.remove(&who).unwrap_or_default() {
+                let touchmark_proto::Request::ModifiedAck(ack) = &asked.request else {
+                    return Ok(());
+                };
+                // Everything up to the cursor counts.
+                let mut unacked = self.unacked.remove(&who).unwrap_or_default();
+                let upto = unacked
+                    .iter()
+                    .rposition(|(cursor, _)| *cursor == ack.cursor)
+                    .map_or(0, |last| last + 1);
+                for (_, told) in unacked.drain(..upto) {
                     for (path, one) in told {
                         let key = (who.clone(), path);
                         if self
@@ -115,6 +125,7 @@ impl Audit {
                         }
                     }
                 }
+                self.unacked.insert(who, unacked);
             }
             Reply::SessionClose(_) => {
                 self.last.retain(|(session, _), _| *session != who);
@@ -133,6 +144,11 @@ impl Audit {
                 let told = self.telling(world, asked, &done.changes, moment);
                 for (path, _) in told {
                     self.last.remove(&(who.clone(), path));
+                }
+                // What a commit claims has been seen.
+                for file in &done.files {
+                    let path = text(&file.path);
+                    self.last.retain(|(_, held), _| *held != path);
                 }
             }
             _ => {}

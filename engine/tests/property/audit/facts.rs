@@ -345,7 +345,8 @@ impl Audit {
                 Some(expect) => {
                     if expect == wanted && file.began != content && !file.matched {
                         if declared_by.is_none() && version.edit.is_none_or(|e| e == number) {
-                            file.matched = version.evidence == Evidence::Declared;
+                            file.matched = version.edit == Some(number)
+                                && version.evidence == Evidence::Declared;
                             declared_by = Some(session);
                         }
                         sure |= !file.ended && !self.ending.contains(&number);

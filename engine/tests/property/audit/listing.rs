@@ -19,6 +19,7 @@ impl Audit {
                     asked: asked.moment,
                     moment,
                     contents: world.disk.between(&path, asked.moment, moment),
+                    writing: change.writing == Some(true),
                     save: world
                         .disk
                         .one_save(&path, asked.moment)
@@ -60,8 +61,8 @@ impl Audit {
                 if let Some(told) = self.told.get(&(who.clone(), path.clone())) {
                     let newest = self.newest.get(&path).copied().unwrap_or(0);
                     // What is not yet a version is told as `writing`.
-                    let moved =
-                        change.writing == Some(true) && world.disk.changed_at(&path) > told.asked;
+                    let moved = (change.writing == Some(true) || told.writing)
+                        && world.disk.changed_at(&path) > told.asked;
                     ensure!(
                         "MOD-2",
                         newest > told.newest || moved,

@@ -30,6 +30,7 @@ use crate::op::{ALL_FILES, Ask, Named};
 use crate::world::{Asked, Outcome, Seen, World};
 
 type Key = (SessionId, String);
+type Unacked = (String, BTreeMap<String, Told>);
 
 struct OpenFile {
     expect: Option<HashOrAbsent>,
@@ -67,6 +68,8 @@ struct Told {
     contents: Vec<At>,
     /// The save that was under way and stood on disk.
     save: Option<usize>,
+    /// Not recorded when it was told.
+    writing: bool,
 }
 
 #[derive(Default)]
@@ -85,7 +88,8 @@ pub struct Audit {
     told: BTreeMap<Key, Told>,
     /// Told of a save under way; nothing read and no coverage lost since.
     continued: BTreeSet<Key>,
-    unacked: BTreeMap<SessionId, Vec<BTreeMap<String, Told>>>,
+    /// Told, but not yet acknowledged: by the cursor of each answer.
+    unacked: BTreeMap<SessionId, Vec<Unacked>>,
     gaps: BTreeSet<String>,
     /// Could not be read since coverage was lost.
     unread: BTreeSet<String>,

@@ -270,7 +270,7 @@ impl Eager {
                     let log = self.model.logs.get(path);
                     let last = log.and_then(|log| log.versions.last());
                     if now == began {
-                        vec![Fate::Applied, Fate::Unchanged]
+                        vec![Fate::Applied, Fate::Unchanged, Fate::Overwritten]
                     } else if last.is_some_and(|last| last.author.session.is_none()) {
                         vec![Fate::Applied, Fate::Overwritten]
                     } else {

@@ -177,6 +177,7 @@ impl Eager {
         }
         // A new name for a tracked file is tracked from then on, once it has
         // settled there (ATTR-12).
+        let before_moves = self.copies.clone();
         for path in ALL_FILES {
             if self.now(path).is_none() {
                 self.copies.remove(path);
@@ -184,7 +185,7 @@ impl Eager {
         }
         if up {
             for (from, to) in self.moves(op, before) {
-                let source = self.copies.get(from).map(|(source, _)| *source);
+                let source = before_moves.get(from).map(|(source, _)| *source);
                 let source = source.or_else(|| self.tracked(from).then_some(from));
                 if let Some(source) = source
                     && !self.tracked(to)
@@ -271,5 +272,13 @@ impl Eager {
                 ..Copy::default()
             });
         copy.unnamed = false;
+        // An absence that is not recorded yet is no baseline for the engine.
+        let unrecorded = now.is_none()
+            && self
+                .model
+                .logs
+                .get(path)
+                .is_some_and(|log| log.latest.is_some());
+        copy.told_absence |= unrecorded;
     }
 }

@@ -276,7 +276,8 @@ impl World {
                 Effect::Recall { request, .. } | Effect::Host { request, .. } => {
                     self.reply(request, Outcome::Shell);
                 }
-                Effect::Publish(_) => {}
+                // No operation names a process.
+                Effect::Publish(_) | Effect::AwaitProcess(_) => {}
             }
         }
     }
