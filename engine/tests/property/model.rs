@@ -81,6 +81,8 @@ pub struct Copy {
     pub lost: BTreeMap<u64, u64>,
     /// It was told of an absence that may not be recorded yet.
     pub told_absence: bool,
+    /// Its baseline is an absence that was not recorded.
+    pub loose_baseline: bool,
     /// What it saw last is that the file is gone: it removed it.
     pub removed: bool,
     /// Contents of which the text does not say whether they were seen.
@@ -504,7 +506,9 @@ impl Model {
             return Listing::Never;
         };
         // Whether a copy that was never read is news is left open.
-        if copy.unnamed && (now.is_none() || !copy.ever_seen) {
+        if !copy.ever_seen && copy.loose_baseline
+            || copy.unnamed && (now.is_none() || !copy.ever_seen)
+        {
             return Listing::Perhaps;
         }
         // Its own declared writer may be in the middle (ATTR-5).

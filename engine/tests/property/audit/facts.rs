@@ -200,13 +200,13 @@ impl Audit {
             self.last.remove(&key);
         }
         if version.evidence == Evidence::Declared {
-            let session = version.author.session.clone();
-            let claimed = session.as_ref().is_some_and(|session| {
-                self.claims
-                    .get(&(session.clone(), path.clone()))
-                    .is_some_and(|claims| claims.contains(&content.into()))
-            });
-            ensure!("ATTR-1/14", claimed, "nobody declared this: {record:?}");
+            // The beginnings of a declared content are its writer's (ATTR-5).
+            let beginning = version.amends.is_some() && self.arriving.contains(&path);
+            ensure!(
+                "ATTR-1/14",
+                beginning || self.is_claimed(version),
+                "nobody declared this: {record:?}"
+            );
         }
         if version.evidence == Evidence::Editor {
             let reported = content.is_some_and(|hash| {

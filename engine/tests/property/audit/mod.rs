@@ -128,7 +128,7 @@ impl Audit {
                 Seen::Fact(Record {
                     fact: Fact::Version(version),
                     ..
-                }) if version.evidence == Evidence::Declared => Some(text(&version.path)),
+                }) if self.is_claimed(version) => Some(text(&version.path)),
                 _ => None,
             })
             .collect();
@@ -178,6 +178,18 @@ impl Audit {
         );
         world.seen = seen;
         Ok(())
+    }
+
+    /// Whether its writer has declared this very content.
+    fn is_claimed(&self, version: &VersionFact) -> bool {
+        let Some(session) = &version.author.session else {
+            return false;
+        };
+        version.evidence == Evidence::Declared
+            && self
+                .claims
+                .get(&(session.clone(), text(&version.path)))
+                .is_some_and(|claims| claims.contains(&version.held.hash.into()))
     }
 
     fn in_gap(&self, path: &str) -> bool {

@@ -239,6 +239,23 @@ impl Eager {
         match due {
             Some((author, evidence, _)) if (author.clone(), evidence) == found => {}
             _ if self.model.ignored.contains(path) || order_only => {}
+            None if found.1 == Evidence::Declared && self.arriving.contains(path) => {
+                if let Some(session) = &version.author.session {
+                    let who = crate::model::index_of(session);
+                    let copy = self.model.copies.entry((who, path)).or_default();
+                    copy.perhaps.extend(version.held.hash);
+                    copy.blurred |= version.late;
+                }
+                if let Some(old) = self.model.logs.get_mut(path).and_then(|log| {
+                    log.versions
+                        .iter_mut()
+                        .find(|old| Some(old.n) == version.amends)
+                }) {
+                    old.author = version.author.clone();
+                    old.evidence = version.evidence;
+                }
+                return Ok(());
+            }
             // A deletion is recorded when somebody asks, and may be declared
             // or given back by what asks.
             None if found == (Author::USER, Evidence::Unmarked)

@@ -50,6 +50,9 @@ pub struct Eager {
     copies: BTreeMap<Path, (Path, Attributed)>,
     /// What was tracked before this step.
     held: BTreeSet<Path>,
+    /// Declared contents arrive there in this step: what they begin with is
+    /// their writer's (ATTR-5).
+    arriving: BTreeSet<Path>,
 }
 
 type Told = (BTreeMap<Path, u64>, BTreeSet<(Path, u64)>);
@@ -64,6 +67,7 @@ pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> 
         unobserved: BTreeSet::new(),
         copies: BTreeMap::new(),
         held: BTreeSet::new(),
+        arriving: BTreeSet::new(),
     };
     for (index, op) in script.ops.iter().enumerate() {
         eager.step(op).map_err(|why| (index, why))?;
@@ -121,6 +125,21 @@ impl Eager {
             .collect();
         self.corrections.0.clear();
         self.unobserved.clear();
+        self.arriving = seen
+            .iter()
+            .filter_map(|one| match one {
+                Seen::Fact(record) => match &record.fact {
+                    Fact::Version(version)
+                        if version.evidence == Evidence::Declared
+                            && (version.amends.is_none() || version.late) =>
+                    {
+                        path_of(&version.path)
+                    }
+                    _ => None,
+                },
+                _ => None,
+            })
+            .collect();
         let expected = self.expected_versions(op, &before, up);
         self.expected_corrections(&seen);
         self.facts(op, &seen, expected)?;
@@ -280,5 +299,7 @@ impl Eager {
                 .get(path)
                 .is_some_and(|log| log.latest.is_some());
         copy.told_absence |= unrecorded;
+        copy.loose_baseline |= unrecorded;
+        self.copies.remove(path);
     }
 }
