@@ -201,7 +201,7 @@ impl Audit {
         }
         if version.evidence == Evidence::Declared {
             // The beginnings of a declared content are its writer's (ATTR-5).
-            let beginning = version.amends.is_some() && self.arriving.contains(&path);
+            let beginning = version.amends.is_some() && self.arrives(&path, content);
             ensure!(
                 "ATTR-1/14",
                 beginning || self.is_claimed(version),
@@ -318,7 +318,7 @@ impl Audit {
             // What replaced a write that nobody saw (ATTR-10).
             return Ok(());
         }
-        if self.arriving.contains(path) && version.evidence == Evidence::Unmarked {
+        if self.arrives(path, content) && version.evidence == Evidence::Unmarked {
             return Ok(());
         }
         let step = self.step;

@@ -98,7 +98,7 @@ pub struct Audit {
     closing: BTreeSet<SessionId>,
     /// Paths with a declared version in this step: what was held back for it
     /// is recorded before it, and was there before other edits began (ATTR-5).
-    arriving: BTreeSet<String>,
+    arriving: BTreeSet<(String, Option<Hash>)>,
     /// Edits that end in this step, wherever in it.
     ending: BTreeSet<u64>,
     begun_now: BTreeSet<u64>,
@@ -128,7 +128,9 @@ impl Audit {
                 Seen::Fact(Record {
                     fact: Fact::Version(version),
                     ..
-                }) if self.is_claimed(version) => Some(text(&version.path)),
+                }) if version.evidence == Evidence::Declared => {
+                    Some((text(&version.path), version.held.hash))
+                }
                 _ => None,
             })
             .collect();
@@ -190,6 +192,14 @@ impl Audit {
                 .claims
                 .get(&(session.clone(), text(&version.path)))
                 .is_some_and(|claims| claims.contains(&version.held.hash.into()))
+    }
+
+    /// Whether a declared content other than this comes to the path in this
+    /// step.
+    fn arrives(&self, path: &str, but: Option<Hash>) -> bool {
+        self.arriving
+            .iter()
+            .any(|(there, hash)| there == path && *hash != but)
     }
 
     fn in_gap(&self, path: &str) -> bool {
