@@ -467,6 +467,13 @@ impl Model {
         if before == fact.author && version.evidence == fact.evidence {
             // It came after a write that nobody saw: it goes by this number.
             version.n = n;
+            // To whom that is news is left open.
+            for ((session, held), copy) in &mut self.copies {
+                if *held == path {
+                    log.newest_for.insert(*session, n);
+                    copy.told_perhaps = u64::MAX;
+                }
+            }
         }
         version.author = fact.author.clone();
         version.evidence = fact.evidence;
