@@ -285,6 +285,9 @@ impl Engine {
             live.written_closes = 0;
             live.wrote = false;
             live.gap = false;
+            // It has a log of its own and is no copy any more.
+            live.copy_of = None;
+            live.copy = None;
         }
         let found = pending.found.get(path).map(|outcome| &outcome.found);
         if let Some(crate::input::Found::File(content)) = found {

@@ -18,10 +18,11 @@ mod op;
 mod regressions;
 mod rng;
 mod scenarios;
+mod script;
 mod shrink;
 mod world;
 
-use chaos::Script;
+use script::Script;
 
 fn steps(default: u64) -> u64 {
     std::env::var("TOUCHMARK_STEPS")
@@ -50,8 +51,14 @@ fn explore(
     let _alone = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let quiet = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
+    let loud = std::panic::take_hook();
+    let here = std::thread::current().id();
+    std::panic::set_hook(Box::new(move |info| {
+        // Only the runs on this thread are expected to fail.
+        if std::thread::current().id() != here {
+            eprintln!("{info}");
+        }
+    }));
     while done < steps {
         let script = make(seed);
         match shrink::caught(|| run(&script)) {
@@ -81,7 +88,7 @@ fn explore(
         }
         seed += 1;
     }
-    std::panic::set_hook(quiet);
+    std::panic::set_hook(loud);
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
@@ -101,7 +108,7 @@ impl std::fmt::Debug for Lines<'_> {
 fn chaos() {
     explore(
         steps(600_000),
-        |seed| chaos::script(seed, if seed % 4 == 0 { 40 } else { 200 }),
+        |seed| script::script(seed, if seed % 4 == 0 { 40 } else { 200 }),
         |script| chaos::run(script, script.ops.len() < 60),
     );
 }
@@ -110,7 +117,7 @@ fn chaos() {
 fn eager() {
     explore(
         steps(500_000),
-        |seed| chaos::eager_script(seed, if seed % 4 == 0 { 30 } else { 120 }),
+        |seed| script::eager_script(seed, if seed % 4 == 0 { 30 } else { 120 }),
         |script| eager::run(script, script.ops.len() < 40),
     );
 }

@@ -30,6 +30,16 @@ fn first_lines(count: u32) -> u64 {
     }
 }
 
+/// What reaches the last line reaches the end.
+pub fn to_the_end(ranges: u64, lines: Option<u32>) -> u64 {
+    match lines {
+        Some(count) if ranges >> count.saturating_sub(1).min(63) != 0 => {
+            ranges | !((ranges & ranges.wrapping_neg()) - 1)
+        }
+        _ => ranges,
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct SeenContent {
     pub hash: Hash,
@@ -71,6 +81,8 @@ pub struct Copy {
     pub lost: BTreeMap<u64, u64>,
     /// It was told of an absence that may not be recorded yet.
     pub told_absence: bool,
+    /// Its baseline is an absence that was not recorded.
+    pub loose_baseline: bool,
     /// What it saw last is that the file is gone: it removed it.
     pub removed: bool,
     /// Contents of which the text does not say whether they were seen.
@@ -79,6 +91,8 @@ pub struct Copy {
 
 impl Copy {
     pub fn see(&mut self, hash: Hash, lines: Option<u32>, ranges: u64, resident: bool) {
+        let count = lines.or_else(|| self.of(hash).and_then(|seen| seen.lines));
+        let ranges = to_the_end(ranges, count);
         self.ever_seen = true;
         self.last = Some(hash);
         let found = self.seen.iter().position(|seen| seen.hash == hash);
@@ -106,15 +120,7 @@ impl Copy {
             self.seen.len() - 1
         });
         let entry = &mut self.seen[index];
-        entry.lines = entry.lines.or(lines);
-        let count = entry.lines;
-        // What reaches the last line reaches the end.
-        let ranges = match count {
-            Some(count) if ranges >> count.saturating_sub(1).min(63) != 0 => {
-                ranges | !((ranges & ranges.wrapping_neg()) - 1)
-            }
-            _ => ranges,
-        };
+        entry.lines = count;
         entry.ranges |= ranges;
         if resident {
             entry.resident |= ranges;
@@ -197,7 +203,7 @@ impl Copy {
     }
 
     pub fn verdicts(&self, hash: Hash, range: Range, lines: u32) -> Vec<&'static str> {
-        let wanted = bits(range);
+        let wanted = to_the_end(bits(range), Some(lines));
         let there = wanted & first_lines(lines);
         let of = self.of(hash).cloned();
         let resident = of.as_ref().map_or(0, |seen| seen.resident);
@@ -461,6 +467,13 @@ impl Model {
         if before == fact.author && version.evidence == fact.evidence {
             // It came after a write that nobody saw: it goes by this number.
             version.n = n;
+            // To whom that is news is left open.
+            for ((session, held), copy) in &mut self.copies {
+                if *held == path {
+                    log.newest_for.insert(*session, n);
+                    copy.told_perhaps = u64::MAX;
+                }
+            }
         }
         version.author = fact.author.clone();
         version.evidence = fact.evidence;
@@ -470,6 +483,7 @@ impl Model {
             log.newest_for.insert(index_of(session), n);
             // Whoever did not write it destroyed nothing by it.
             if let Some(copy) = self.copies.get_mut(&(index_of(session), path)) {
+                copy.perhaps.extend(fact.held.hash);
                 copy.lost.retain(|_, by| Some(*by) != amended);
             }
         }
@@ -499,7 +513,9 @@ impl Model {
             return Listing::Never;
         };
         // Whether a copy that was never read is news is left open.
-        if copy.unnamed && (now.is_none() || !copy.ever_seen) {
+        if !copy.ever_seen && copy.loose_baseline
+            || copy.unnamed && (now.is_none() || !copy.ever_seen)
+        {
             return Listing::Perhaps;
         }
         // Its own declared writer may be in the middle (ATTR-5).

@@ -39,7 +39,7 @@ fn begin(slot: usize, files: &[(Path, Named)], guarded: bool) -> Ask {
 }
 
 fn holds(tick: u64, initial: &[(Path, u32)], ops: Vec<Op>) {
-    let script = chaos::Script {
+    let script = crate::script::Script {
         tick,
         initial: initial.to_vec(),
         ops,

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::chaos::Script;
+use crate::script::Script;
 
 pub type Outcome = Result<u64, (usize, String)>;
 

@@ -1,0 +1,230 @@
+//! What must hold however things interleave: every fact and every answer is
+//! held against the disk's true past and against what clients truly said.
+//! Written from docs/semantics.md alone.
+
+macro_rules! ensure {
+    ($rule:expr, $condition:expr, $($text:tt)*) => {
+        if !$condition {
+            return Err(format!("{}: {}", $rule, format!($($text)*)));
+        }
+    };
+}
+
+mod answers;
+mod facts;
+mod listing;
+mod questions;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use touchmark_engine::{Fact, Record, VersionFact};
+use touchmark_proto::events::EditPhase;
+use touchmark_proto::{
+    Author, AuthorKind, Change, Error, ErrorCode, Evidence, FileState, Hash, HashOrAbsent, Millis,
+    RelPath, Reply, SessionId, State, VersionKind,
+};
+
+use crate::asks;
+use crate::disk::At;
+use crate::op::{ALL_FILES, Ask, Named};
+use crate::world::{Asked, Outcome, Seen, World};
+
+type Key = (SessionId, String);
+type Unacked = (String, BTreeMap<String, Told>);
+
+struct OpenFile {
+    expect: Option<HashOrAbsent>,
+    began: Option<Hash>,
+    matched: bool,
+    ended: bool,
+}
+
+struct OpenEdit {
+    session: SessionId,
+    files: BTreeMap<String, Vec<OpenFile>>,
+    deadline: Millis,
+    one_shot: bool,
+    bound: bool,
+    end_asked: bool,
+    step_ended: u64,
+}
+
+struct Known {
+    hash: Option<Hash>,
+    author: Author,
+    evidence: Evidence,
+    path: String,
+    edit: Option<u64>,
+}
+
+/// What a session was last told of a path.
+#[derive(Clone)]
+struct Told {
+    /// The newest fact about the path then.
+    newest: u64,
+    /// From the question to the answer.
+    asked: u64,
+    moment: u64,
+    contents: Vec<At>,
+    /// The save that was under way and stood on disk.
+    save: Option<usize>,
+    /// Not recorded when it was told.
+    writing: bool,
+}
+
+#[derive(Default)]
+pub struct Audit {
+    edits: BTreeMap<u64, OpenEdit>,
+    versions: BTreeMap<u64, Known>,
+    latest: BTreeMap<String, Option<Hash>>,
+    newest: BTreeMap<String, u64>,
+    /// The newest fact about the path is a claim nobody saw.
+    unobserved: BTreeSet<String>,
+    claims: BTreeMap<Key, BTreeSet<HashOrAbsent>>,
+    saves: BTreeMap<String, BTreeSet<Hash>>,
+    maybe_seen: BTreeMap<Key, BTreeSet<Hash>>,
+    /// The last thing seen, where that is certain: a whole read.
+    last: BTreeMap<Key, Hash>,
+    told: BTreeMap<Key, Told>,
+    /// Told of a save under way; nothing read and no coverage lost since.
+    continued: BTreeSet<Key>,
+    /// Told, but not yet acknowledged: by the cursor of each answer.
+    unacked: BTreeMap<SessionId, Vec<Unacked>>,
+    gaps: BTreeSet<String>,
+    /// Could not be read since coverage was lost.
+    unread: BTreeSet<String>,
+    read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
+    /// Sessions that asked to be closed, or ended an edit without its name.
+    closing: BTreeSet<SessionId>,
+    /// Paths with a declared version in this step: what was held back for it
+    /// is recorded before it, and was there before other edits began (ATTR-5).
+    arriving: BTreeSet<(String, Option<Hash>)>,
+    /// Edits that end in this step, wherever in it.
+    ending: BTreeSet<u64>,
+    begun_now: BTreeSet<u64>,
+    answered_now: BTreeSet<u64>,
+    step: u64,
+}
+
+type Verdict = Result<(), String>;
+
+fn text(path: &RelPath) -> String {
+    path.to_string_lossy()
+}
+
+impl Audit {
+    /// Takes in what came out of the engine since the last look.
+    pub fn look(&mut self, world: &mut World) -> Verdict {
+        if let Some(failure) = world.failure.take() {
+            return Err(failure);
+        }
+        self.step += 1;
+        self.begun_now.clear();
+        self.answered_now.clear();
+        let seen = std::mem::take(&mut world.seen);
+        self.arriving = seen
+            .iter()
+            .filter_map(|one| match one {
+                Seen::Fact(Record {
+                    fact: Fact::Version(version),
+                    ..
+                }) if version.evidence == Evidence::Declared => {
+                    Some((text(&version.path), version.held.hash))
+                }
+                _ => None,
+            })
+            .collect();
+        self.ending = seen
+            .iter()
+            .filter_map(|one| match one {
+                Seen::Fact(Record {
+                    fact: Fact::EditEnded { edit, .. },
+                    ..
+                }) => Some(*edit),
+                _ => None,
+            })
+            .collect();
+        for one in &seen {
+            match one {
+                Seen::Asked(asked) => self.asked(asked),
+                Seen::Fact(record) => self.fact(world, record)?,
+                Seen::Answered {
+                    asked,
+                    outcome,
+                    moment,
+                } => self.answered(world, asked, outcome, *moment)?,
+                Seen::Gap(below) => {
+                    self.continued.clear();
+                    self.gaps.insert(below.clone());
+                }
+                Seen::Drained => {
+                    if world.pending.is_empty() {
+                        // What could not be read is still not compared.
+                        if !self.gaps.is_empty() {
+                            let unread = ALL_FILES
+                                .iter()
+                                .filter(|path| world.disk.at(path) == At::Unreadable);
+                            self.unread.extend(unread.map(|path| (*path).to_owned()));
+                        }
+                        self.gaps.clear();
+                    }
+                }
+            }
+        }
+        ensure!(
+            "ATTR-9 (no effect without an answer)",
+            self.begun_now == self.answered_now,
+            "begun {:?}, answered {:?}",
+            self.begun_now,
+            self.answered_now
+        );
+        world.seen = seen;
+        Ok(())
+    }
+
+    /// Whether its writer has declared this very content.
+    fn is_claimed(&self, version: &VersionFact) -> bool {
+        let Some(session) = &version.author.session else {
+            return false;
+        };
+        version.evidence == Evidence::Declared
+            && self
+                .claims
+                .get(&(session.clone(), text(&version.path)))
+                .is_some_and(|claims| claims.contains(&version.held.hash.into()))
+    }
+
+    /// Whether a declared content other than this comes to the path in this
+    /// step.
+    fn arrives(&self, path: &str, but: Option<Hash>) -> bool {
+        self.arriving
+            .iter()
+            .any(|(there, hash)| there == path && *hash != but)
+    }
+
+    fn in_gap(&self, path: &str) -> bool {
+        self.unread.contains(path)
+            || self.gaps.iter().any(|below| {
+                below.is_empty()
+                    || below == path
+                    || path
+                        .strip_prefix(below.as_str())
+                        .is_some_and(|rest| rest.starts_with('/'))
+            })
+    }
+
+    /// Whether any edit is open.
+    pub fn open_edits(&self) -> usize {
+        self.edits
+            .values()
+            .filter(|edit| edit.files.values().flatten().any(|file| !file.ended))
+            .count()
+    }
+
+    /// The newest fact's author and grounds on a path.
+    pub fn newest_on(&self, path: &str) -> Option<(Option<Hash>, &Author, Evidence, Option<u64>)> {
+        let newest = self.newest.get(path)?;
+        let known = self.versions.get(newest)?;
+        Some((known.hash, &known.author, known.evidence, known.edit))
+    }
+}
