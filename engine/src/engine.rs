@@ -21,6 +21,10 @@ pub(crate) const WRITE_DELAY: Millis = 250;
 /// How long a change without a meaning of its own waits to be read.
 pub(crate) const TOUCH_DELAY: Millis = 10;
 
+/// How long a file that is found empty, while its declared writer is awaited,
+/// may be in the middle of a cut that the system has not told of (ATTR-5).
+pub(crate) const CUT_DELAY: Millis = 5;
+
 /// A path read within this time is read again only after it, while nobody
 /// asks: a name that changes all the time must not take all the time.
 const READ_PAUSE: Millis = 5;
@@ -391,14 +395,16 @@ impl Engine {
             sizes.extend(live.held_back.iter().map(|held| held.size));
         }
         if let Some(state) = self.state.paths.get(path) {
+            let begun = self.state.edits_on(path).map(|(edit, _)| edit.n).min();
             sizes.extend(
                 state
                     .versions
                     .iter()
                     .filter(|version| {
-                        version
-                            .edit
-                            .is_some_and(|edit| self.state.edits.contains_key(&edit))
+                        begun.is_some_and(|begun| version.n > begun)
+                            || version
+                                .edit
+                                .is_some_and(|edit| self.state.edits.contains_key(&edit))
                     })
                     .map(|version| version.fact.held.size),
             );

@@ -177,13 +177,14 @@ impl Knowledge {
             // The newer text of a line stands in place of the older. Should
             // the older come back, the context says something else.
             for older in &mut self.seen {
-                older.ranges = match older.hash {
-                    Some(_) => older.ranges.minus(ranges),
-                    // An absence has no lines: any text stands in its place.
-                    None => RangeSet::default(),
-                };
+                older.ranges = older.ranges.minus(ranges);
                 older.resident = older.resident.minus(ranges);
             }
+        }
+        // An absence has no lines: any text stands in its place, also one that
+        // the session wrote itself.
+        for absence in self.seen.iter_mut().filter(|seen| seen.hash.is_none()) {
+            absence.ranges = RangeSet::default();
         }
         self.seen.push(entry);
         if self.seen.len() > CONTENTS_KEPT {

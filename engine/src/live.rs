@@ -31,7 +31,7 @@ pub(crate) struct Live {
     /// The stat of a closed content that is not the declared one, until a
     /// read behind this fence finds it unchanged: the content may be that of
     /// the next writer, whose events have not come yet (ATTR-5).
-    pub unconfirmed: Option<(Stamp, u64)>,
+    pub unconfirmed: Option<Unconfirmed>,
     /// A content that nobody has closed yet, and the beginnings it has: half a
     /// save, unless somebody asks or it stays (ATTR-12).
     pub tentative: Option<(Held, Vec<(u64, Hash)>)>,
@@ -56,6 +56,17 @@ pub(crate) struct Live {
     pub consumed: Option<u64>,
     /// Tries to read it that found it changing.
     pub retries: u32,
+}
+
+/// A closed content that is to be looked at once more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unconfirmed {
+    /// The stat it was found with.
+    pub stamp: Stamp,
+    /// The fence that the second look stands behind.
+    pub fence: u64,
+    /// When it was first found.
+    pub since: Millis,
 }
 
 /// Why a path cannot be read as a file.

@@ -6,9 +6,9 @@ use touchmark_proto::{
 };
 
 use crate::attribution::{Decision, Observation, decide, unclaimed};
-use crate::engine::{Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
+use crate::engine::{CUT_DELAY, Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
-use crate::live::Obstacle;
+use crate::live::{Live, Obstacle, Unconfirmed};
 use crate::pending::Ask;
 use crate::record::{Fact, Held, VersionFact};
 
@@ -20,6 +20,15 @@ impl From<Content> for Held {
             lines: content.lines,
             mtime_ms: content.mtime_ms,
         }
+    }
+}
+
+/// Keeps what a declared writer may be in the middle of (ATTR-5). A touch of
+/// it is no new content.
+fn hold_back(live: &mut Live, held: Held) {
+    match live.held_back.last_mut() {
+        Some(last) if last.hash == held.hash => *last = held,
+        _ => live.held_back.push(held),
     }
 }
 
@@ -132,21 +141,16 @@ impl Engine {
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
             let live = self.live.entry(path.clone()).or_default();
-            // A touch is no new content.
-            match live.held_back.last_mut() {
-                Some(last) if last.hash == held.hash => *last = held,
-                _ => live.held_back.push(held),
-            }
+            hold_back(live, held);
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
             let live = self.live.entry(path.clone()).or_default();
+            hold_back(live, held);
+            // The close still ends a one-call mark, once it is believed.
             live.closes += hints.closes;
             live.written_closes += hints.written_closes;
-            if live.held_back.last() != Some(&held) {
-                live.held_back.push(held);
-            }
             return;
         }
         if evidence != Evidence::Declared && !hints.gap && hints.closes == 0 {
@@ -154,6 +158,14 @@ impl Engine {
             live.tentative = Some((held, prefixes.to_vec()));
             self.unsettle(path, WRITE_DELAY);
             return;
+        }
+        if evidence == Evidence::Declared
+            && let Some((session, begun)) = edit.and_then(|edit| {
+                let open = self.state.edits.get(&edit)?;
+                Some((open.fact.session.clone(), open.n))
+            })
+        {
+            self.claim_beginnings(&session, path, self.state.n + 1, begun, edit, prefixes);
         }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
         if self.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash)) {
@@ -185,17 +197,29 @@ impl Engine {
         let live = self.live.entry(path.clone()).or_default();
         let looked_at = live
             .unconfirmed
-            .filter(|(stamp, _)| *stamp == content.stamp);
-        let confirmed = looked_at.is_some_and(|(_, fence)| fence <= self.fences.done);
+            .filter(|first| first.stamp == content.stamp);
+        // A file that is being cut to nothing is seen empty some time before
+        // the system says that it was written.
+        let confirmed = looked_at.is_some_and(|first| {
+            first.fence <= self.fences.done
+                && (content.size > 0 || first.since + CUT_DELAY <= self.now)
+        });
         if !awaited || confirmed {
             live.unconfirmed = None;
             self.unconfirmed.remove(path);
             return false;
         }
-        if looked_at.is_none() {
-            let fence = self.ask_internally(Ask::Look);
-            let live = self.live.entry(path.clone()).or_default();
-            live.unconfirmed = Some((content.stamp, fence));
+        match looked_at {
+            None => {
+                let fence = self.ask_internally(Ask::Look);
+                let live = self.live.entry(path.clone()).or_default();
+                live.unconfirmed = Some(Unconfirmed {
+                    stamp: content.stamp,
+                    fence,
+                    since: self.now,
+                });
+            }
+            Some(_) => self.read_in(path, CUT_DELAY),
         }
         self.unconfirmed.insert(path.clone());
         self.dirty.insert(path.clone());
@@ -289,6 +313,44 @@ impl Engine {
             .collect();
         if !partial.is_empty() {
             self.partial.insert((path.clone(), version), partial);
+        }
+    }
+
+    /// What was recorded as the user's since fact `begun` and is empty, or the
+    /// beginning of the declared content that has come now, was its writer's
+    /// partial write (ATTR-5): a close heard of in its midst was another's.
+    pub(crate) fn claim_beginnings(
+        &mut self,
+        session: &SessionId,
+        path: &RelPath,
+        declared: u64,
+        begun: u64,
+        edit: Option<u64>,
+        prefixes: &[(u64, Hash)],
+    ) {
+        let Some(state) = self.state.paths.get(path) else {
+            return;
+        };
+        let beginnings: Vec<u64> = state
+            .versions
+            .iter()
+            .rev()
+            .skip_while(|kept| kept.n >= declared)
+            .take_while(|kept| {
+                let unclaimed = kept.author == Author::USER && kept.evidence == Evidence::Unmarked;
+                let young = kept.time.saturating_add(self.config.late) > self.now;
+                let beginning = kept.fact.held.size == 0
+                    || prefixes.iter().any(|(size, hash)| {
+                        *size == kept.fact.held.size && Some(*hash) == kept.hash
+                    });
+                kept.n > begun && unclaimed && young && beginning && kept.hash.is_some()
+            })
+            .map(|kept| kept.n)
+            .collect();
+        for n in beginnings.into_iter().rev() {
+            let author = Author::agent(session.clone());
+            self.amend(path, n, author, Evidence::Declared, edit, edit.is_none());
+            self.note_lost(session, path, n);
         }
     }
 
@@ -552,6 +614,10 @@ impl Engine {
             return;
         }
         if let Some((held, prefixes)) = live.tentative.take() {
+            // An editor's report may have decided it meanwhile.
+            if self.state.paths.get(path).map(|state| state.held.hash) == Some(held.hash) {
+                return;
+            }
             self.settle_content(path, held, &prefixes);
             return;
         }

@@ -9,7 +9,7 @@ use touchmark_proto::{
 
 use crate::asks::Need;
 use crate::effect::{Answer, Effect};
-use crate::engine::{Engine, Timer};
+use crate::engine::{CUT_DELAY, Engine, Timer};
 use crate::input::ReadOutcome;
 use crate::observe::Scope;
 
@@ -57,6 +57,8 @@ pub(crate) struct Pending {
     /// Fences it has waited for beyond its own, for contents that had to be
     /// looked at twice.
     pub looks: u32,
+    /// It waits that long for a content that may be in the middle of a cut.
+    pub not_before: Option<Millis>,
     /// What it held before that second look (SEEN-1).
     pub first_hash: Option<Option<touchmark_proto::Hash>>,
 }
@@ -117,6 +119,7 @@ impl Engine {
             wait_until: None,
             rechecked: false,
             looks: 0,
+            not_before: None,
             first_hash: None,
         };
         // New paths are watched, and read, from the request's arrival on, so
@@ -154,6 +157,7 @@ impl Engine {
                 wait_until: None,
                 rechecked: false,
                 looks: 0,
+                not_before: None,
                 first_hash: None,
             },
         );
@@ -207,7 +211,9 @@ impl Engine {
                     .get(&fence)
                     .is_none_or(BTreeMap::is_empty)
         });
+        let waits = pending.not_before.is_some_and(|due| self.now < due);
         first
+            && !waits
             && fenced
             && pending.reads.is_empty()
             && (self.reconciling.is_empty() || pending.is_for_the_shell())
@@ -219,14 +225,7 @@ impl Engine {
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
             return true;
         }
-        // A content that is to be looked at once more is looked at before an
-        // answer speaks of it; a writer without pause must not hold it up.
-        let looks_again =
-            pending.fence.is_some() && !self.unconfirmed.is_empty() && pending.looks < LOOKS;
-        if looks_again && matches!(pending.ask, Ask::Client(_)) {
-            pending.looks += 1;
-            pending.fence = Some(self.want_fence());
-            self.dirty.extend(self.unconfirmed.iter().cloned());
+        if self.looks_again(&mut pending, request) {
             self.pending.insert(request, pending);
             return false;
         }
@@ -300,6 +299,34 @@ impl Engine {
                 stepped_aside
             }
         }
+    }
+
+    /// Whether a request waits for contents that are to be looked at once more
+    /// before an answer speaks of them; a writer without pause must not hold
+    /// it up.
+    fn looks_again(&mut self, pending: &mut Pending, request: RequestId) -> bool {
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        if !as_of_now || self.unconfirmed.is_empty() {
+            return false;
+        }
+        if pending.looks < LOOKS {
+            pending.looks += 1;
+            pending.fence = Some(self.want_fence());
+            self.dirty.extend(self.unconfirmed.iter().cloned());
+            return true;
+        }
+        let young = self.unconfirmed.iter().any(|path| {
+            let first = self.live.get(path).and_then(|live| live.unconfirmed);
+            first.is_some_and(|first| first.since + CUT_DELAY > self.now)
+        });
+        if !young || pending.not_before.is_some() {
+            return false;
+        }
+        let due = self.now + CUT_DELAY;
+        pending.not_before = Some(due);
+        pending.looks = LOOKS - 1;
+        self.timers.insert((due, Timer::Request(request)));
+        true
     }
 
     /// An edit has ended: whoever waits for that looks again, as of now.

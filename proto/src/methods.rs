@@ -3,8 +3,8 @@
 use crate::changes::{Changes, ModifiedAck, ModifiedList, ModifiedTake, ModifiedTaken};
 use crate::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
 use crate::daemon::{
-    Audit, Audited, Done, Initialize, Initialized, Ping, Shutdown, Status, StatusReport, Subscribe, Subscribed,
-    Sync, Synced, Unsubscribe,
+    Audit, Audited, Done, Initialize, Initialized, Ping, Shutdown, Status, StatusReport, Subscribe,
+    Subscribed, Sync, Synced, Unsubscribe,
 };
 use crate::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
 use crate::edits::{

@@ -473,6 +473,11 @@ impl Engine {
             self.ensure_session(session);
             self.hold(session, path, Source::AgentEdited, step);
             let author = Author::agent(session.clone());
+            let seen = self
+                .state
+                .knowledge(session, path)
+                .map_or(0, |knowledge| knowledge.at);
+            self.claim_beginnings(session, path, version, seen, None, &[]);
             self.amend(path, version, author, Evidence::Declared, None, true);
             self.note_lost(session, path, version);
             self.wrote(session, path, claim);

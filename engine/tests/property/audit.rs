@@ -72,7 +72,7 @@ pub struct Audit {
     told: BTreeMap<Key, Told>,
     /// Told of a save under way; nothing read and no coverage lost since.
     continued: BTreeSet<Key>,
-    unacked: BTreeMap<SessionId, Vec<(String, BTreeMap<String, Told>)>>,
+    unacked: BTreeMap<SessionId, Vec<BTreeMap<String, Told>>>,
     gaps: BTreeSet<String>,
     /// Could not be read since coverage was lost.
     unread: BTreeSet<String>,
@@ -786,10 +786,7 @@ impl Audit {
                 if explicit && !peek && !all {
                     // Its cursor speaks of these paths only; it is not used.
                 } else if explicit && !peek {
-                    self.unacked
-                        .entry(who)
-                        .or_default()
-                        .push((taken.cursor.clone(), told));
+                    self.unacked.entry(who).or_default().push(told);
                 } else if !peek {
                     for (path, one) in told {
                         if one.save.is_some() {
@@ -805,7 +802,7 @@ impl Audit {
             Reply::ModifiedAck(_) => {
                 // Which cursor is acknowledged is the last one; everything up
                 // to it counts.
-                for (_, told) in self.unacked.remove(&who).unwrap_or_default() {
+                for told in self.unacked.remove(&who).unwrap_or_default() {
                     for (path, one) in told {
                         self.told.insert((who.clone(), path), one);
                     }
@@ -841,10 +838,10 @@ impl Audit {
             Ask::Read { path, .. } | Ask::ReadText { path, .. } | Ask::Mention { path, .. } => path,
             _ => return,
         };
-        if let Some(all) = self.read_asked.get_mut(&(who.clone(), (*path).to_owned())) {
-            if let Some(index) = all.iter().position(|(moment, _)| *moment == since) {
-                all.remove(index);
-            }
+        if let Some(all) = self.read_asked.get_mut(&(who.clone(), (*path).to_owned()))
+            && let Some(index) = all.iter().position(|(moment, _)| *moment == since)
+        {
+            all.remove(index);
         }
     }
 

@@ -342,9 +342,7 @@ impl Eager {
                             }
                             // A prefix is the agent's own partial write; the
                             // model does not know every content's bytes.
-                            let sure = version
-                                .hash
-                                .is_some_and(|h| !is_prefix(h, hash, &self.world));
+                            let sure = version.hash.is_some_and(|h| !is_prefix(h, hash));
                             self.may(n, Author::USER, Evidence::Unmarked, sure);
                         }
                         if let Some((n, _)) = self.late(session, path, Some(hash)) {
@@ -504,6 +502,9 @@ impl Eager {
                     let (Some(from), Some(to)) = (path_of(from), path_of(to)) else {
                         continue;
                     };
+                    if self.model.ignored.contains(from) {
+                        self.model.ignored.insert(to);
+                    }
                     match self.copies.remove(to) {
                         Some((source, by)) if source == from => {
                             self.model.logs.entry(to).or_default().latest = None;
@@ -1174,10 +1175,18 @@ impl Eager {
 
     fn end(&mut self, index: usize) {
         let edit = &mut self.model.edits[index];
+        let session = edit.session;
         for file in &mut edit.files {
             file.done = true;
-            if let Some(copy) = self.model.copies.get_mut(&(edit.session, file.path)) {
-                copy.marked = false;
+        }
+        let paths: Vec<Path> = edit.files.iter().map(|file| file.path).collect();
+        for path in paths {
+            let still = self
+                .model
+                .open_on(path)
+                .any(|(other, _, file)| other == session && !file.marked.is_empty());
+            if let Some(copy) = self.model.copies.get_mut(&(session, path)) {
+                copy.marked &= still;
             }
         }
     }
@@ -1500,10 +1509,9 @@ impl Eager {
     }
 }
 
-/// Whether the content by that hash, as far as any file ever held it, is a
-/// prefix of the other; unknown ones count as such.
-fn is_prefix(hash: Hash, of: HashOrAbsent, world: &World) -> bool {
-    let _ = (hash, of, world);
+/// Whether one content may be the beginning of another. Those written once
+/// in a run begin no other; of the others it is known.
+fn is_prefix(hash: Hash, of: HashOrAbsent) -> bool {
     let find = |wanted: Hash| {
         (0..crate::content::COMMON)
             .map(content)

@@ -458,6 +458,10 @@ impl Model {
             return;
         };
         let before = version.author.clone();
+        if before == fact.author && version.evidence == fact.evidence {
+            // It came after a write that nobody saw: it goes by this number.
+            version.n = n;
+        }
         version.author = fact.author.clone();
         version.evidence = fact.evidence;
         if let Some(session) = &before.session

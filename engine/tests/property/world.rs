@@ -74,6 +74,7 @@ pub struct Asked {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // few are alive at a time
 pub enum Outcome {
     Reply(Result<Answer, Error>),
     /// The shell answers.
@@ -82,6 +83,7 @@ pub enum Outcome {
 
 /// What came out of the engine, in order.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // few are alive at a time
 pub enum Seen {
     Asked(Asked),
     Fact(Record),
@@ -214,7 +216,7 @@ impl World {
 
     fn down(&mut self) {
         if let Some(engine) = self.engine.take()
-            && self.records.len() % 2 == 0
+            && self.records.len().is_multiple_of(2)
         {
             self.snapshot = Some((engine.state().clone(), self.records.len()));
         }
