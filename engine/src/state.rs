@@ -601,10 +601,9 @@ impl State {
         let Some(kept) = path.versions.iter_mut().find(|kept| kept.n == amended) else {
             return;
         };
+        // Nothing else is said of it than before: it only came later.
+        let order = kept.evidence == fact.evidence && kept.fact.formatted >= fact.formatted;
         let before = std::mem::replace(&mut kept.author, fact.author.clone());
-        let order_only = before == fact.author
-            && kept.evidence == fact.evidence
-            && kept.fact.formatted >= fact.formatted;
         kept.evidence = fact.evidence;
         kept.edit = fact.edit;
         kept.fact.author = fact.author.clone();
@@ -615,7 +614,7 @@ impl State {
         kept.fact.candidates.clone_from(&fact.candidates);
         if before == fact.author {
             // An editor that reports late changes the grounds, not the order.
-            if order_only {
+            if order {
                 self.reorder(n, amended, &fact.path);
             }
             return;

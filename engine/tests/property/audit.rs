@@ -804,7 +804,14 @@ impl Audit {
                 // to it counts.
                 for told in self.unacked.remove(&who).unwrap_or_default() {
                     for (path, one) in told {
-                        self.told.insert((who.clone(), path), one);
+                        let key = (who.clone(), path);
+                        if self
+                            .told
+                            .get(&key)
+                            .is_none_or(|old| old.moment < one.moment)
+                        {
+                            self.told.insert(key, one);
+                        }
                     }
                 }
             }

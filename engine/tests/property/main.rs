@@ -15,6 +15,7 @@ mod disk;
 mod eager;
 mod model;
 mod op;
+mod regressions;
 mod rng;
 mod scenarios;
 mod shrink;

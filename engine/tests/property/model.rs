@@ -510,7 +510,8 @@ impl Model {
                     .iter()
                     .any(|file| file.path == path && !file.done && file.expect.is_some())
         });
-        if writes && now.is_none() {
+        // Told before it was recorded, it need not be told again.
+        if (writes || copy.told_absence) && now.is_none() {
             return Listing::Perhaps;
         }
         let states = copy.states(now);
