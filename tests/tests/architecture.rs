@@ -330,7 +330,7 @@ fn nothing_names_the_machine_it_was_written_on() {
 const SCENARIOS: &[&str] = &[
     "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S7git", "S8", "S8r", "S8m", "S8d", "S9", "S10",
     "S10git", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S20", "S21", "S21n", "S22",
-    "S25", "S27", "S29", "S34", "S41", "S42",
+    "S25", "S27", "S29", "S34", "S40", "S41", "S42",
 ];
 
 #[test]

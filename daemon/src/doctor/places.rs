@@ -31,10 +31,10 @@ pub(super) fn private(check: &'static str, path: &Path) -> Finding {
     let Some(nearest) = path.ancestors().find(|path| path.exists()) else {
         return Finding::wrong(check, format!("{} cannot be made", path.display()), "");
     };
-    if nearest == path || fs::symlink_metadata(path).is_ok() {
-        if let Err(error) = check_private(path) {
-            return Finding::wrong(check, error.to_string(), error.hint());
-        }
+    if fs::symlink_metadata(path).is_ok()
+        && let Err(error) = check_private(path)
+    {
+        return Finding::wrong(check, error.to_string(), error.hint());
     }
     // Root may write anywhere but on a read-only mount, which says so.
     match access(nearest, Access::WRITE_OK | Access::EXEC_OK) {
