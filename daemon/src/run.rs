@@ -181,8 +181,10 @@ impl Daemon {
                 () = sleep_until(wake) => None,
             };
             self.turn(first, &mut events);
-            // Connections get their turn too, however many events wait.
-            tokio::task::yield_now().await;
+            if !events.is_empty() {
+                // Connections get their turn too, however many events wait.
+                tokio::task::yield_now().await;
+            }
         }
         self.end(events).await
     }

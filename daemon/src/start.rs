@@ -80,7 +80,18 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
             config,
             on_demand: options.on_demand,
         };
-        run(listener, lock, options, shutdown).await
+        // As a task: what wakes the future of `block_on` itself wakes the
+        // whole runtime by a system call, even from its own thread.
+        match tokio::spawn(run(listener, lock, options, shutdown)).await {
+            Ok(ended) => ended,
+            Err(died) => match died.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(cause) => Err(Error::Part {
+                    part: "loop",
+                    cause: cause.to_string(),
+                }),
+            },
+        }
     });
     // A read that hangs in a network's file system must not hold up the end.
     runtime.shutdown_background();
@@ -92,7 +103,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
 
 /// SIGTERM, SIGINT or SIGQUIT; on a terminal SIGHUP as well, which says that
 /// the terminal is closed.
-fn shutdown_signals(terminal: bool) -> Result<impl Future<Output = ()>, Error> {
+fn shutdown_signals(terminal: bool) -> Result<impl Future<Output = ()> + use<>, Error> {
     let on = |kind| {
         signal(kind).map_err(|cause| Error::Part {
             part: "signals",
