@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::net::SendFlags;
 use touchmark_proto::daemon::{Initialize, Initialized, Subscribe};
 use touchmark_proto::events::Event;
 use touchmark_proto::{Method, Reply, Request};
@@ -19,6 +20,9 @@ use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
 /// Requests sent ahead of their answers at most: enough to hide the round
 /// trip, little enough that neither side's socket buffer fills.
 const PIPELINE: usize = 64;
+
+/// A read waits longer than its deadline by at most this fraction of it.
+const DEADLINE_PLAY: u32 = 256;
 
 /// A connection to a daemon. A cheap handle: clones share the connection,
 /// and calls on it take turns. Closed when the last clone is dropped.
@@ -44,6 +48,8 @@ struct Connection {
     events: VecDeque<Event>,
     next_id: u64,
     deadline: Duration,
+    /// How long a read of the stream waits at most, as last set.
+    read_timeout: Duration,
     /// Set once the stream no longer stands between two messages.
     broken: bool,
 }
@@ -199,6 +205,7 @@ impl Connection {
             events: VecDeque::new(),
             next_id: 1,
             deadline,
+            read_timeout: Duration::ZERO,
             broken: false,
         };
         connection.write(
@@ -293,9 +300,7 @@ impl Connection {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.stream
-                .set_read_timeout(Some(left))
-                .map_err(|error| Error::io("set a deadline", error))?;
+            self.limit_reads(left)?;
             let mut chunk = [0; 16 * 1024];
             match self.stream.read(&mut chunk) {
                 Ok(0) => {
@@ -315,10 +320,29 @@ impl Connection {
         }
     }
 
+    /// Has reads wait for `left`, or so little longer that nobody minds: most
+    /// calls then need no system call for it.
+    fn limit_reads(&mut self, left: Duration) -> Result<()> {
+        let near = left..=left + left / DEADLINE_PLAY;
+        if !near.contains(&self.read_timeout) {
+            self.stream
+                .set_read_timeout(Some(left))
+                .map_err(|error| Error::io("set a deadline", error))?;
+            self.read_timeout = left;
+        }
+        Ok(())
+    }
+
     fn write(&mut self, bytes: &[u8], until: Instant, method: &'static str) -> Result<()> {
         self.usable()?;
         let started = Instant::now();
-        let mut rest = bytes;
+        // Mostly there is room for all of it, and nothing to wait for.
+        let at_once = rustix::net::send(
+            &self.stream,
+            bytes,
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        );
+        let mut rest = &bytes[at_once.unwrap_or(0)..];
         while !rest.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
             let sent = if left.is_zero() {
