@@ -1,1 +1,70 @@
-//! To be filled.
+//! A world for end-to-end tests: a real daemon process, a real file system,
+//! directories of its own for everything.
+//!
+//! - [`world`]: temporary directories and the daemon in them.
+//! - [`wire`]: a small client of the JSON lines wire, written from the
+//!   protocol's document and not from the daemon's code.
+//! - [`session`]: an agent's session over that wire.
+//! - [`user`]: what a user does to files: every way to save, git, vim, sed.
+//! - [`repeat`]: one scenario many times, side by side, half of them with
+//!   every core busy.
+//!
+//! A failed expectation in a test panics; nothing here waits without an end.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod repeat;
+pub mod session;
+pub mod user;
+pub mod wire;
+pub mod world;
+
+pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};
+pub use session::{Session, Way};
+pub use wire::{Client, RpcError};
+pub use world::World;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// SHA-256 as the wire spells it.
+pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
+    use std::fmt::Write;
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+}
+
+/// The `path` of every element, sorted.
+pub fn paths(changes: &[Value]) -> Vec<String> {
+    let mut paths: Vec<String> = changes.iter().map(|change| text(change, "path")).collect();
+    paths.sort();
+    paths
+}
+
+/// A text field; it must be there.
+pub fn text(value: &Value, field: &str) -> String {
+    value[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("no text {field:?} in {value}"))
+        .to_owned()
+}
+
+/// The kinds of the authors in a change, as `user`, `unknown` or
+/// `agent:<session>`, in order.
+pub fn authors(change: &Value) -> Vec<String> {
+    let list = change["changedBy"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no changedBy in {change}"));
+    list.iter().map(author).collect()
+}
+
+/// One author, as [`authors`] spells it.
+pub fn author(author: &Value) -> String {
+    match author["session"].as_str() {
+        Some(session) => format!("{}:{session}", text(author, "kind")),
+        None => text(author, "kind"),
+    }
+}

@@ -1,0 +1,306 @@
+//! One scenario many times: several worlds side by side, several repetitions
+//! in each, half of them while every core is busy.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use crate::user::pause;
+use crate::{Session, World, paths};
+
+/// How often a scenario runs: 30 unless `TOUCHMARK_REPEAT` says otherwise.
+pub fn repetitions() -> usize {
+    std::env::var("TOUCHMARK_REPEAT")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(30)
+}
+
+/// Worlds side by side in one half of a scenario's repetitions.
+const WORLDS: usize = 4;
+
+/// Keeps two cores busy until dropped.
+pub struct Load {
+    stop: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Load {
+    /// Starts it.
+    pub fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let threads = (0..2)
+            .map(|_| {
+                let stop = Arc::clone(&stop);
+                std::thread::spawn(move || {
+                    let mut bytes = [7_u8; 4096];
+                    while !stop.load(Ordering::Relaxed) {
+                        for byte in &mut bytes {
+                            *byte = byte.wrapping_mul(31).wrapping_add(1);
+                        }
+                        std::hint::black_box(&bytes);
+                    }
+                })
+            })
+            .collect();
+        Self { stop, threads }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// One repetition's part of a world: a directory and a session of its own.
+pub struct Lane<'w> {
+    /// The world, shared with other repetitions.
+    pub world: &'w World,
+    /// Which repetition.
+    pub rep: usize,
+    /// The agent.
+    pub agent: Session,
+}
+
+impl<'w> Lane<'w> {
+    /// The lane of repetition `rep` in a world.
+    pub fn new(world: &'w World, rep: usize) -> Self {
+        let agent = world.session(&format!("s{rep}"));
+        std::fs::create_dir_all(world.path(format!("r{rep}"))).expect("a lane's directory");
+        Self { world, rep, agent }
+    }
+
+    /// A name in this lane, relative to the workspace.
+    pub fn name(&self, name: &str) -> String {
+        format!("r{}/{name}", self.rep)
+    }
+
+    /// A new file that the session has read: its name and absolute path.
+    pub fn tracked(&mut self, name: &str, content: &str) -> (String, PathBuf) {
+        let (name, path) = self.untracked(name, content);
+        self.agent.read(&name);
+        (name, path)
+    }
+
+    /// A new file that nobody tracks.
+    pub fn untracked(&self, name: &str, content: &str) -> (String, PathBuf) {
+        let name = self.name(name);
+        self.world.file(&name, content);
+        let path = self.world.path(&name);
+        (name, path)
+    }
+
+    /// The directory of this lane.
+    pub fn dir(&self) -> PathBuf {
+        self.world.path(format!("r{}", self.rep))
+    }
+
+    /// Another session in this lane.
+    pub fn other(&self, name: &str) -> Session {
+        self.world.session(&format!("{name}{}", self.rep))
+    }
+
+    /// Lets everything settle: longer than the daemon waits out an absence,
+    /// so that it has decided without being asked, then a fence.
+    pub fn settle(&mut self) {
+        pause(150);
+        self.agent.sync();
+    }
+
+    /// Exactly these are listed by `modified/take`. Even repetitions ask at
+    /// once, and nothing more may come when everything has settled; odd ones
+    /// ask only then.
+    pub fn listed(&mut self, expected: &[&str]) -> Vec<serde_json::Value> {
+        let mut wanted: Vec<&str> = expected.to_vec();
+        wanted.sort_unstable();
+        if self.rep.is_multiple_of(2) {
+            let at_once = self.agent.take();
+            self.check("asked at once", &at_once, &wanted);
+            self.settle();
+            let later = self.agent.take();
+            self.check("asked again, settled", &later, &[]);
+            at_once
+        } else {
+            self.settle();
+            let settled = self.agent.take();
+            self.check("asked when settled", &settled, &wanted);
+            let again = self.agent.take();
+            self.check("asked again", &again, &[]);
+            settled
+        }
+    }
+
+    /// The same, and the session's copies are out of date.
+    pub fn reported(&mut self, expected: &[&str]) -> Vec<serde_json::Value> {
+        let first = self.listed(expected);
+        for name in expected {
+            let state = self.agent.state(name);
+            assert!(
+                state == "stale" || state == "deleted",
+                "{name} is reported, and yet {state}"
+            );
+        }
+        first
+    }
+
+    /// One file is listed; its change.
+    pub fn reported_one(&mut self, expected: &str) -> serde_json::Value {
+        self.reported(&[expected]).remove(0)
+    }
+
+    /// Nothing is listed, at once and when settled.
+    pub fn silent(&mut self) {
+        self.reported(&[]);
+    }
+
+    /// The file is the session's own: nothing listed, `fresh`, editable.
+    pub fn own(&mut self, name: &str) {
+        self.silent();
+        let status = self.agent.status(name);
+        assert_eq!(status["state"], "fresh", "{status}");
+        assert_eq!(status["mayEdit"], true, "{status}");
+    }
+
+    fn check(&mut self, when: &str, changes: &[serde_json::Value], wanted: &[&str]) {
+        let found = paths(changes);
+        if found == wanted {
+            return;
+        }
+        let mut about = String::new();
+        let differing = found
+            .iter()
+            .map(String::as_str)
+            .filter(|path| !wanted.contains(path))
+            .chain(
+                wanted
+                    .iter()
+                    .copied()
+                    .filter(|path| !found.iter().any(|f| f == path)),
+            );
+        for path in differing.take(3) {
+            let history = self.agent.client.ok("file/history", json!({"path": path}));
+            let status = self.agent.call("file/status", json!({"paths": [path]}));
+            about.push_str(&format!("\n  {path}: {status:?}\n  history: {history:#}"));
+        }
+        let few = |list: &[String]| format!("{} {:?}", list.len(), &list[..list.len().min(5)]);
+        let wanted: Vec<String> = wanted.iter().map(|path| (*path).to_owned()).collect();
+        panic!(
+            "{when}: listed {}, should be {}{about}",
+            few(&found),
+            few(&wanted)
+        );
+    }
+}
+
+/// Collects what went wrong in which repetition.
+struct Verdicts {
+    wrong: Mutex<Vec<(usize, String)>>,
+}
+
+impl Verdicts {
+    fn judge(&self, rep: usize, run: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+            let message = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_else(|| "a panic without words".into());
+            self.wrong
+                .lock()
+                .expect("the verdicts")
+                .push((rep, message));
+        }
+    }
+
+    fn deliver(self, total: usize) {
+        let wrong = self.wrong.into_inner().expect("the verdicts");
+        if let Some((rep, message)) = wrong.first() {
+            panic!("{}/{total} wrong; repetition {rep}: {message}", wrong.len());
+        }
+    }
+}
+
+/// Runs a scenario in lanes: many repetitions share a daemon, several daemons
+/// run side by side, and the second half runs with every core busy.
+pub fn lanes(scenario: impl Fn(&mut Lane) + Sync) {
+    lanes_at_once(usize::MAX, scenario);
+}
+
+/// The same with at most `at_once` repetitions at a time in each world, for
+/// scenarios that are heavy by themselves.
+pub fn lanes_at_once(at_once: usize, scenario: impl Fn(&mut Lane) + Sync) {
+    let total = repetitions();
+    let verdicts = Verdicts {
+        wrong: Mutex::default(),
+    };
+    let half = total.div_ceil(2);
+    for (loaded, reps) in [(false, 0..half), (true, half..total)] {
+        let _load = loaded.then(Load::start);
+        let reps: Vec<usize> = reps.collect();
+        std::thread::scope(|scope| {
+            for number in 0..WORLDS.min(reps.len()) {
+                let mine: Vec<usize> = reps.iter().copied().skip(number).step_by(WORLDS).collect();
+                let (verdicts, scenario) = (&verdicts, &scenario);
+                scope.spawn(move || {
+                    verdicts.judge(mine[0], || {
+                        let mut world = World::new();
+                        let next = AtomicUsize::new(0);
+                        std::thread::scope(|scope| {
+                            for _ in 0..at_once.min(mine.len()) {
+                                scope.spawn(|| {
+                                    while let Some(&rep) =
+                                        mine.get(next.fetch_add(1, Ordering::Relaxed))
+                                    {
+                                        verdicts.judge(rep, || {
+                                            scenario(&mut Lane::new(&world, rep));
+                                        });
+                                    }
+                                });
+                            }
+                        });
+                        world.healthy();
+                    });
+                });
+            }
+        });
+    }
+    verdicts.deliver(total);
+}
+
+/// Runs a scenario with a world for each repetition, four at a time.
+pub fn own_worlds(scenario: impl Fn(&mut World, usize) + Sync) {
+    let total = repetitions();
+    let verdicts = Verdicts {
+        wrong: Mutex::default(),
+    };
+    let half = total.div_ceil(2);
+    for (loaded, reps) in [(false, 0..half), (true, half..total)] {
+        let _load = loaded.then(Load::start);
+        let next = AtomicUsize::new(reps.start);
+        std::thread::scope(|scope| {
+            for _ in 0..WORLDS {
+                scope.spawn(|| {
+                    loop {
+                        let rep = next.fetch_add(1, Ordering::Relaxed);
+                        if rep >= reps.end {
+                            break;
+                        }
+                        verdicts.judge(rep, || {
+                            let mut world = World::new();
+                            scenario(&mut world, rep);
+                            world.healthy();
+                        });
+                    }
+                });
+            }
+        });
+    }
+    verdicts.deliver(total);
+}

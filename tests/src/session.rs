@@ -1,0 +1,250 @@
+//! An agent's session over the JSON lines wire.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::wire::{Answer, Client, RpcError};
+use crate::{paths, sha256, text};
+
+/// The ways in which an agent says that it is about to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// `edit/mark` with the content declared.
+    Declared,
+    /// `edit/mark` without: the classic flag.
+    Flag,
+    /// `edit/begin` with the content declared, `edit/commit` with its hash.
+    Edit,
+    /// `edit/begin` without, `edit/commit` with the hash.
+    CommitHash,
+    /// `edit/begin` and `edit/commit`, both without.
+    Blind,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Declared,
+        Self::Flag,
+        Self::Edit,
+        Self::CommitHash,
+        Self::Blind,
+    ];
+
+    /// The author and the evidence of a version written this way.
+    pub fn story(self, session: &str) -> String {
+        let evidence = match self {
+            Self::Declared | Self::Edit | Self::CommitHash => "declared",
+            Self::Flag | Self::Blind => "marked",
+        };
+        format!("agent:{session} {evidence}")
+    }
+}
+
+/// A session and a connection of its own.
+pub struct Session {
+    /// The connection.
+    pub client: Client,
+    /// The session's name.
+    pub name: String,
+    workspace: PathBuf,
+}
+
+impl Session {
+    /// Speaks for the session `name`.
+    pub fn new(client: Client, name: &str, workspace: &Path) -> Self {
+        Self {
+            client,
+            name: name.into(),
+            workspace: workspace.into(),
+        }
+    }
+
+    /// A request with the session's name added.
+    pub fn call(&mut self, method: &str, mut params: Value) -> Answer {
+        params["session"] = json!(self.name);
+        self.client.call(method, params)
+    }
+
+    /// The same, which must succeed.
+    pub fn ok(&mut self, method: &str, mut params: Value) -> Value {
+        params["session"] = json!(self.name);
+        self.client.ok(method, params)
+    }
+
+    /// The same, which must fail with this error.
+    pub fn refused(&mut self, method: &str, mut params: Value, name: &str) -> RpcError {
+        params["session"] = json!(self.name);
+        self.client.refused(method, params, name)
+    }
+
+    /// Reads the bytes from disk as an agent's tool does, and records the
+    /// read with their hash.
+    pub fn read(&mut self, path: &str) -> Value {
+        let bytes = fs::read(self.workspace.join(path))
+            .unwrap_or_else(|error| panic!("reading {path}: {error}"));
+        self.ok("file/read", json!({"path": path, "hash": sha256(bytes)}))
+    }
+
+    /// Records reads of many files, several requests under way at once.
+    pub fn read_all(&mut self, files: &[String]) {
+        let requests: Vec<(&str, Value)> = files
+            .iter()
+            .map(|path| {
+                let bytes = fs::read(self.workspace.join(path)).expect("a file to read");
+                let params = json!({"session": self.name, "path": path, "hash": sha256(bytes)});
+                ("file/read", params)
+            })
+            .collect();
+        for (answer, path) in self.client.many(&requests).iter().zip(files) {
+            assert!(answer.is_ok(), "file/read {path}: {answer:?}");
+        }
+    }
+
+    /// `edit/mark`: the classic flag, with the content declared or not.
+    pub fn mark(&mut self, path: &str, expect: Option<&str>) -> Value {
+        let expect = expect.map(sha256);
+        self.ok("edit/mark", json!({"path": path, "expect": expect}))
+    }
+
+    /// `edit/begin` of one file; the edit's name.
+    pub fn begin(&mut self, path: &str, expect: Option<&str>) -> Result<String, RpcError> {
+        let expect = expect.map(sha256);
+        self.call(
+            "edit/begin",
+            json!({"files": [{"path": path, "expect": expect}]}),
+        )
+        .map(|begun| text(&begun, "edit"))
+    }
+
+    /// `edit/commit` of one file; what became of it.
+    pub fn commit(&mut self, edit: &str, path: &str, written: Option<&str>) -> Value {
+        let hash = written.map(sha256);
+        let done = self.client.ok(
+            "edit/commit",
+            json!({"edit": edit, "files": [{"path": path, "hash": hash}]}),
+        );
+        assert_eq!(done["files"].as_array().map(Vec::len), Some(1), "{done}");
+        done["files"][0].clone()
+    }
+
+    /// An announcement before a write; the edit's name where it has to be
+    /// committed.
+    pub fn announce(&mut self, way: Way, path: &str, content: &str) -> Option<String> {
+        let begun = match way {
+            Way::Declared => {
+                self.mark(path, Some(content));
+                return None;
+            }
+            Way::Flag => {
+                self.mark(path, None);
+                return None;
+            }
+            Way::Edit => self.begin(path, Some(content)),
+            Way::CommitHash | Way::Blind => self.begin(path, None),
+        };
+        Some(begun.unwrap_or_else(|error| panic!("edit/begin {path}: {error} {}", error.data)))
+    }
+
+    /// The end of what [`announce`](Self::announce) began; the outcome.
+    pub fn conclude(
+        &mut self,
+        way: Way,
+        edit: Option<String>,
+        path: &str,
+        content: &str,
+    ) -> Option<String> {
+        let edit = edit?;
+        let written = (way != Way::Blind).then_some(content);
+        Some(text(&self.commit(&edit, path, written), "outcome"))
+    }
+
+    /// A whole edit: announced, written by `write`, concluded, applied.
+    pub fn edit(&mut self, way: Way, path: &str, content: &str, write: impl FnOnce(&Path)) {
+        let edit = self.announce(way, path, content);
+        write(&self.workspace.join(path));
+        if let Some(outcome) = self.conclude(way, edit, path, content) {
+            assert_eq!(outcome, "applied", "{path}");
+        }
+    }
+
+    /// `edit/abort`.
+    pub fn abort(&mut self, edit: &str) {
+        self.client.ok("edit/abort", json!({"edit": edit}));
+    }
+
+    /// `modified/take` until there is no more.
+    pub fn take(&mut self) -> Vec<Value> {
+        let mut changes = Vec::new();
+        loop {
+            let taken = self.ok("modified/take", json!({}));
+            changes.extend(
+                taken["changes"]
+                    .as_array()
+                    .expect("changes")
+                    .iter()
+                    .cloned(),
+            );
+            if taken["more"] != true {
+                return changes;
+            }
+        }
+    }
+
+    /// The paths that `modified/take` lists.
+    pub fn taken(&mut self) -> Vec<String> {
+        paths(&self.take())
+    }
+
+    /// A fence: everything written before has been looked at.
+    pub fn sync(&mut self) {
+        self.client.ok("sync", json!({}));
+    }
+
+    /// `file/status` of one path.
+    pub fn status(&mut self, path: &str) -> Value {
+        let files = self.ok("file/status", json!({"paths": [path]}));
+        let files = files["files"].as_array().expect("files").clone();
+        assert_eq!(files.len(), 1, "one file asked for: {files:?}");
+        files[0].clone()
+    }
+
+    /// The state alone.
+    pub fn state(&mut self, path: &str) -> String {
+        text(&self.status(path), "state")
+    }
+
+    /// `file/history`, newest first.
+    pub fn history(&mut self, path: &str) -> Vec<Value> {
+        let history = self.client.ok("file/history", json!({"path": path}));
+        history["versions"].as_array().expect("versions").clone()
+    }
+
+    /// Compares the states of `path` over its whole history: each version's
+    /// `author evidence`, oldest first, without the baseline and without
+    /// versions that a later row corrects.
+    pub fn story(&mut self, path: &str) -> Vec<String> {
+        let rows = self.history(path);
+        let amended: Vec<String> = rows
+            .iter()
+            .filter_map(|row| row["amends"].as_str().map(str::to_owned))
+            .collect();
+        // The baseline is where the log begins: the last row.
+        let versions = rows.split_last().map_or(&[][..], |(_, rest)| rest);
+        let mut story: Vec<String> = versions
+            .iter()
+            .filter(|row| !amended.contains(&text(row, "clock")))
+            .map(|row| {
+                format!(
+                    "{} {}",
+                    crate::author(&row["author"]),
+                    text(row, "evidence")
+                )
+            })
+            .collect();
+        story.reverse();
+        story
+    }
+}

@@ -1,0 +1,259 @@
+//! The JSON lines wire, by hand.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// How long an answer may take before the test fails. Far more than any
+/// answer takes: it tells a hang from a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An error as the wire carries it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RpcError {
+    /// JSON-RPC's number.
+    pub code: i64,
+    /// `data.code`.
+    pub name: String,
+    /// One sentence.
+    pub message: String,
+    /// Everything else.
+    pub data: Value,
+}
+
+impl fmt::Display for RpcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.name, self.code, self.message)
+    }
+}
+
+/// An answer.
+pub type Answer = Result<Value, RpcError>;
+
+/// One connection that speaks JSON lines.
+pub struct Client {
+    stream: UnixStream,
+    reader: BufReader<UnixStream>,
+    next: u64,
+    /// Answers that came before somebody waited for them.
+    answers: HashMap<u64, Answer>,
+    /// Notifications in the order they came.
+    events: VecDeque<Value>,
+    partial: Vec<u8>,
+}
+
+impl Client {
+    /// Connects.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn connect(socket: &Path) -> std::io::Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(Duration::from_millis(200)))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let reader = BufReader::new(stream.try_clone()?);
+        Ok(Self {
+            stream,
+            reader,
+            next: 1,
+            answers: HashMap::new(),
+            events: VecDeque::new(),
+            partial: Vec::new(),
+        })
+    }
+
+    /// Sends a request and returns its id.
+    ///
+    /// # Errors
+    /// When the connection is closed.
+    pub fn try_send(&mut self, method: &str, params: &Value) -> std::io::Result<u64> {
+        let id = self.next;
+        self.next += 1;
+        let mut line =
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        line.push('\n');
+        self.stream.write_all(line.as_bytes())?;
+        Ok(id)
+    }
+
+    /// Sends a request and returns its id.
+    pub fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.try_send(method, params)
+            .unwrap_or_else(|error| panic!("sending {method}: {error}"))
+    }
+
+    /// Waits for the answer to a request.
+    pub fn answer(&mut self, id: u64) -> Answer {
+        self.try_answer(id)
+            .unwrap_or_else(|error| panic!("waiting for answer {id}: {error}"))
+    }
+
+    /// Waits for the answer to a request; a closed connection is an error of
+    /// the system's.
+    ///
+    /// # Errors
+    /// When the connection ends or nothing comes for [`PATIENCE`].
+    pub fn try_answer(&mut self, id: u64) -> std::io::Result<Answer> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(answer) = self.answers.remove(&id) {
+                return Ok(answer);
+            }
+            if !self.pump()? && Instant::now() > end {
+                return Err(std::io::Error::new(ErrorKind::TimedOut, "no answer came"));
+            }
+        }
+    }
+
+    /// A request and its answer.
+    pub fn call(&mut self, method: &str, params: Value) -> Answer {
+        let id = self.send(method, &params);
+        self.answer(id)
+    }
+
+    /// A request whose answer must be a result.
+    pub fn ok(&mut self, method: &str, params: Value) -> Value {
+        let asked = params.to_string();
+        self.call(method, params)
+            .unwrap_or_else(|error| panic!("{method} {asked:.300}: {error} {}", error.data))
+    }
+
+    /// A request whose answer must be this error.
+    pub fn refused(&mut self, method: &str, params: Value, name: &str) -> RpcError {
+        let asked = params.to_string();
+        match self.call(method, params) {
+            Ok(result) => panic!("{method} {asked:.300}: expected {name}, got {result}"),
+            Err(error) => {
+                assert_eq!(error.name, name, "{method} {asked:.300}: {error}");
+                assert!(
+                    error.data["hint"].is_string(),
+                    "{method}: an error without a hint: {}",
+                    error.data
+                );
+                error
+            }
+        }
+    }
+
+    /// Many requests sent at once, their answers in the order asked.
+    pub fn many(&mut self, requests: &[(&str, Value)]) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(requests.len());
+        // In portions, so that neither side's socket buffer fills up while
+        // the other is still writing.
+        for portion in requests.chunks(50) {
+            let ids: Vec<u64> = portion
+                .iter()
+                .map(|(method, params)| self.send(method, params))
+                .collect();
+            answers.extend(ids.into_iter().map(|id| self.answer(id)));
+        }
+        answers
+    }
+
+    /// The next notification's parameters.
+    pub fn event(&mut self) -> Value {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return event;
+            }
+            let came = self.pump().expect("the connection, waiting for an event");
+            assert!(came || Instant::now() < end, "no event came");
+        }
+    }
+
+    /// Notifications until one satisfies `wanted`; that one is the last.
+    pub fn events_until(&mut self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut seen = Vec::new();
+        loop {
+            let event = self.event();
+            let done = wanted(&event);
+            seen.push(event);
+            if done {
+                return seen;
+            }
+        }
+    }
+
+    /// Notifications that have arrived before the answers read so far.
+    pub fn arrived(&mut self) -> Vec<Value> {
+        self.events.drain(..).collect()
+    }
+
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// When the connection is closed.
+    pub fn raw(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// The next whole line as it is; `None` at the connection's end.
+    pub fn raw_line(&mut self) -> Option<String> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.line() {
+                Ok(Some(line)) => return Some(String::from_utf8_lossy(&line).into_owned()),
+                Ok(None) => assert!(Instant::now() < end, "no line came"),
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// The raw stream.
+    pub fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// A line if one came within the stream's read timeout.
+    fn line(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+        match self.reader.read_until(b'\n', &mut self.partial) {
+            Ok(_) if self.partial.last() == Some(&b'\n') => {
+                Ok(Some(std::mem::take(&mut self.partial)))
+            }
+            Ok(_) => Err(ErrorKind::UnexpectedEof.into()),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Ok(None)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads one message if one comes; says whether one came.
+    fn pump(&mut self) -> std::io::Result<bool> {
+        let Some(line) = self.line()? else {
+            return Ok(false);
+        };
+        let message: Value = serde_json::from_slice(&line)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&line)));
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        if message["method"] == "event" {
+            self.events.push_back(message["params"].clone());
+        } else {
+            let id = message["id"]
+                .as_u64()
+                .unwrap_or_else(|| panic!("an answer without an id of ours: {message}"));
+            self.answers.insert(id, answer(&message));
+        }
+        Ok(true)
+    }
+}
+
+/// The answer in a JSON-RPC message.
+pub fn answer(message: &Value) -> Answer {
+    match message.get("error") {
+        None | Some(Value::Null) => Ok(message["result"].clone()),
+        Some(error) => Err(RpcError {
+            code: error["code"].as_i64().expect("an error has a code"),
+            name: error["data"]["code"].as_str().unwrap_or("").to_owned(),
+            message: error["message"].as_str().unwrap_or("").to_owned(),
+            data: error["data"].clone(),
+        }),
+    }
+}

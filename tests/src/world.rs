@@ -1,0 +1,355 @@
+//! A workspace with a home of its own and a daemon in it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::session::Session;
+use crate::wire::{Client, PATIENCE};
+
+/// Directories of its own and a daemon. The daemon ends when this is dropped.
+pub struct World {
+    /// HOME, state, configuration and the workspace.
+    base: Option<TempDir>,
+    /// XDG_RUNTIME_DIR: short, since a socket's path has at most 107 bytes.
+    runtime: TempDir,
+    workspace: PathBuf,
+    socket: PathBuf,
+    daemon: Option<Child>,
+    starts: u32,
+    /// More variables for the daemon and for commands.
+    env: Vec<(String, String)>,
+}
+
+/// The program under test: `TOUCHMARK_BIN`, or beside this test's directory.
+pub fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("TOUCHMARK_BIN") {
+        return path.into();
+    }
+    let path = target().join("touchmark");
+    assert!(
+        path.exists(),
+        "{} is not built: run `cargo build -p touchmark-cli`, or tests/run",
+        path.display()
+    );
+    path
+}
+
+/// The directory the test programs' directory is in: `target/debug`.
+fn target() -> PathBuf {
+    let exe = std::env::current_exe().expect("the test's own path");
+    let deps = exe.parent().expect("a test program is in a directory");
+    match deps.file_name().and_then(OsStr::to_str) {
+        Some("deps") => deps.parent().expect("deps is in a directory").to_owned(),
+        _ => deps.to_owned(),
+    }
+}
+
+impl World {
+    /// A new workspace with a running daemon.
+    pub fn new() -> Self {
+        let mut world = Self::asleep();
+        world.start();
+        world
+    }
+
+    /// A new workspace without a daemon.
+    pub fn asleep() -> Self {
+        // Not below /tmp: editors treat files there otherwise.
+        let place = target().join("worlds");
+        fs::create_dir_all(&place).expect("a place for worlds");
+        let base = tempfile::Builder::new()
+            .prefix("w")
+            .tempdir_in(place)
+            .expect("a world's directory");
+        let runtime = tempfile::Builder::new()
+            .prefix("tm")
+            .tempdir()
+            .expect("a runtime directory");
+        for name in ["home", "state", "config", "ws"] {
+            fs::create_dir(base.path().join(name)).expect("a directory");
+        }
+        let workspace = base.path().join("ws").canonicalize().expect("a workspace");
+        let mut world = Self {
+            base: Some(base),
+            runtime,
+            workspace,
+            socket: PathBuf::new(),
+            daemon: None,
+            starts: 0,
+            env: Vec::new(),
+        };
+        let printed = world.run(&["socket"]);
+        assert!(
+            printed.status.success(),
+            "touchmark socket: {}",
+            String::from_utf8_lossy(&printed.stderr)
+        );
+        world.socket = String::from_utf8(printed.stdout)
+            .expect("a UTF-8 socket path")
+            .trim_end()
+            .into();
+        world
+    }
+
+    /// Adds a variable for daemons and commands started from now on.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.env.push((name.into(), value.into()));
+    }
+
+    fn base(&self) -> &Path {
+        self.base.as_ref().expect("a living world").path()
+    }
+
+    /// The workspace's canonical path.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// The runtime directory.
+    pub fn runtime(&self) -> &Path {
+        self.runtime.path()
+    }
+
+    /// The directory that holds the state directory.
+    pub fn state(&self) -> PathBuf {
+        self.base().join("state")
+    }
+
+    /// The directory that holds the user's configuration.
+    pub fn config(&self) -> PathBuf {
+        self.base().join("config")
+    }
+
+    /// A directory outside the workspace, on the same file system.
+    pub fn outside(&self) -> PathBuf {
+        self.base().join("home")
+    }
+
+    /// The daemon's socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// The daemon's process id.
+    pub fn pid(&self) -> u32 {
+        self.daemon.as_ref().expect("a running daemon").id()
+    }
+
+    /// The absolute path of a name in the workspace.
+    pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.workspace.join(relative)
+    }
+
+    /// A command of touchmark's in this world, not yet run.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command
+            .args(args)
+            .arg("--workspace")
+            .arg(&self.workspace)
+            .current_dir(&self.workspace)
+            .stdin(Stdio::null());
+        self.dress(&mut command);
+        command
+    }
+
+    /// Gives a command this world's directories.
+    pub fn dress(&self, command: &mut Command) {
+        for name in ["TOUCHMARK_SOCKET", "TOUCHMARK_SESSION", "TOUCHMARK_LOG"] {
+            command.env_remove(name);
+        }
+        command
+            .env("HOME", self.base().join("home"))
+            .env("XDG_RUNTIME_DIR", self.runtime.path())
+            .env("XDG_STATE_HOME", self.state())
+            .env("XDG_CONFIG_HOME", self.config())
+            .env("XDG_CACHE_HOME", self.base().join("home/.cache"))
+            .env("NO_COLOR", "1")
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
+    }
+
+    /// Runs a command of touchmark's to its end.
+    pub fn run(&self, args: &[&str]) -> Output {
+        let child = self
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("touchmark {args:?}: {error}"));
+        finish(child, &format!("touchmark {args:?}"))
+    }
+
+    /// The log of the daemon's latest start.
+    pub fn log_path(&self) -> PathBuf {
+        self.base().join(format!("daemon-{}.log", self.starts))
+    }
+
+    /// Starts the daemon and waits until it answers.
+    pub fn start(&mut self) {
+        assert!(self.daemon.is_none(), "a daemon is running");
+        self.starts += 1;
+        let log = File::create(self.log_path()).expect("a log");
+        let child = self
+            .command(&["daemon"])
+            .stdout(log.try_clone().expect("the log"))
+            .stderr(log)
+            .process_group(0)
+            .spawn()
+            .expect("the daemon's start");
+        self.daemon = Some(child);
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(mut client) = Client::connect(&self.socket)
+                && let Ok(id) = client.try_send("ping", &json!({}))
+                && client.try_answer(id).is_ok()
+            {
+                return;
+            }
+            let child = self.daemon.as_mut().expect("just started");
+            if let Some(status) = child.try_wait().expect("the daemon's state") {
+                panic!("the daemon ended at its start: {status}\n{}", self.log());
+            }
+            assert!(Instant::now() < end, "no daemon answers\n{}", self.log());
+            // Polling a process that has no other way to say it is ready.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// What the daemon has logged since its latest start.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    /// `kill -9`, and waits for the end.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.daemon.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Asks the daemon to end and returns how it did.
+    pub fn stop(&mut self) -> Option<i32> {
+        let mut client = self.client();
+        client.ok("shutdown", json!({}));
+        self.wait_end()
+    }
+
+    /// Waits until the daemon has ended by itself; its exit code.
+    pub fn wait_end(&mut self) -> Option<i32> {
+        let mut child = self.daemon.take().expect("a running daemon");
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = child.try_wait().expect("the daemon's state") {
+                return status.code();
+            }
+            if Instant::now() > end {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("the daemon does not end\n{}", self.log());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// `kill -9` and a new daemon.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.start();
+    }
+
+    /// The daemon must be running and must not have panicked.
+    pub fn healthy(&mut self) {
+        let child = self.daemon.as_mut().expect("a running daemon");
+        if let Some(status) = child.try_wait().expect("the daemon's state") {
+            panic!("the daemon has ended: {status}\n{}", self.log());
+        }
+        let log = self.log();
+        assert!(!log.contains("panicked"), "the daemon panicked:\n{log}");
+    }
+
+    /// A new connection.
+    pub fn client(&self) -> Client {
+        Client::connect(&self.socket)
+            .unwrap_or_else(|error| panic!("connecting: {error}\n{}", self.log()))
+    }
+
+    /// A session on a connection of its own.
+    pub fn session(&self, name: &str) -> Session {
+        Session::new(self.client(), name, &self.workspace)
+    }
+
+    /// Creates a file (and its directories) with this content.
+    pub fn file(&self, relative: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking()
+            && let Some(base) = self.base.take()
+        {
+            let log = fs::read_to_string(base.path().join(format!("daemon-{}.log", self.starts)))
+                .unwrap_or_default();
+            let tail: Vec<&str> = log.lines().rev().take(20).collect();
+            let tail: Vec<&str> = tail.into_iter().rev().collect();
+            eprintln!(
+                "the world is kept in {}; the daemon's last words:\n{}",
+                base.path().display(),
+                tail.join("\n")
+            );
+            let _ = base.keep();
+        }
+    }
+}
+
+/// Waits for a process with an end in sight and returns what it printed.
+pub fn finish(mut child: Child, what: &str) -> Output {
+    // Both pipes are drained aside, so that a full pipe holds nobody up.
+    let drain = |pipe: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(mut pipe) = pipe {
+                let _ = pipe.read_to_end(&mut bytes);
+            }
+            bytes
+        })
+    };
+    let stdout = drain(child.stdout.take().map(|pipe| Box::new(pipe) as _));
+    let stderr = drain(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let end = Instant::now() + PATIENCE;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a process's state") {
+            break status;
+        }
+        if Instant::now() > end {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("{what} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    Output {
+        status,
+        stdout: stdout.join().expect("stdout"),
+        stderr: stderr.join().expect("stderr"),
+    }
+}

@@ -1,0 +1,359 @@
+//! The house's arrows: who may know what. Reads manifests and sources.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
+/// Every file below a directory that is not built, with its path from the
+/// root.
+fn files(below: &str) -> Vec<(String, PathBuf)> {
+    fn walk(dir: &Path, root: &Path, found: &mut Vec<(String, PathBuf)>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_symlink() {
+                continue;
+            }
+            if path.is_dir() {
+                if !matches!(
+                    name.as_str(),
+                    "target" | ".git" | "node_modules" | "corpus" | "__pycache__"
+                ) {
+                    walk(&path, root, found);
+                }
+            } else if name != ".git" {
+                let relative = path
+                    .strip_prefix(root)
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned();
+                found.push((relative, path));
+            }
+        }
+    }
+    let root = root();
+    let mut found = Vec::new();
+    let dir = root.join(below);
+    if dir.is_dir() {
+        walk(&dir, &root, &mut found);
+    }
+    found.sort();
+    found
+}
+
+/// The lines of a source that are code: without comments on lines of their
+/// own.
+fn code(path: &Path) -> Vec<(usize, String)> {
+    fs::read_to_string(path)
+        .unwrap()
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .map(|(number, line)| (number + 1, line.to_owned()))
+        .collect()
+}
+
+fn sources(below: &str) -> Vec<(String, PathBuf)> {
+    let mut files = files(below);
+    files.retain(|(name, _)| name.ends_with(".rs"));
+    files
+}
+
+/// Whether `word` stands in `line` with no letter, digit or underscore
+/// around it.
+fn has_word(line: &str, word: &str) -> bool {
+    let around = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].chars().next_back().is_some_and(around)
+            && !line[at + word.len()..].chars().next().is_some_and(around)
+    })
+}
+
+/// The names of a manifest's dependencies, in all its tables of them whose
+/// header `wanted` accepts.
+fn dependencies(crate_dir: &str, wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(crate_dir).join("Cargo.toml")).unwrap();
+    let mut inside = false;
+    let mut names = BTreeSet::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            inside = wanted(header.trim_end_matches(']'));
+        } else if inside && !line.starts_with('#') {
+            let name = line.split(['=', '.', ' ']).next().unwrap_or("");
+            if !name.is_empty() {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    names
+}
+
+const CRATES: &[&str] = &[
+    "proto", "engine", "daemon", "client", "cli", "tests", "bench",
+];
+
+#[test]
+fn arrows_run_one_way() {
+    let allowed: &[(&str, &[&str])] = &[
+        ("proto", &[]),
+        ("engine", &["proto"]),
+        ("daemon", &["engine", "proto"]),
+        ("client", &["proto"]),
+        ("cli", &["client", "daemon", "proto"]),
+        ("tests", &["client", "proto"]),
+        ("bench", &["client", "proto"]),
+    ];
+    for (name, may) in allowed {
+        let own = dependencies(name, |header| header.ends_with("dependencies"));
+        for dependency in own {
+            if let Some(other) = dependency.strip_prefix("touchmark-") {
+                assert!(may.contains(&other), "{name} may not depend on {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_command_reaches_the_daemon_through_one_file() {
+    let naming: Vec<String> = sources("cli/src")
+        .into_iter()
+        .filter(|(_, path)| {
+            code(path)
+                .iter()
+                .any(|(_, line)| has_word(line, "touchmark_daemon"))
+        })
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(naming.len(), 1, "{naming:?}");
+}
+
+/// Only these places may name what they hide.
+fn only(below: &[&str], words: &[&str], allowed: &str) {
+    for dir in below {
+        for (name, path) in sources(dir) {
+            if name.starts_with(allowed) {
+                continue;
+            }
+            for (number, line) in code(&path) {
+                for word in words {
+                    assert!(
+                        !has_word(&line, word),
+                        "{name}:{number} names {word}, which only {allowed} may: {line}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+const SOURCES: &[&str] = &[
+    "proto/src",
+    "engine/src",
+    "daemon/src",
+    "client/src",
+    "cli/src",
+    "bench/src",
+    "tests/src",
+];
+
+#[test]
+fn only_the_codec_names_bincode() {
+    only(SOURCES, &["bincode"], "proto/src/codec");
+    for name in CRATES.iter().filter(|name| **name != "proto") {
+        let has = dependencies(name, |header| header.ends_with("dependencies"));
+        assert!(!has.contains("bincode"), "{name}");
+    }
+}
+
+#[test]
+fn only_watch_names_notify() {
+    only(
+        SOURCES,
+        &["notify::", "use notify", "extern crate notify"],
+        "daemon/src/watch",
+    );
+    for name in CRATES.iter().filter(|name| **name != "daemon") {
+        let has = dependencies(name, |header| header.ends_with("dependencies"));
+        assert!(!has.contains("notify"), "{name}");
+    }
+}
+
+#[test]
+fn only_the_store_names_sql() {
+    only(
+        SOURCES,
+        &[
+            "rusqlite",
+            "SELECT",
+            "INSERT INTO",
+            "CREATE TABLE",
+            "PRAGMA",
+        ],
+        "daemon/src/store",
+    );
+    for name in CRATES.iter().filter(|name| **name != "daemon") {
+        let has = dependencies(name, |header| header.ends_with("dependencies"));
+        assert!(!has.contains("rusqlite"), "{name}");
+    }
+}
+
+#[test]
+fn the_engine_is_pure() {
+    const FORBIDDEN: &[&str] = &[
+        "std::fs",
+        "std::env",
+        "std::thread",
+        "std::net",
+        "std::process",
+        "std::io",
+        "std::os",
+        "Instant",
+        "SystemTime",
+        "tokio",
+        "async fn",
+        "await",
+        "interprocess",
+        "rustix",
+        "println",
+        "eprintln",
+        "thread_rng",
+        "HashMap",
+        "HashSet",
+    ];
+    for (name, path) in sources("engine/src") {
+        if name.ends_with("tests.rs") || name.contains("/tests/") {
+            continue;
+        }
+        let mut testing = false;
+        for (number, line) in code(&path) {
+            // A module of tests stands at the end of its file.
+            testing |= line.trim() == "#[cfg(test)]";
+            for word in FORBIDDEN.iter().filter(|_| !testing) {
+                // A map's order would make outputs differ between runs.
+                assert!(
+                    !has_word(&line, word),
+                    "{name}:{number}: {word} in the engine: {line}"
+                );
+            }
+        }
+    }
+    let own = dependencies("engine", |header| header == "dependencies");
+    for name in [
+        "tokio",
+        "notify",
+        "rusqlite",
+        "rustix",
+        "interprocess",
+        "tracing",
+    ] {
+        assert!(!own.contains(name), "the engine depends on {name}");
+    }
+}
+
+#[test]
+fn nothing_is_unsafe_and_every_crate_has_the_lints() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("unsafe_code = \"forbid\""));
+    let word = ["un", "safe"].concat();
+    for name in CRATES {
+        let text = fs::read_to_string(root().join(name).join("Cargo.toml")).unwrap();
+        assert!(
+            text.contains("[lints]\nworkspace = true"),
+            "{name} lacks the lints"
+        );
+        for (source, path) in sources(name) {
+            for (number, line) in code(&path) {
+                assert!(!has_word(&line, &word), "{source}:{number}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_library_never_prints() {
+    for dir in ["proto/src", "engine/src", "client/src"] {
+        for (name, path) in sources(dir) {
+            if name.ends_with("tests.rs") || name.contains("/tests/") {
+                continue;
+            }
+            for (number, line) in code(&path) {
+                for word in ["println!", "eprintln!", "print!", "eprint!", "dbg!"] {
+                    assert!(!line.contains(word), "{name}:{number}: {line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_names_the_machine_it_was_written_on() {
+    // Written apart, so that this file itself holds none of them.
+    let own: Vec<String> = [
+        ["/wo", "rk/"],
+        ["/ro", "ot/"],
+        ["/home/cloud", "sdk"],
+        [".pye", "nv"],
+    ]
+    .iter()
+    .map(|parts| parts.concat())
+    .collect();
+    for (name, path) in files("") {
+        // Made by cargo, with the registry's name in it.
+        if name == "Cargo.lock" || name == "fuzz/Cargo.lock" {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            for part in &own {
+                assert!(
+                    !line.contains(part.as_str()),
+                    "{name}:{}: {line}",
+                    number + 1
+                );
+            }
+        }
+    }
+}
+
+/// The rows of the scenarios' table that this project claims to pass. Each
+/// has a test by its name.
+const SCENARIOS: &[&str] = &[
+    "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S7git", "S8", "S8r", "S8m", "S8d", "S9", "S10",
+    "S10git", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S20", "S21", "S21n", "S22",
+    "S25", "S27", "S29", "S34", "S41", "S42",
+];
+
+#[test]
+fn every_scenario_has_a_test_by_its_name() {
+    let mut tests = BTreeSet::new();
+    for (name, path) in sources("tests/tests") {
+        if !name.contains("/scenarios_") {
+            continue;
+        }
+        let lines = code(&path);
+        for pair in lines.windows(2) {
+            if pair[0].1.trim() == "#[test]"
+                && let Some(function) = pair[1].1.strip_prefix("fn ")
+            {
+                tests.insert(function.split('(').next().unwrap().to_owned());
+            }
+        }
+    }
+    for id in SCENARIOS {
+        let prefix = format!("{}_", id.to_lowercase());
+        assert!(
+            tests.iter().any(|test| test.starts_with(&prefix)),
+            "no test for {id}"
+        );
+    }
+}

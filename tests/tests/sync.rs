@@ -1,0 +1,282 @@
+//! SYNC: an answer reflects everything that was written before the question.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use touchmark_tests::repeat::Load;
+use touchmark_tests::{World, sha256, text, user};
+
+/// The writes of one run.
+const WRITES: usize = 20_000;
+
+/// The part of another process: for every line on its input it does the next
+/// write to the file named and says so. Written in shell commands it would
+/// measure the shell, so this test program starts itself again in this role.
+const ROLE: &str = "TOUCHMARK_TEST_WRITER";
+
+/// SYNC-1: 20,000 writes of another process (in place, by rename, by unlink
+/// and creation, by truncation), each followed at once by a query of this
+/// one, both cores busy: none is missing.
+#[test]
+fn sync1_no_write_is_missing_from_the_next_answer() {
+    if let Ok(path) = std::env::var(ROLE) {
+        writer(path.as_ref());
+        return;
+    }
+    let world = World::new();
+    world.file("d/a.txt", "start\n");
+    let mut agent = world.session("s");
+    agent.read("d/a.txt");
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "sync1_no_write_is_missing_from_the_next_answer"])
+        .args(["--nocapture", "--test-threads", "1"])
+        .env(ROLE, world.path("d/a.txt"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut orders = child.stdin.take().unwrap();
+    let mut done = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    // The test framework speaks first.
+    while line != "ready\n" {
+        line.clear();
+        assert_ne!(done.read_line(&mut line).unwrap(), 0, "the writer is gone");
+    }
+    let _load = Load::start();
+    let mut missing = Vec::new();
+    for number in 0..WRITES {
+        orders.write_all(b"\n").unwrap();
+        let mut byte = [0];
+        done.read_exact(&mut byte).unwrap();
+        let status = agent.status("d/a.txt");
+        let expected = content(number).map(|content| sha256(&content));
+        if status["hash"].as_str() != expected.as_deref() {
+            missing.push((number, status));
+        }
+    }
+    drop(orders);
+    assert!(child.wait().unwrap().success());
+    assert!(
+        missing.is_empty(),
+        "{} of {WRITES} missing: {:?}",
+        missing.len(),
+        missing[0]
+    );
+}
+
+/// What the file holds after the write of this number.
+fn content(number: usize) -> Option<String> {
+    (number % 5 != 3).then(|| format!("write {number}\n"))
+}
+
+/// Writes when told, and says that it has.
+fn writer(path: &std::path::Path) {
+    let mut out = std::io::stdout();
+    out.write_all(b"\nready\n").unwrap();
+    out.flush().unwrap();
+    let mut orders = std::io::stdin().lock();
+    let mut order = [0];
+    let mut number = 0;
+    while orders.read_exact(&mut order).is_ok() {
+        match (number % 5, content(number)) {
+            (0, Some(content)) => user::write(path, &content),
+            (1, Some(content)) => user::replace(path, &content),
+            (2, Some(content)) => user::overwrite(path, &content),
+            (_, Some(content)) => user::replace_by_link(path, &content),
+            (_, None) => fs::remove_file(path).unwrap(),
+        }
+        number += 1;
+        out.write_all(b".").unwrap();
+        out.flush().unwrap();
+    }
+}
+
+/// SYNC-1 between connections: what one client's write left is in another
+/// client's answer, many clients at once, sharing fences.
+#[test]
+fn sync1_concurrent_queries_each_see_their_own_write() {
+    let world = World::new();
+    let _load = Load::start();
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let world = &world;
+            scope.spawn(move || {
+                let name = format!("d{}/f{worker}.txt", worker % 3);
+                world.file(&name, "start\n");
+                let mut agent = world.session(&format!("s{worker}"));
+                agent.read(&name);
+                for number in 0..300 {
+                    let content = format!("{worker} {number}\n");
+                    user::write(&world.path(&name), &content);
+                    assert_eq!(agent.status(&name)["hash"], sha256(&content));
+                }
+            });
+        }
+    });
+}
+
+/// SYNC-5: files that appear in directories that appear.
+#[test]
+fn sync5_files_in_new_directories_are_seen() {
+    let world = World::new();
+    let mut agent = world.session("s");
+    for number in 0..100 {
+        let name = format!("n{number}/deep/er/a.txt");
+        // Mentioned before any of its directories is there.
+        agent.ok("file/mention", json!({"path": name}));
+        world.file(&name, "one\n");
+        assert_eq!(agent.status(&name)["hash"], sha256("one\n"), "{name}");
+        assert_eq!(agent.taken(), [name.as_str()]);
+        user::write(&world.path(&name), "two\n");
+        assert_eq!(agent.taken(), [name.as_str()]);
+    }
+}
+
+/// SYNC-6: what was closed and soon overwritten is known, though nobody asked.
+#[test]
+fn sync6_a_closed_change_is_read_although_nobody_asks() {
+    let world = World::new();
+    let mut agent = world.session("s");
+    for number in 0..20 {
+        let name = format!("f{number}.txt");
+        world.file(&name, "one\n");
+        agent.read(&name);
+        user::write(&world.path(&name), "two\n");
+        // Five times what the rule allows.
+        user::pause(100);
+        user::write(&world.path(&name), "three\n");
+        agent.sync();
+        let hashes: Vec<String> = agent
+            .history(&name)
+            .iter()
+            .map(|version| text(version, "hash"))
+            .collect();
+        assert_eq!(
+            hashes,
+            [sha256("three\n"), sha256("two\n"), sha256("one\n")]
+        );
+    }
+}
+
+/// SYNC-6: a subscriber has everything up to a `sync` before its answer.
+#[test]
+fn sync6_events_come_before_the_answer_to_sync() {
+    let world = World::new();
+    let mut agent = world.session("s");
+    let names: Vec<String> = (0..50).map(|number| format!("f{number}.txt")).collect();
+    for name in &names {
+        world.file(name, "one\n");
+    }
+    agent.read_all(&names);
+    let mut subscriber = world.client();
+    subscriber.ok("subscribe", json!({"kinds": ["version"]}));
+    for round in 0..20 {
+        for name in &names {
+            user::write(&world.path(name), &format!("round {round}\n"));
+        }
+        subscriber.ok("sync", json!({}));
+        let told: std::collections::BTreeSet<String> = subscriber
+            .arrived()
+            .iter()
+            .filter(|event| event["version"]["hash"] == sha256(format!("round {round}\n")))
+            .map(|event| text(&event["version"], "path"))
+            .collect();
+        assert_eq!(told.len(), names.len(), "round {round}");
+    }
+}
+
+/// `subscribe` with a clock first replays what was missed, then goes on, each
+/// event once and in order.
+#[test]
+fn subscribe_replays_from_a_clock() {
+    let world = World::new();
+    let mut agent = world.session("s");
+    world.file("a.txt", "0\n");
+    agent.read("a.txt");
+    let since = text(&agent.client.ok("sync", json!({})), "clock");
+    for number in 1..=5 {
+        user::write(&world.path("a.txt"), &format!("{number}\n"));
+        agent.sync();
+    }
+    let mut subscriber = world.client();
+    subscriber.ok("subscribe", json!({"kinds": ["version"], "since": since}));
+    for number in 6..=10 {
+        user::write(&world.path("a.txt"), &format!("{number}\n"));
+        agent.sync();
+    }
+    let events = subscriber.events_until(|event| event["version"]["hash"] == sha256("10\n"));
+    let hashes: Vec<String> = events
+        .iter()
+        .map(|event| text(&event["version"], "hash"))
+        .collect();
+    let expected: Vec<String> = (1..=10)
+        .map(|number| sha256(format!("{number}\n")))
+        .collect();
+    assert_eq!(hashes, expected);
+    let clocks: Vec<u64> = events
+        .iter()
+        .map(|event| {
+            text(event, "clock")
+                .split_once(':')
+                .unwrap()
+                .1
+                .parse()
+                .unwrap()
+        })
+        .collect();
+    assert!(clocks.is_sorted(), "{clocks:?}");
+    // A clock of another epoch.
+    let error = subscriber.refused("subscribe", json!({"since": "1:1"}), "unknownClock");
+    assert_eq!(error.code, -32021);
+    // The same again through a restart.
+    let mut world = world;
+    world.restart();
+    let mut subscriber = world.client();
+    subscriber.ok("subscribe", json!({"kinds": ["version"], "since": since}));
+    let events = subscriber.events_until(|event| event["version"]["hash"] == sha256("10\n"));
+    assert_eq!(events.len(), 10);
+}
+
+/// A subscription that names a session and kinds gets those only, and ends.
+#[test]
+fn subscribe_selects_and_unsubscribe_ends() {
+    let world = World::new();
+    let mut agent = world.session("s");
+    let mut other = world.session("o");
+    world.file("a.txt", "0\n");
+    let mut subscriber = world.client();
+    let subscribed = subscriber.ok(
+        "subscribe",
+        json!({"session": "s", "kinds": ["read", "stale"]}),
+    );
+    agent.read("a.txt");
+    other.read("a.txt");
+    user::write(&world.path("a.txt"), "1\n");
+    subscriber.ok("sync", json!({}));
+    let events = subscriber.arrived();
+    let told: Vec<(String, String)> = events
+        .iter()
+        .map(|event| (text(event, "type"), text(event, "session")))
+        .collect();
+    assert_eq!(
+        told,
+        [("read".into(), "s".into()), ("stale".into(), "s".into())],
+        "{events:?}"
+    );
+    for event in &events {
+        assert_eq!(event["subscription"], subscribed["subscription"], "{event}");
+    }
+    subscriber.ok(
+        "unsubscribe",
+        json!({"subscription": subscribed["subscription"]}),
+    );
+    user::write(&world.path("a.txt"), "2\n");
+    agent.read("a.txt");
+    subscriber.ok("sync", json!({}));
+    assert_eq!(subscriber.arrived(), Vec::<serde_json::Value>::new());
+    subscriber.refused("subscribe", json!({"kinds": ["nonsense"]}), "invalidParams");
+}
