@@ -368,7 +368,8 @@ impl Engine {
         let from = &self.spelling(from.clone());
         let moved: Vec<(RelPath, RelPath)> = self
             .watched
-            .iter()
+            .range(from.clone()..)
+            .take_while(|path| path.as_bytes().starts_with(from.as_bytes()))
             .filter_map(|path| {
                 if path == from {
                     Some((path.clone(), to.clone()))
