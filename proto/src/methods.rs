@@ -19,6 +19,11 @@ use crate::sessions::{
     Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRows,
     SessionTruncated,
 };
+use crate::writes::{
+    FileEdit, FileEdited, FileWrite, FileWritten, QuotesFound, QuotesMatch, QuotesNormalize,
+    QuotesNormalized, RecoveryDelete, RecoveryItems, RecoveryList, RecoveryRestore,
+    RecoveryRestored, RecoveryShow, RecoveryShown,
+};
 
 /// The parameters of one method, and what it answers.
 pub trait Method: Sized {
@@ -163,4 +168,12 @@ methods! {
     EditorDidClose: "editor/didClose", EditorDidClose => Done;
     EditorDirty: "editor/dirty", EditorDirty => Done;
     EditorDidSave: "editor/didSave", EditorDidSave => Done;
+    FileWrite: "file/write", FileWrite => FileWritten;
+    FileEdit: "file/edit", FileEdit => FileEdited;
+    RecoveryList: "recovery/list", RecoveryList => RecoveryItems;
+    RecoveryShow: "recovery/show", RecoveryShow => RecoveryShown;
+    RecoveryRestore: "recovery/restore", RecoveryRestore => RecoveryRestored;
+    RecoveryDelete: "recovery/delete", RecoveryDelete => RecoveryItems;
+    QuotesNormalize: "quotes/normalize", QuotesNormalize => QuotesNormalized;
+    QuotesMatch: "quotes/match", QuotesMatch => Option<QuotesFound>;
 }
