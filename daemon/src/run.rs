@@ -14,6 +14,7 @@
 mod admit;
 mod end;
 mod fill;
+mod guarded;
 mod host;
 mod open;
 mod outbox;
@@ -38,6 +39,7 @@ use crate::Error;
 use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
+use crate::guard::Guard;
 use crate::life::Lock;
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
@@ -103,6 +105,7 @@ struct Daemon {
     engine: Engine,
     watcher: Watcher,
     reader: Reader,
+    guard: Arc<Guard>,
     store: Store,
     /// A connection of the loop's own to the store; made anew if lost.
     log: Option<store::Reader>,
@@ -219,6 +222,25 @@ impl Daemon {
                 let input = self.report(path, ticket, report);
                 self.feed(input);
             }
+            Event::Written {
+                path,
+                ticket,
+                outcome,
+            } => {
+                self.feed(Input::Written {
+                    path,
+                    ticket,
+                    outcome,
+                });
+                self.tell_kept();
+            }
+            Event::Answered { request, outcome } => {
+                self.outbox.push(Say::Answer {
+                    request,
+                    answer: outcome.map(|reply| Box::new(reply.into())),
+                });
+                self.tell_kept();
+            }
             Event::Store(event) => self.stored(event),
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
@@ -237,7 +259,9 @@ impl Daemon {
 
     fn feed_all(&mut self, inputs: Vec<Input>) {
         for input in inputs {
-            self.feed(input);
+            if let Some(input) = guarded::without_temporary_names(input) {
+                self.feed(input);
+            }
         }
     }
 
@@ -271,6 +295,7 @@ impl Daemon {
             Effect::Untrack(path) => self.watcher.untrack(&path),
             Effect::Read(order) => self.read(order),
             Effect::Fence(fence) => self.fence(fence),
+            Effect::Write(order) => self.outbox.push(Say::Write(Box::new(order))),
             Effect::Reply { request, answer } => self.outbox.push(Say::Answer {
                 request,
                 answer: answer.map(Box::new),
@@ -397,6 +422,10 @@ impl Daemon {
                 self.ending = Some("the workspace is gone");
             }
         }
+        if self.guard.next_end().is_some_and(|end| end <= now) {
+            self.guard.look_again(None);
+            self.tell_kept();
+        }
         if self.idle_end().is_some_and(|end| end <= now) {
             self.ending = Some("idle");
         }
@@ -412,10 +441,16 @@ impl Daemon {
     /// (LIFE-3).
     fn wake(&self) -> Option<Instant> {
         let engine = self.engine.deadline().map(|due| self.time.instant(due));
-        [engine, self.next_mend, self.accept_after, self.idle_end()]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            engine,
+            self.next_mend,
+            self.accept_after,
+            self.guard.next_end(),
+            self.idle_end(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Stores the turn's facts and says what may be said. What is said can

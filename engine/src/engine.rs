@@ -282,6 +282,11 @@ impl Engine {
         !self.pending.is_empty()
     }
 
+    /// Whether a guarded write is under way.
+    pub fn is_writing(&self) -> bool {
+        !self.writing.is_empty()
+    }
+
     /// Records a fact: folds it in and has it kept.
     pub(crate) fn record(&mut self, fact: Fact) -> u64 {
         let record = Record {

@@ -1,0 +1,540 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use super::*;
+use crate::content::{MAX_BYTES, SECRETS, secrets};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
+
+struct World {
+    base: tempfile::TempDir,
+    guard: Guard,
+}
+
+fn open(base: &Path) -> Guard {
+    let root = base.join("ws").canonicalize().unwrap();
+    let reader = Reader::new(
+        &root,
+        secrets(SECRETS.iter().copied()).unwrap(),
+        1 << 20,
+        MAX_BYTES,
+    );
+    let settings = Settings {
+        root,
+        state: base.join("state"),
+        keep: Keep {
+            age: 1 << 40,
+            bytes: 1 << 30,
+        },
+        durable: false,
+    };
+    Guard::open(settings, reader, Timeline::start(0)).unwrap()
+}
+
+impl World {
+    fn new() -> Self {
+        let base = tempfile::tempdir().unwrap();
+        fs::create_dir(base.path().join("ws")).unwrap();
+        crate::life::private_directory(&base.path().join("state")).unwrap();
+        let guard = open(base.path());
+        Self { base, guard }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.guard.root.join(name)
+    }
+
+    fn file(&self, name: &str, content: &str) -> PathBuf {
+        fs::write(self.path(name), content).unwrap();
+        self.path(name)
+    }
+
+    fn write(&self, name: &str, base: Option<&str>, new: &str) -> WriteOutcome {
+        self.guard.write(&order(name, base, new))
+    }
+
+    /// Everything that is kept, sorted.
+    fn kept(&self) -> Vec<String> {
+        let mut kept: Vec<String> = self
+            .guard
+            .list(None)
+            .unwrap()
+            .items
+            .iter()
+            .map(|item| fs::read_to_string(&item.file).unwrap())
+            .collect();
+        kept.sort();
+        kept
+    }
+
+    /// The names in the workspace's own directory, sorted.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(&self.guard.root)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn order(name: &str, base: Option<&str>, new: &str) -> WriteOrder {
+    WriteOrder {
+        path: RelPath::new(name.as_bytes()).unwrap(),
+        ticket: 1,
+        base: base.map(|base| Hash::of(base.as_bytes())),
+        bytes: new.as_bytes().into(),
+        hash: Hash::of(new.as_bytes()),
+        keep_base: false,
+        base_author: None,
+        create_directories: false,
+    }
+}
+
+fn done(way: Way, lease: bool) -> WriteOutcome {
+    WriteOutcome::Done {
+        guard: way,
+        lease,
+        recovered: Vec::new(),
+    }
+}
+
+fn cause(outcome: &WriteOutcome) -> &str {
+    match outcome {
+        WriteOutcome::Conflict { cause, .. } => cause,
+        other => panic!("no conflict: {other:?}"),
+    }
+}
+
+fn code(outcome: WriteOutcome) -> ErrorCode {
+    match outcome {
+        WriteOutcome::Failed(error) => error.code,
+        other => panic!("no failure: {other:?}"),
+    }
+}
+
+#[test]
+fn the_base_is_replaced_and_nothing_else() {
+    let world = World::new();
+    let path = world.file("f", "old");
+    assert_eq!(
+        world.write("f", Some("old"), "new"),
+        done(Way::Exchange, true)
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    let refused = world.write("f", Some("old"), "newer");
+    assert_eq!(
+        refused,
+        WriteOutcome::Conflict {
+            found: Some(Hash::of(b"new")),
+            cause: CHANGED.into(),
+            recovered: Vec::new()
+        }
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(cause(&world.write("f", Some("new"), "x")), CHANGED);
+    assert!(world.names().is_empty());
+    assert!(world.kept().is_empty());
+    assert!(
+        fs::read_dir(world.base.path().join("state/intents"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
+}
+
+#[test]
+fn a_new_file_takes_no_name_that_somebody_has() {
+    let world = World::new();
+    assert_eq!(world.write("f", None, "new"), done(Way::Noreplace, false));
+    assert_eq!(fs::read(world.path("f")).unwrap(), b"new");
+    assert_eq!(
+        world.path("f").metadata().unwrap().mode() & 0o777,
+        {
+            let other = world.file("other", "");
+            other.metadata().unwrap().mode() & 0o777
+        },
+        "as any new file"
+    );
+    assert_eq!(cause(&world.write("f", None, "newer")), CHANGED);
+    assert_eq!(code(world.write("d/e/f", None, "x")), ErrorCode::NotFound);
+    let deep = WriteOrder {
+        create_directories: true,
+        ..order("d/e/f", None, "x")
+    };
+    assert_eq!(world.guard.write(&deep), done(Way::Noreplace, false));
+    assert_eq!(fs::read(world.path("d/e/f")).unwrap(), b"x");
+    let through_a_file = WriteOrder {
+        create_directories: true,
+        ..order("f/g", None, "x")
+    };
+    assert_eq!(
+        code(world.guard.write(&through_a_file)),
+        ErrorCode::NotFound
+    );
+}
+
+#[test]
+fn whoever_has_the_file_open_for_writing_is_not_robbed() {
+    let world = World::new();
+    let path = world.file("f", "old");
+    let mut writer = OpenOptions::new().append(true).open(&path).unwrap();
+    assert_eq!(cause(&world.write("f", Some("old"), "new")), BUSY);
+    writer.write_all(b"+").unwrap();
+    drop(writer);
+    assert_eq!(fs::read(&path).unwrap(), b"old+");
+    // A reader is no hindrance.
+    let _reader = File::open(&path).unwrap();
+    assert_eq!(
+        world.write("f", Some("old+"), "new"),
+        done(Way::Exchange, true)
+    );
+    assert_eq!(world.names(), ["f"]);
+}
+
+#[test]
+fn mode_and_attributes_survive() {
+    let world = World::new();
+    let path = world.file("f", "old");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+    let attribute = rustix::fs::setxattr(
+        &path,
+        "user.colour",
+        b"green",
+        rustix::fs::XattrFlags::empty(),
+    );
+    assert_eq!(
+        world.write("f", Some("old"), "new"),
+        done(Way::Exchange, true)
+    );
+    assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o751);
+    if attribute.is_ok() {
+        let mut value = [0; 16];
+        let length = rustix::fs::getxattr(&path, "user.colour", &mut value[..]).unwrap();
+        assert_eq!(&value[..length], b"green");
+    }
+}
+
+#[test]
+fn a_link_stays_a_link() {
+    let world = World::new();
+    fs::create_dir(world.path("real")).unwrap();
+    let target = world.file("real/f", "old");
+    symlink("real/f", world.path("link")).unwrap();
+    symlink("real", world.path("dir")).unwrap();
+    symlink("real/new", world.path("dangling")).unwrap();
+    symlink("/etc", world.path("out")).unwrap();
+    assert_eq!(
+        world.write("link", Some("old"), "new"),
+        done(Way::Exchange, true)
+    );
+    assert!(world.path("link").symlink_metadata().unwrap().is_symlink());
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+    assert_eq!(
+        world.write("dir/f", Some("new"), "newer"),
+        done(Way::Exchange, true)
+    );
+    assert_eq!(fs::read(&target).unwrap(), b"newer");
+    assert_eq!(
+        world.write("dangling", None, "x"),
+        done(Way::Noreplace, false)
+    );
+    assert_eq!(fs::read(world.path("real/new")).unwrap(), b"x");
+    assert_eq!(
+        code(world.write("out/f", None, "x")),
+        ErrorCode::OutsideWorkspace
+    );
+}
+
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let world = World::new();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        world.path("fifo"),
+        rustix::fs::Mode::from_raw_mode(0o600),
+    )
+    .unwrap();
+    fs::create_dir(world.path("d")).unwrap();
+    assert_eq!(code(world.write("fifo", None, "x")), ErrorCode::NotAFile);
+    assert_eq!(code(world.write("d", Some(""), "x")), ErrorCode::NotAFile);
+}
+
+#[test]
+fn a_file_with_several_names_keeps_them() {
+    let world = World::new();
+    let path = world.file("f", "old old");
+    fs::hard_link(&path, world.path("g")).unwrap();
+    assert_eq!(
+        world.write("f", Some("old old"), "new"),
+        done(Way::Checked, true)
+    );
+    assert_eq!(fs::read(world.path("g")).unwrap(), b"new");
+    assert_eq!(path.metadata().unwrap().nlink(), 2);
+    assert!(world.kept().is_empty(), "the copy is gone");
+    // A reader is in the way of a write lease, not of the write.
+    let reader = File::open(&path).unwrap();
+    assert_eq!(
+        world.write("f", Some("new"), "newer"),
+        done(Way::Checked, false)
+    );
+    drop(reader);
+    let _writer = OpenOptions::new().write(true).open(&path).unwrap();
+    assert_eq!(cause(&world.write("f", Some("newer"), "x")), BUSY);
+    assert!(world.kept().is_empty());
+}
+
+#[test]
+fn what_is_overwritten_unseen_is_kept_or_not_overwritten() {
+    let world = World::new();
+    for (name, link) in [("f", false), ("g", true)] {
+        let path = world.file(name, "unseen");
+        if link {
+            fs::hard_link(&path, world.path("h")).unwrap();
+        }
+        let forced = WriteOrder {
+            keep_base: true,
+            ..order(name, Some("unseen"), "new")
+        };
+        let WriteOutcome::Done { recovered, .. } = world.guard.write(&forced) else {
+            panic!("not written");
+        };
+        assert_eq!(fs::read(&recovered[0]).unwrap(), b"unseen");
+        assert_eq!(fs::read(path).unwrap(), b"new");
+    }
+    let secret = world.file(".env", "key");
+    let forced = WriteOrder {
+        keep_base: true,
+        ..order(".env", Some("key"), "new")
+    };
+    assert_eq!(cause(&world.guard.write(&forced)), SECRET);
+    assert_eq!(fs::read(secret).unwrap(), b"key");
+    assert_eq!(world.kept(), ["unseen", "unseen"]);
+    // Seen, it may be written.
+    assert_eq!(
+        world.write(".env", Some("key"), "new"),
+        done(Way::Exchange, true)
+    );
+}
+
+#[test]
+fn a_late_write_to_the_old_file_is_kept() {
+    let world = World::new();
+    let path = world.file("f", "old");
+    // Found before the exchange, opened after it.
+    let found = rustix::fs::open(
+        &path,
+        OFlags::PATH | OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    )
+    .unwrap();
+    assert_eq!(
+        world.write("f", Some("old"), "new"),
+        done(Way::Exchange, true)
+    );
+    let late = {
+        use std::os::fd::AsRawFd as _;
+        format!("/proc/self/fd/{}", found.as_raw_fd())
+    };
+    fs::write(late, "late").unwrap();
+    assert_eq!(world.kept(), ["late"]);
+    assert_eq!(world.guard.take_late().len(), 1);
+    assert!(world.guard.take_late().is_empty());
+    assert_eq!(world.kept(), ["late"], "once");
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+}
+
+#[test]
+fn kept_bytes_get_their_name_back() {
+    let world = World::new();
+    let path = world.file("f", "unseen");
+    let forced = WriteOrder {
+        keep_base: true,
+        ..order("f", Some("unseen"), "new")
+    };
+    world.guard.write(&forced);
+    let id = world.guard.list(None).unwrap().items[0].id.clone();
+    let shown = world.guard.show(&id, 3).unwrap();
+    assert_eq!((shown.text.as_str(), shown.truncated), ("uns", true));
+    let restored = world.guard.restore(&id).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"unseen");
+    assert_eq!(fs::read(&restored.recovered[0]).unwrap(), b"new");
+    fs::remove_file(&path).unwrap();
+    world.guard.restore(&id).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"unseen");
+    world.guard.delete(&id).unwrap();
+    assert_eq!(world.kept(), ["new"]);
+    assert_eq!(
+        world.guard.restore(&id).unwrap_err().code,
+        ErrorCode::NotFound
+    );
+}
+
+/// A user who saves all the time, in every way; every content that was
+/// written is on disk, was replaced by the user, was seen, or is kept.
+#[test]
+fn no_save_is_lost_to_a_write_at_any_moment() {
+    let world = World::new();
+    let path = world.file("f", "start\n");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let saves = Mutex::new(Vec::<String>::new());
+    let mut agent = vec!["start\n".to_owned()];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+            let mut n = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                n += 1;
+                let content = format!("user {n}\n");
+                user_saves(&path, &content, (random >> 33) % 4);
+                saves.lock().unwrap().push(content);
+                std::thread::sleep(std::time::Duration::from_micros((random >> 40) % 1500));
+            }
+        });
+        let end = Instant::now() + std::time::Duration::from_secs(2);
+        let (mut written, mut n) = (0, 0);
+        while Instant::now() < end {
+            let Ok(base) = fs::read_to_string(&path) else {
+                continue;
+            };
+            agent.push(base.clone());
+            n += 1;
+            let new = format!("agent {n}\n");
+            if matches!(
+                world.write("f", Some(&base), &new),
+                WriteOutcome::Done { .. }
+            ) {
+                written += 1;
+            }
+            agent.push(new);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(written > 10, "the agent wrote {written} times");
+    });
+    let mut safe: Vec<String> = world.kept();
+    safe.extend(agent);
+    safe.push(fs::read_to_string(&path).unwrap());
+    let saves = saves.into_inner().unwrap();
+    // The last save of all was replaced by nobody but the agent, if at all.
+    let last = saves.last().unwrap();
+    assert!(safe.contains(last), "{last:?} is lost");
+    assert_eq!(
+        world
+            .names()
+            .iter()
+            .filter(|name| name.contains("touchmark"))
+            .count(),
+        0
+    );
+    eprintln!("{} saves, {} kept", saves.len(), world.kept().len());
+}
+
+fn user_saves(path: &Path, content: &str, way: u64) {
+    let beside = path.with_file_name("f~");
+    match way {
+        0 => fs::write(path, content).unwrap(),
+        1 => {
+            let mut file = OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .mode(0o644)
+                .open(path)
+                .unwrap();
+            file.write_all(content.as_bytes()).unwrap();
+            file.set_len(content.len() as u64).unwrap();
+        }
+        2 => {
+            fs::write(&beside, content).unwrap();
+            fs::rename(&beside, path).unwrap();
+        }
+        _ => {
+            let _absent = fs::rename(path, &beside);
+            fs::write(path, content).unwrap();
+            let _absent = fs::remove_file(&beside);
+        }
+    }
+}
+
+/// What the process does that is ended in the middle; does nothing unless
+/// asked to.
+#[test]
+fn a_process_to_be_ended() {
+    let Ok(base) = std::env::var("TOUCHMARK_TEST_GUARD") else {
+        return;
+    };
+    let guard = open(Path::new(&base));
+    let name = std::env::var("TOUCHMARK_TEST_FILE").unwrap();
+    let old = fs::read_to_string(guard.root.join(&name)).ok();
+    let keep_base = name == "unseen";
+    guard.write(&WriteOrder {
+        keep_base,
+        ..order(&name, old.as_deref(), "the new content\n")
+    });
+    println!("lived");
+}
+
+#[test]
+fn a_write_cut_short_is_completed_or_reverted() {
+    for name in ["exchanged", "linked", "unseen", "created"] {
+        let mut step = 0;
+        loop {
+            step += 1;
+            let world = World::new();
+            if name != "created" {
+                world.file(name, "old content, longer than the new one\n");
+            }
+            if name == "linked" {
+                fs::hard_link(world.path(name), world.path("other")).unwrap();
+            }
+            let World { base, guard } = world;
+            drop(guard);
+            let child = std::process::Command::new(std::env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "guard::tests::a_process_to_be_ended",
+                    "--nocapture",
+                ])
+                .env("TOUCHMARK_TEST_GUARD", base.path())
+                .env("TOUCHMARK_TEST_FILE", name)
+                .env("TOUCHMARK_ABORT_AT_STEP", step.to_string())
+                .output()
+                .unwrap();
+            let lived = String::from_utf8_lossy(&child.stdout).contains("lived");
+            let world = World {
+                guard: open(base.path()),
+                base,
+            };
+            let now = fs::read_to_string(world.path(name)).ok();
+            let names = if name == "linked" {
+                2
+            } else {
+                usize::from(now.is_some())
+            };
+            let what = format!("{name}, ended at step {step}: {now:?}");
+            assert_eq!(world.names().len(), names, "{what} {:?}", world.names());
+            match now.as_deref() {
+                None => assert_eq!(name, "created", "{what}"),
+                Some("the new content\n") => {
+                    let kept = world.kept();
+                    if name == "unseen" {
+                        assert!(!kept.is_empty(), "{what}");
+                    }
+                }
+                Some(other) => {
+                    assert_eq!(other, "old content, longer than the new one\n", "{what}");
+                }
+            }
+            let intents = world.base.path().join("state/intents");
+            assert!(fs::read_dir(intents).unwrap().next().is_none(), "{what}");
+            if lived {
+                assert!(step > 3, "{name} has only {step} steps");
+                break;
+            }
+        }
+    }
+}
