@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    call, completions, daemon, demo, files, history, man, modified, sessions, socket, start,
-    status, stop, watch,
+    call, completions, daemon, demo, files, history, man, modified, recovered, sessions, socket,
+    start, status, stop, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     History(history::Options),
     /// The files a session knows, and what its copies are worth
     Files(files::Options),
+    /// Bytes that touchmark kept: list, show, restore, delete
+    Recovered(recovered::Options),
     /// The sessions
     Sessions(sessions::Options),
     /// A script of completions for a shell

@@ -8,6 +8,7 @@ pub(crate) mod files;
 pub(crate) mod history;
 pub(crate) mod man;
 pub(crate) mod modified;
+pub(crate) mod recovered;
 pub(crate) mod sessions;
 pub(crate) mod socket;
 pub(crate) mod start;
@@ -40,6 +41,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Modified(options) => modified::run(&context, options),
                 Command::History(options) => history::run(&context, &options),
                 Command::Files(options) => files::run(&context, options),
+                Command::Recovered(options) => recovered::run(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
                 Command::Completions(_)
                 | Command::Man(_)

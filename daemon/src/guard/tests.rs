@@ -371,66 +371,72 @@ fn kept_bytes_get_their_name_back() {
     );
 }
 
-/// A user who saves all the time, in every way; every content that was
-/// written is on disk, was replaced by the user, was seen, or is kept.
+/// Rounds of one write by the agent and one or two saves by the user, begun
+/// at every distance from each other: the last save is on disk, or was the
+/// base of the write, or is kept.
 #[test]
 fn no_save_is_lost_to_a_write_at_any_moment() {
     let world = World::new();
     let path = world.file("f", "start\n");
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    let saves = Mutex::new(Vec::<String>::new());
-    let mut agent = vec!["start\n".to_owned()];
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-            let mut n = 0;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                random = random
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                n += 1;
-                let content = format!("user {n}\n");
-                user_saves(&path, &content, (random >> 33) % 4);
-                saves.lock().unwrap().push(content);
-                std::thread::sleep(std::time::Duration::from_micros((random >> 40) % 1500));
-            }
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let (mut written, mut conflicts, mut rounds) = (0, 0, 0_u64);
+    let end = Instant::now() + std::time::Duration::from_secs(3);
+    while Instant::now() < end {
+        rounds += 1;
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let (first, second) = ((random >> 33) % 4, (random >> 36) % 8);
+        let delays = [(random >> 40) % 400, (random >> 50) % 200];
+        let base = fs::read_to_string(&path).unwrap();
+        let (one, two) = (format!("user {rounds}.1\n"), format!("user {rounds}.2\n"));
+        let last = if second < 4 { &two } else { &one };
+        let new = format!("agent {rounds}\n");
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                spin(delays[0]);
+                user_saves(&path, &one, first);
+                if second < 4 {
+                    spin(delays[1]);
+                    user_saves(&path, &two, second);
+                }
+            });
+            spin(150);
+            // Another read, so that the write is a good one more often.
+            let base = fs::read_to_string(&path).unwrap_or(base);
+            (world.write("f", Some(&base), &new), base)
         });
-        let end = Instant::now() + std::time::Duration::from_secs(2);
-        let (mut written, mut n) = (0, 0);
-        while Instant::now() < end {
-            let Ok(base) = fs::read_to_string(&path) else {
-                continue;
-            };
-            agent.push(base.clone());
-            n += 1;
-            let new = format!("agent {n}\n");
-            if matches!(
-                world.write("f", Some(&base), &new),
-                WriteOutcome::Done { .. }
-            ) {
-                written += 1;
-            }
-            agent.push(new);
+        match &outcome {
+            (WriteOutcome::Done { .. }, base) if base == last => written += 1,
+            (WriteOutcome::Done { .. }, _) => written += 1,
+            (WriteOutcome::Conflict { .. }, _) => conflicts += 1,
+            (WriteOutcome::Failed(error), _) => panic!("{error}"),
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert!(written > 10, "the agent wrote {written} times");
-    });
-    let mut safe: Vec<String> = world.kept();
-    safe.extend(agent);
-    safe.push(fs::read_to_string(&path).unwrap());
-    let saves = saves.into_inner().unwrap();
-    // The last save of all was replaced by nobody but the agent, if at all.
-    let last = saves.last().unwrap();
-    assert!(safe.contains(last), "{last:?} is lost");
-    assert_eq!(
-        world
-            .names()
-            .iter()
-            .filter(|name| name.contains("touchmark"))
-            .count(),
-        0
+        let now = fs::read_to_string(&path).unwrap();
+        let safe = now == *last
+            || (matches!(outcome.0, WriteOutcome::Done { .. }) && outcome.1 == *last)
+            || world.kept().contains(last);
+        assert!(
+            safe,
+            "round {rounds}: {last:?} (ways {first}, {second}, delays {delays:?}) is lost: \
+             {outcome:?}, now {now:?}, kept {:?}",
+            world.kept()
+        );
+        let left = world.names();
+        assert_eq!(left, ["f"], "round {rounds}");
+    }
+    assert!(written > 10 && conflicts > 10, "{written} writes, {conflicts} conflicts");
+    eprintln!(
+        "{rounds} rounds: {written} writes, {conflicts} conflicts, {} kept",
+        world.kept().len()
     );
-    eprintln!("{} saves, {} kept", saves.len(), world.kept().len());
+}
+
+fn spin(microseconds: u64) {
+    let end = Instant::now() + std::time::Duration::from_micros(microseconds);
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
 }
 
 fn user_saves(path: &Path, content: &str, way: u64) {
