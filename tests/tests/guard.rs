@@ -145,11 +145,7 @@ fn a_named_base_is_compared() {
     assert_eq!(error.data["expected"], json!(sha256("other")), "{error}");
     let right = json!({"path": "f", "text": "x", "requireRead": false, "base": sha256("old\n")});
     let done = agent.ok("file/write", right);
-    assert_eq!(
-        done["outcome"],
-        "applied",
-        "{done}"
-    );
+    assert_eq!(done["outcome"], "applied", "{done}");
     assert_eq!(kept(&mut agent), ["old\n"]);
     world.healthy();
 }

@@ -15,7 +15,7 @@ use super::intent::{Intent, Phase, Recorded};
 use super::lease::{Kind, Lease, Refused};
 use super::place::{Identity, Place, refused};
 use super::temporary::Temporary;
-use super::{Guard, Job, step};
+use super::{Guard, Job, Stop, step};
 
 /// Up to this size what came out is hashed under the lease: that takes less
 /// than a lease may be held (GUARD-2).
@@ -77,13 +77,13 @@ impl Guard {
         old: Old,
         intent: &mut Recorded<'_>,
         temporary: Temporary<'_>,
-    ) -> Result<WriteOutcome, super::Stop> {
+    ) -> Result<WriteOutcome, Stop> {
         let base = job.order.base;
         intent.advance(Phase::Exchanging)?;
         step();
         let lease = match Lease::take(&old.file, Kind::Read) {
             Ok(lease) => Some(lease),
-            Err(Refused::Busy) => return Err(super::Stop::busy()),
+            Err(Refused::Busy) => return Err(Stop::Busy),
             Err(Refused::Unavailable) => None,
         };
         // Under the lease nobody can begin to write to it; until then
@@ -93,13 +93,14 @@ impl Guard {
                 .stat(&place.name)
                 .is_ok_and(|stat| Identity::from(&stat) == old.identity);
         if !same {
-            return Err(super::Stop::changed(super::found(place)));
+            return Err(Stop::Changed(super::found(place)));
         }
+        step();
         match place.rename(temporary.name(), &place.name, RenameFlags::EXCHANGE) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Err(super::Stop::changed(None)),
+            Err(Errno::NOENT) => return Err(Stop::Changed(None)),
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                return Err(super::Stop::NoExchange);
+                return Err(Stop::NoExchange);
             }
             Err(errno) => return Err(refused(&job.order.path, errno).into()),
         }
@@ -259,20 +260,20 @@ impl Old {
     }
 
     /// Opens the file that is to be replaced and sees whether it is the base.
-    pub(super) fn open(job: &Job<'_>, place: &Place) -> Result<Self, super::Stop> {
+    pub(super) fn open(job: &Job<'_>, place: &Place) -> Result<Self, Stop> {
         let file = match place.open(&place.name, OFlags::RDONLY) {
             Ok(file) => file,
-            Err(Errno::NOENT) => return Err(super::Stop::changed(None)),
+            Err(Errno::NOENT) => return Err(Stop::Changed(None)),
             // Somebody holds a lease of their own.
-            Err(Errno::AGAIN) => return Err(super::Stop::busy()),
+            Err(Errno::AGAIN) => return Err(Stop::Busy),
             Err(errno) => return Err(refused(&job.order.path, errno).into()),
         };
         let metadata = file.metadata()?;
         let Some((hash, stamp)) = content::hash(&file)? else {
-            return Err(super::Stop::busy());
+            return Err(Stop::Busy);
         };
         if Some(hash) != job.order.base {
-            return Err(super::Stop::changed(Some(hash)));
+            return Err(Stop::Changed(Some(hash)));
         }
         Ok(Self {
             identity: super::place::identity(&metadata),

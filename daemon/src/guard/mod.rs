@@ -110,16 +110,6 @@ enum Stop {
     Failed(Error),
 }
 
-impl Stop {
-    fn busy() -> Self {
-        Self::Busy
-    }
-
-    fn changed(found: Option<Hash>) -> Self {
-        Self::Changed(found)
-    }
-}
-
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
         Self::Failed(error)
@@ -592,6 +582,8 @@ fn storage(error: std::io::Error) -> Error {
 /// A boundary between two steps of a write. Tests end the process at the n-th
 /// of them; a release has none.
 fn step() {
+    #[cfg(test)]
+    tests::at_step();
     #[cfg(debug_assertions)]
     {
         use std::sync::LazyLock;

@@ -16,10 +16,6 @@ const HOLD: Duration = Duration::from_secs(10 * 60);
 /// Files held at most; the oldest is given up for a new one.
 const MOST: usize = 256;
 
-/// Up to this size an unchanged stat is not believed: a store through a
-/// memory map makes none.
-const SMALL: u64 = 1 << 20;
-
 /// A file without a name.
 #[derive(Debug)]
 pub(super) struct Moved {
@@ -66,20 +62,23 @@ impl Net {
         look(&mut given_up, true, changed);
     }
 
-    /// Looks again at the files of one path, or at all; `changed` is told of
-    /// those that hold something else now.
+    /// Looks again at the files of one path, or thoroughly at all; `changed`
+    /// is told of those that hold something else now.
     pub(super) fn look_again(&self, only: Option<&RelPath>, mut changed: impl FnMut(&Moved)) {
-        let mut held = self.held();
+        // Taken out, so that nobody waits for the lock while files are read.
+        let mut looked_at = std::mem::take(&mut *self.held());
         let now = Instant::now();
-        let due = |moved: &Moved| moved.until <= now;
-        for moved in held.iter_mut() {
+        for moved in &mut looked_at {
             let asked = only.is_none_or(|path| moved.path == *path || moved.real == *path);
-            let last = only.is_none() || due(moved);
+            let last = only.is_none() || moved.until <= now;
             if asked || last {
                 look(std::slice::from_mut(moved), last, &mut changed);
             }
         }
-        held.retain(|moved| !due(moved));
+        looked_at.retain(|moved| moved.until > now);
+        let mut held = self.held();
+        looked_at.append(&mut held);
+        *held = looked_at;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -94,9 +93,10 @@ impl Net {
 
 fn look(held: &mut [Moved], thoroughly: bool, mut changed: impl FnMut(&Moved)) {
     for moved in held {
-        let size = moved.file.metadata().map_or(0, |metadata| metadata.len());
+        // The first store into a file stamps it; later ones through a memory
+        // map may not, for which there is the thorough look.
         let stamp = content::stamp(&moved.file).ok();
-        if !thoroughly && size > SMALL && stamp.is_some() && stamp == moved.stamp {
+        if !thoroughly && stamp.is_some() && stamp == moved.stamp {
             continue;
         }
         match content::hash(&moved.file) {

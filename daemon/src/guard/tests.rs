@@ -425,7 +425,10 @@ fn no_save_is_lost_to_a_write_at_any_moment() {
         let left = world.names();
         assert_eq!(left, ["f"], "round {rounds}");
     }
-    assert!(written > 10 && conflicts > 10, "{written} writes, {conflicts} conflicts");
+    assert!(
+        written > 10 && conflicts > 10,
+        "{written} writes, {conflicts} conflicts"
+    );
     eprintln!(
         "{rounds} rounds: {written} writes, {conflicts} conflicts, {} kept",
         world.kept().len()
@@ -464,6 +467,129 @@ fn user_saves(path: &Path, content: &str, way: u64) {
             let _absent = fs::remove_file(&beside);
         }
     }
+}
+
+thread_local! {
+    /// What happens at which step of the next write in this thread.
+    static AT_STEP: std::cell::RefCell<(u64, Vec<(u64, Box<dyn FnOnce()>)>)> =
+        const { std::cell::RefCell::new((0, Vec::new())) };
+}
+
+/// Called between any two steps of a write.
+pub(super) fn at_step() {
+    let due: Vec<Box<dyn FnOnce()>> = AT_STEP.with_borrow_mut(|(count, plan)| {
+        *count += 1;
+        let count = *count;
+        let (due, rest) = std::mem::take(plan)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(step, _)| *step == count);
+        *plan = rest;
+        due.into_iter().map(|(_, action)| action).collect()
+    });
+    for action in due {
+        action();
+    }
+}
+
+fn plan(actions: Vec<(u64, Box<dyn FnOnce()>)>) {
+    AT_STEP.with_borrow_mut(|at| *at = (0, actions));
+}
+
+/// Steps passed since the last plan.
+fn steps() -> u64 {
+    AT_STEP.with_borrow(|(count, _)| *count)
+}
+
+const WAYS: u64 = 5;
+
+/// A save at a step; one that waits for a lease goes on aside.
+fn save_at_step(
+    path: &Path,
+    content: &str,
+    way: u64,
+    waiting: &std::rc::Rc<std::cell::RefCell<Vec<std::thread::JoinHandle<()>>>>,
+) -> Box<dyn FnOnce()> {
+    let (path, content) = (path.to_path_buf(), content.to_owned());
+    let waiting = std::rc::Rc::clone(waiting);
+    Box::new(move || {
+        if way == 4 {
+            // What is deleted was deleted by its owner.
+            let _absent = fs::remove_file(&path);
+            return fs::write(&path, &content).unwrap();
+        }
+        if way > 1 {
+            return user_saves(&path, &content, way);
+        }
+        // In place: an opener waits while there is a lease.
+        let leased = OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&path)
+            .is_err_and(|error| error.raw_os_error() == Some(libc::EAGAIN));
+        if !leased {
+            return user_saves(&path, &content, way);
+        }
+        let saver = std::thread::spawn(move || user_saves(&path, &content, way));
+        waiting.borrow_mut().push(saver);
+    })
+}
+
+/// One or two saves at every step of a write, in every way: the newest stays
+/// under the name or was the base, every other content that a save of the
+/// user's did not replace is kept.
+#[test]
+fn no_save_is_lost_at_any_step() {
+    let check = |first: (u64, u64), second: Option<(u64, u64)>| -> u64 {
+        let world = World::new();
+        let path = world.file("f", "base\n");
+        let waiting = std::rc::Rc::default();
+        let mut actions = vec![(first.0, save_at_step(&path, "one\n", first.1, &waiting))];
+        if let Some((step, way)) = second {
+            actions.push((step, save_at_step(&path, "two\n", way, &waiting)));
+        }
+        plan(actions);
+        let outcome = world.write("f", Some("base\n"), "agent\n");
+        let passed = steps();
+        plan(Vec::new());
+        for saver in waiting.borrow_mut().drain(..) {
+            saver.join().unwrap();
+        }
+        let now = fs::read_to_string(&path).unwrap();
+        let what = format!("{first:?} {second:?}: {outcome:?}, now {now:?}");
+        let happened = |at: Option<(u64, u64)>| at.is_some_and(|(step, _)| step <= passed);
+        let last = match (happened(Some(first)), happened(second)) {
+            (_, true) => "two\n",
+            (true, false) => "one\n",
+            (false, false) => "agent\n",
+        };
+        // One that waits for the lease is let in after the other.
+        let unordered = first.1 < 2;
+        let newest = now == last || (unordered && now == "one\n");
+        assert!(newest, "{what}; kept {:?}", world.kept());
+        let replaced_by_the_user = happened(second);
+        if happened(Some(first)) && !replaced_by_the_user && now != "one\n" {
+            assert!(world.kept().contains(&"one\n".to_owned()), "{what}");
+        }
+        assert_eq!(world.names(), ["f"], "{what}");
+        let intents = world.base.path().join("state/intents");
+        assert!(fs::read_dir(intents).unwrap().next().is_none(), "{what}");
+        passed
+    };
+    let steps = check((u64::MAX, 0), None);
+    let mut checks = 0;
+    assert!(steps >= 5, "{steps} steps");
+    for step in 1..=steps {
+        for way in 0..WAYS {
+            let passed = check((step, way), None);
+            for later in step..=passed {
+                for other in 0..WAYS {
+                    checks += 1;
+                    check((step, way), Some((later, other)));
+                }
+            }
+        }
+    }
+    assert!(checks > 300, "{checks} pairs");
 }
 
 /// What the process does that is ended in the middle; does nothing unless
