@@ -1,12 +1,13 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    call, completions, daemon, demo, files, history, man, modified, recovered, sessions, socket,
-    start, status, stop, watch,
+    audit, call, completions, daemon, demo, doctor, files, history, logs, man, modified, recovered,
+    run, sessions, socket, start, status, stop, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -78,8 +79,44 @@ pub(crate) enum Command {
     Recovered(recovered::Options),
     /// The sessions
     Sessions(sessions::Options),
+    /// Run a command whose changes are a session's; exits as it does
+    Run(run::Options),
+    /// What can be wrong, and how to mend it; starts nothing
+    Doctor(doctor::Options),
+    /// Compare everything the daemon believes with the disk
+    Audit(audit::Options),
+    /// The daemon's log
+    Logs(logs::Options),
     /// A script of completions for a shell
     Completions(completions::Options),
     /// The manual page
     Man(man::Options),
+}
+
+/// Whether a command line means `touchmark run`.
+pub(crate) fn is_run(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("run") => return true,
+            // The one option before the command that takes a value.
+            Some("--workspace") => drop(arguments.next()),
+            Some(option) if option.starts_with('-') => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_is_recognised_wherever_it_stands() {
+        let is = |line: &str| is_run(line.split(' ').map(OsString::from));
+        assert!(is("run x"));
+        assert!(is("--quiet --workspace run run x"));
+        assert!(!is("--workspace run status"));
+        assert!(!is("call run"));
+    }
 }

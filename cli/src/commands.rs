@@ -1,14 +1,18 @@
 //! One file per command.
 
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod history;
+pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod modified;
 pub(crate) mod recovered;
+pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod socket;
 pub(crate) mod start;
@@ -43,6 +47,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Files(options) => files::run(&context, options),
                 Command::Recovered(options) => recovered::run(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
+                Command::Run(options) => run::run(&context, &options),
+                Command::Doctor(_) => doctor::run(&context),
+                Command::Audit(_) => audit::run(&context),
+                Command::Logs(options) => logs::run(&context, &options),
                 Command::Completions(_)
                 | Command::Man(_)
                 | Command::Demo(_)

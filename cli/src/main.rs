@@ -14,8 +14,20 @@ mod text;
 mod tour;
 
 fn main() -> ExitCode {
-    // Wrong use ends here with code 2, help and version with 0.
-    let arguments = args::Arguments::parse();
+    let arguments = match args::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version with 0, wrong use with 2; of `run`, whose
+            // exit code is the command's, with 125.
+            let wrong = error.use_stderr();
+            let _nobody_reads = error.print();
+            return match wrong {
+                false => ExitCode::SUCCESS,
+                true if args::is_run(std::env::args_os().skip(1)) => ExitCode::from(125),
+                true => ExitCode::from(2),
+            };
+        }
+    };
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

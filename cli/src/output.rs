@@ -32,6 +32,12 @@ pub(crate) enum Failure {
         /// What to do.
         hint: &'static str,
     },
+    /// The command that was run ended so; it has said why.
+    #[error("the command ended with {code}")]
+    Ended {
+        /// The exit code that stands for it.
+        code: u8,
+    },
     /// Nobody reads what is printed.
     #[error("the output was closed")]
     Closed,
@@ -51,7 +57,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
-    /// The exit code (CLI.md): 1 the answer is no, 2 wrong use, 3 no daemon
+    /// The exit code: 1 the answer is no, 2 wrong use, 3 no daemon
     /// and none could be started, 4 the daemon said an error.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -59,7 +65,7 @@ impl Failure {
             Self::Closed => 0,
             Self::No(_) | Self::Other(_) => 1,
             Self::Usage(_) => 2,
-            Self::Daemon { code, .. } => *code,
+            Self::Daemon { code, .. } | Self::Ended { code } => *code,
             Self::Client(error) => match error {
                 ClientError::Daemon(_) | ClientError::Protocol(_) => 4,
                 ClientError::Place { .. } => 2,
@@ -71,7 +77,7 @@ impl Failure {
     /// Says on stderr what went wrong and what to do.
     pub(crate) fn report(&self) {
         let (name, hint) = match self {
-            Self::Closed => return,
+            Self::Closed | Self::Ended { .. } => return,
             Self::Client(error) => (Some(error.code()), error.hint()),
             Self::Daemon { hint, .. } => (None, *hint),
             _ => (None, ""),
@@ -135,6 +141,11 @@ pub(crate) fn json(value: &Value, wide: bool) -> Outcome {
         serde_json::to_string(value)
     };
     line(&harmless_json(&text.map_err(anyhow::Error::from)?))
+}
+
+/// A value as JSON on one line.
+pub(crate) fn one_line(value: &Value) -> String {
+    harmless_json(&value.to_string())
 }
 
 /// JSON lets DEL, the C1 controls and direction marks through as they are;

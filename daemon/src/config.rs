@@ -5,6 +5,8 @@
 //! plain numbers are seconds and bytes.
 
 mod case;
+#[cfg(test)]
+mod documented;
 mod units;
 
 use std::path::{Path, PathBuf};
@@ -73,6 +75,8 @@ pub struct Config {
     pub flag_ttl: Millis,
     /// `marks.hook_ttl`: 10 min unless told.
     pub hook_ttl: Millis,
+    /// `marks.command_ttl`: 10 min unless told.
+    pub command_ttl: Millis,
     /// `marks.late`: 10 s unless told.
     pub late: Millis,
     /// `limits.frame`: bytes of one message; 16 MiB unless told.
@@ -115,6 +119,7 @@ impl Default for Config {
             edit_ttl: MINUTE,
             flag_ttl: 10_000,
             hook_ttl: 10 * MINUTE,
+            command_ttl: 10 * MINUTE,
             late: 10_000,
             frame: 16 << 20,
             connections: 4096,
@@ -166,6 +171,7 @@ impl Config {
             edit_ttl: self.edit_ttl,
             flag_ttl: self.flag_ttl,
             hook_ttl: self.hook_ttl,
+            command_ttl: self.command_ttl,
             late: self.late,
             dedup: self.dedup,
             read_text: self.read_text,
@@ -213,6 +219,7 @@ impl Config {
         set(&mut self.edit_ttl, raw.marks.edit_ttl);
         set(&mut self.flag_ttl, raw.marks.flag_ttl);
         set(&mut self.hook_ttl, raw.marks.hook_ttl);
+        set(&mut self.command_ttl, raw.marks.command_ttl);
         set(&mut self.late, raw.marks.late);
         set(&mut self.frame, raw.limits.frame);
         set(&mut self.connections, raw.limits.connections);
@@ -263,6 +270,7 @@ struct Marks {
     edit_ttl: Option<Span>,
     flag_ttl: Option<Span>,
     hook_ttl: Option<Span>,
+    command_ttl: Option<Span>,
     late: Option<Span>,
 }
 
@@ -330,6 +338,7 @@ mod tests {
             edit_ttl = "90 s"
             flag_ttl = 3
             hook_ttl = "1 h"
+            command_ttl = "2 h"
             late = "500 ms"
             [limits]
             frame = "1 MiB"
@@ -359,6 +368,7 @@ mod tests {
                 edit_ttl: 90_000,
                 flag_ttl: 3_000,
                 hook_ttl: 3_600_000,
+                command_ttl: 7_200_000,
                 late: 500,
                 frame: 1 << 20,
                 connections: 7,

@@ -53,6 +53,14 @@ pub enum Event {
     Store(StoreEvent),
     /// A connection ended.
     Disconnected(ConnectionId),
+    /// A process that the engine asked about has ended, or its end cannot be
+    /// seen.
+    Process {
+        /// Which.
+        pid: u32,
+        /// Whether it has ended.
+        ended: bool,
+    },
     /// SIGHUP: look whether everything is in its place.
     HungUp,
 }

@@ -7,10 +7,12 @@
 //! - [`guard`]: writes that destroy nothing.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
+//! - [`doctor`]: what can be wrong around it.
 //! - [`error`]: what stops it.
 
 pub mod config;
 pub mod content;
+pub mod doctor;
 pub mod error;
 pub mod event;
 pub mod guard;

@@ -12,6 +12,7 @@
 //! Nothing else changes state.
 
 mod admit;
+mod backlog;
 mod end;
 mod fill;
 mod guarded;
@@ -25,7 +26,7 @@ mod subscriptions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,12 +41,13 @@ use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
 use crate::guard::Guard;
-use crate::life::Lock;
+use crate::life::{self, Lock};
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
 use crate::time::Timeline;
 use crate::watch::Watcher;
 
+use backlog::Backlog;
 use outbox::Outbox;
 use say::Say;
 use subscriptions::Subscriptions;
@@ -104,6 +106,8 @@ struct Daemon {
     time: Timeline,
     engine: Engine,
     watcher: Watcher,
+    /// Events of the watcher that wait for the loop.
+    backlog: Arc<Backlog>,
     reader: Reader,
     guard: Arc<Guard>,
     store: Store,
@@ -117,6 +121,8 @@ struct Daemon {
     events: UnboundedSender<Event>,
     peers: HashMap<ConnectionId, Arc<Peer>>,
     last_connection: u64,
+    /// Processes whose end is waited for.
+    processes: HashSet<u32>,
     /// Requests with the engine or in the outbox, until they are answered.
     asked: HashMap<RequestId, Asked>,
     /// Effects not carried out yet.
@@ -198,6 +204,7 @@ impl Daemon {
     fn take(&mut self, event: Event) {
         match event {
             Event::Watch(raw) => {
+                self.backlog.taken();
                 let mut inputs = Vec::new();
                 self.watcher.digest(raw, &mut inputs);
                 self.feed_all(inputs);
@@ -249,6 +256,12 @@ impl Daemon {
                 self.last_use = Instant::now();
                 self.feed(Input::Disconnected { connection });
             }
+            Event::Process { pid, ended } => {
+                self.processes.remove(&pid);
+                if ended {
+                    self.feed(Input::ProcessEnded { pid });
+                }
+            }
             Event::HungUp => {
                 tracing::info!("SIGHUP: the configuration is read at the start only");
                 self.watcher.check_root();
@@ -295,6 +308,7 @@ impl Daemon {
             Effect::Untrack(path) => self.watcher.untrack(&path),
             Effect::Read(order) => self.read(order),
             Effect::Fence(fence) => self.fence(fence),
+            Effect::AwaitProcess(pid) => self.await_process(pid),
             Effect::Write(order) => self.outbox.push(Say::Write(Box::new(order))),
             Effect::Reply { request, answer } => self.outbox.push(Say::Answer {
                 request,
@@ -363,6 +377,25 @@ impl Daemon {
             ticket,
             outcome,
         }
+    }
+
+    /// The end of a process comes as an event, without looking (LIFE-3).
+    fn await_process(&mut self, pid: u32) {
+        if !self.processes.insert(pid) {
+            return;
+        }
+        let events = self.events.clone();
+        let ended = life::process_end(pid);
+        tokio::spawn(async move {
+            let ended = ended
+                .await
+                // The window has its deadline, and its connection if bound.
+                .inspect_err(|error| {
+                    tracing::warn!("the end of process {pid} will not be seen: {error}");
+                })
+                .is_ok();
+            let _loop_has_ended = events.send(Event::Process { pid, ended });
+        });
     }
 
     /// Where changes come without events, the paths are hinted before the

@@ -1,8 +1,12 @@
 //! Who wrote: one pure function over the evidence, in the order of the rules.
 
-use touchmark_proto::{Author, Evidence, Hash, HashOrAbsent, Millis, RelPath};
+use touchmark_proto::{Author, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
-use crate::state::State;
+use crate::state::{Kept, State};
+
+/// How long after a session's declared version a formatter's change still
+/// belongs to it (ATTR-17).
+const FORMATTER_WINDOW: Millis = 5_000;
 
 /// A new content state of a path, and what was observed around it.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +42,11 @@ pub enum Decision {
         evidence: Evidence,
         /// The edit it rests on.
         edit: Option<u64>,
-        /// An editor's formatter changed the text (ATTR-17).
+        /// A formatter changed the text (ATTR-17).
         formatted: bool,
+        /// The sessions whose windows cover the path, where they are several
+        /// (ATTR-6).
+        candidates: Vec<SessionId>,
     },
     /// A declared writer is not done yet: no version so far (ATTR-5).
     Hold,
@@ -52,6 +59,34 @@ impl Decision {
             evidence,
             edit,
             formatted: false,
+            candidates: Vec::new(),
+        }
+    }
+
+    /// Whether a version says so already.
+    pub fn is_of(&self, kept: &Kept) -> bool {
+        match self {
+            Self::By {
+                author,
+                evidence,
+                formatted,
+                ..
+            } => {
+                (author, evidence, formatted)
+                    == (&kept.author, &kept.evidence, &kept.fact.formatted)
+            }
+            Self::Hold => false,
+        }
+    }
+
+    /// What a formatter did after a session's edit (ATTR-17).
+    fn formatted(session: SessionId) -> Self {
+        Self::By {
+            author: Author::agent(session),
+            evidence: Evidence::Command,
+            edit: None,
+            formatted: true,
+            candidates: Vec::new(),
         }
     }
 }
@@ -82,12 +117,7 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
             && report.time.abs_diff(seen.now) <= seen.editor_window
     });
     if let Some(report) = report {
-        return Decision::By {
-            author: Author::USER,
-            evidence: Evidence::Editor,
-            edit: None,
-            formatted: report.formatted,
-        };
+        return by_editor(state, seen.path, None, seen.now, report.formatted);
     }
 
     // ATTR-4: a mark without a declared content. A one-call mark is consumed
@@ -113,6 +143,89 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
         return Decision::Hold;
     }
 
+    unclaimed(state, seen.path, seen.hash, seen.now)
+}
+
+/// ATTR-2: an editor reported the save of `version`, or of the one that comes
+/// next. Where its formatter followed a session's edit, it is that session's
+/// (ATTR-17).
+pub fn by_editor(
+    state: &State,
+    path: &RelPath,
+    version: Option<u64>,
+    now: Millis,
+    formatted: bool,
+) -> Decision {
+    if let (true, Some(session)) = (formatted, edited_before(state, path, version, now)) {
+        return Decision::formatted(session);
+    }
+    Decision::By {
+        author: Author::USER,
+        evidence: Evidence::Editor,
+        edit: None,
+        formatted,
+        candidates: Vec::new(),
+    }
+}
+
+/// Who wrote what no mark and no editor claims: ATTR-17, ATTR-6, ATTR-7.
+pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis) -> Decision {
+    let mut windows = state.windows_on(path).peekable();
+
     // ATTR-7: nothing claims it.
-    Decision::by(Author::USER, Evidence::Unmarked, None)
+    let Some(newest) = windows.peek() else {
+        return Decision::by(Author::USER, Evidence::Unmarked, None);
+    };
+    let author = Author::agent(newest.fact.session.clone());
+
+    // ATTR-17: a formatter followed a session's edit, in that session's own
+    // window or in a formatter's.
+    if hash.is_some()
+        && let Some(session) = edited_before(state, path, None, now)
+        && state
+            .windows_on(path)
+            .any(|window| window.fact.formatter || window.fact.session == session)
+    {
+        return Decision::formatted(session);
+    }
+
+    // ATTR-6: the window that opened last; the others are named.
+    let mut candidates: Vec<SessionId> = Vec::new();
+    for window in windows {
+        if !candidates.contains(&window.fact.session) {
+            candidates.push(window.fact.session.clone());
+        }
+    }
+    if candidates.len() == 1 {
+        candidates.clear();
+    }
+    Decision::By {
+        author,
+        evidence: Evidence::Command,
+        edit: None,
+        formatted: false,
+        candidates,
+    }
+}
+
+/// The session whose declared version a formatter found: the newest one
+/// before `version`, other formatters' left aside, and not long ago.
+fn edited_before(
+    state: &State,
+    path: &RelPath,
+    version: Option<u64>,
+    now: Millis,
+) -> Option<SessionId> {
+    let found = state
+        .paths
+        .get(path)?
+        .versions
+        .iter()
+        .rev()
+        .filter(|kept| version.is_none_or(|version| kept.n < version))
+        .find(|kept| !(kept.evidence == Evidence::Command && kept.fact.formatted))?;
+    let lately = now.saturating_sub(found.time) <= FORMATTER_WINDOW;
+    (found.evidence == Evidence::Declared && lately && found.hash.is_some())
+        .then(|| found.author.session.clone())
+        .flatten()
 }

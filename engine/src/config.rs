@@ -2,7 +2,7 @@
 
 use touchmark_proto::Millis;
 
-/// Limits and delays, with the defaults of CLI.md's table.
+/// Limits and delays, with the defaults of docs/configuration.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The canonical absolute path of the workspace, to resolve names by text.
@@ -15,9 +15,11 @@ pub struct Config {
     pub flag_ttl: Millis,
     /// How long an edit named by a hook stays open: `marks.hook_ttl`.
     pub hook_ttl: Millis,
+    /// How long a command window stays open: `marks.command_ttl`.
+    pub command_ttl: Millis,
     /// How late a declaration may come: `marks.late` (ATTR-14).
     pub late: Millis,
-    /// How long a bound edit outlives its connection (ATTR-9).
+    /// How long a bound edit or window outlives its connection (ATTR-9).
     pub bind_grace: Millis,
     /// How far an editor's report and the version may lie apart (ATTR-2).
     pub editor_window: Millis,
@@ -40,6 +42,7 @@ impl Default for Config {
             edit_ttl: 60_000,
             flag_ttl: 10_000,
             hook_ttl: 600_000,
+            command_ttl: 600_000,
             late: 10_000,
             bind_grace: 2_000,
             editor_window: 2_000,

@@ -26,6 +26,9 @@ pub enum Effect {
     /// Make a fence, then hand over `FenceReached` with this number behind
     /// everything the watcher saw earlier.
     Fence(u64),
+    /// Hand over [`Input::ProcessEnded`](crate::Input::ProcessEnded) once this
+    /// process has ended, at once if there is none.
+    AwaitProcess(u32),
     /// Write a file, guarded, once every record before is committed; then
     /// hand over [`Input::Written`](crate::Input::Written).
     Write(WriteOrder),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 
+use crate::asks::audit::Audit;
 use crate::config::Config;
 use crate::effect::{Effect, Notice, ReadOrder};
 use crate::input::{Hint, Input, ReadOutcome};
@@ -14,8 +15,22 @@ use crate::state::State;
 use touchmark_proto::events::Happening;
 
 /// How long a write in progress waits to be read while nobody asks: its close
-/// mostly comes first (SYNC-6 asks for 20 ms after the close).
-const READ_DELAY: Millis = 10;
+/// mostly comes first, and half a save is no version (ATTR-12).
+pub(crate) const WRITE_DELAY: Millis = 250;
+
+/// How long a change without a meaning of its own waits to be read.
+pub(crate) const TOUCH_DELAY: Millis = 10;
+
+/// How long a file that is found empty, while its declared writer is awaited,
+/// may be in the middle of a cut that the system has not told of (ATTR-5).
+pub(crate) const CUT_DELAY: Millis = 5;
+
+/// A path read within this time is read again only after it, while nobody
+/// asks: a name that changes all the time must not take all the time.
+const READ_PAUSE: Millis = 5;
+
+/// So many orders are remembered before those without meaning are dropped.
+const LATELY_KEPT: usize = 1_024;
 
 /// The first pause before an unstable file is read again; it doubles.
 const RETRY_DELAY: Millis = 20;
@@ -39,6 +54,8 @@ pub struct Engine {
     pub(crate) live: BTreeMap<RelPath, Live>,
     /// Paths hinted at whose read is not ordered yet.
     pub(crate) dirty: BTreeSet<RelPath>,
+    /// When a path's read was ordered lately; older entries have no meaning.
+    pub(crate) lately: BTreeMap<RelPath, Millis>,
     /// Reads ordered and not done.
     pub(crate) outstanding: BTreeMap<RelPath, Outstanding>,
     /// Paths that `Track` is in force for.
@@ -47,6 +64,8 @@ pub struct Engine {
     pub(crate) borrowed: BTreeMap<RelPath, u32>,
     /// Absences and copies that may still dissolve.
     pub(crate) unsettled: BTreeSet<RelPath>,
+    /// Closed contents that wait for a second look (ATTR-5).
+    pub(crate) unconfirmed: BTreeSet<RelPath>,
     /// Reads that must be done before anything is answered (LOSS-1).
     pub(crate) reconciling: BTreeMap<RelPath, u64>,
     /// Paths being written by the daemon, with the read that will show the
@@ -63,6 +82,14 @@ pub struct Engine {
     pub(crate) inherited_edits: u64,
     /// Bound edits whose connection has ended, and until when they live on.
     pub(crate) graces: BTreeMap<u64, Millis>,
+    /// Command windows opened before this process, as
+    /// [`inherited_edits`](Self::inherited_edits).
+    pub(crate) inherited_commands: u64,
+    /// Bound command windows whose connection has ended, and until when they
+    /// live on.
+    pub(crate) command_graces: BTreeMap<u64, Millis>,
+    /// Audits under way: hints are noted for them.
+    pub(crate) audits: BTreeMap<RequestId, Audit>,
     /// Editors' unsaved buffers.
     pub(crate) unsaved: BTreeSet<RelPath>,
     /// The spelling first used, by folded name (SEEN-6).
@@ -103,6 +130,8 @@ pub(crate) struct Fences {
 pub(crate) enum Timer {
     /// An edit's deadline, or the end of its connection's grace.
     Edit(u64),
+    /// A command window's deadline, or the end of its connection's grace.
+    Command(u64),
     /// A hinted path is to be read.
     Read(RelPath),
     /// An absence or a copy is to be recorded.
@@ -150,6 +179,7 @@ impl Engine {
         }
         let now = now.max(state.time);
         let inherited_edits = state.edits_begun;
+        let inherited_commands = state.commands_begun;
         let mut spellings = BTreeMap::new();
         if config.case_insensitive {
             for path in state.paths.keys() {
@@ -163,10 +193,12 @@ impl Engine {
             out: Vec::new(),
             live: BTreeMap::new(),
             dirty: BTreeSet::new(),
+            lately: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             watched: BTreeSet::new(),
             borrowed: BTreeMap::new(),
             unsettled: BTreeSet::new(),
+            unconfirmed: BTreeSet::new(),
             reconciling: BTreeMap::new(),
             writing: BTreeMap::new(),
             fences: Fences::default(),
@@ -176,6 +208,9 @@ impl Engine {
             partial: BTreeMap::new(),
             inherited_edits,
             graces: BTreeMap::new(),
+            inherited_commands,
+            command_graces: BTreeMap::new(),
+            audits: BTreeMap::new(),
             unsaved: BTreeSet::new(),
             spellings,
             next_ticket: 1,
@@ -202,6 +237,7 @@ impl Engine {
         for (edit, deadline) in edits {
             self.timers.insert((deadline, Timer::Edit(edit)));
         }
+        self.resume_commands();
         self.lose_coverage(&paths);
         effects.append(&mut self.out);
     }
@@ -249,6 +285,8 @@ impl Engine {
             Input::FenceReached { fence } => self.fence_reached(fence, true),
             Input::FenceFailed { fence } => self.fence_reached(fence, false),
             Input::Disconnected { connection } => self.disconnected(connection),
+            Input::ProcessEnded { pid } => self.process_ended(pid),
+            Input::CommandUnheard { command } => self.command_unheard(&command),
             Input::Tick => {}
         }
         self.run_timers();
@@ -336,6 +374,7 @@ impl Engine {
             self.live.remove(path);
             self.dirty.remove(path);
             self.unsettled.remove(path);
+            self.unconfirmed.remove(path);
             self.out.push(Effect::Untrack(path.clone()));
             if self.config.case_insensitive {
                 self.spellings.remove(&crate::resolve::fold(path));
@@ -370,14 +409,16 @@ impl Engine {
             sizes.extend(live.held_back.iter().map(|held| held.size));
         }
         if let Some(state) = self.state.paths.get(path) {
+            let begun = self.state.edits_on(path).map(|(edit, _)| edit.n).min();
             sizes.extend(
                 state
                     .versions
                     .iter()
                     .filter(|version| {
-                        version
-                            .edit
-                            .is_some_and(|edit| self.state.edits.contains_key(&edit))
+                        begun.is_some_and(|begun| version.n > begun)
+                            || version
+                                .edit
+                                .is_some_and(|edit| self.state.edits.contains_key(&edit))
                     })
                     .map(|version| version.fact.held.size),
             );
@@ -393,6 +434,7 @@ impl Engine {
         if !self.watched.contains(path) {
             return;
         }
+        self.note_for_audits(path);
         let live = self.live.entry(path.clone()).or_default();
         match hint {
             Hint::Written | Hint::Appeared => {
@@ -414,24 +456,41 @@ impl Engine {
                 live.writing = false;
             }
             Hint::Removed => {
-                // The writer of a name that is gone writes elsewhere.
+                // The writer of a name that is gone writes elsewhere, and
+                // the absence is no part of what it wrote.
                 live.writing = false;
                 live.wrote = false;
+                self.episodes += 1;
+                live.episode = self.episodes;
             }
             Hint::Touched => {}
         }
         match hint {
             // What is soon overwritten is still to be known (SYNC-6).
-            Hint::Closed | Hint::Removed => {
+            Hint::Closed | Hint::Removed if !self.was_read_lately(path) => {
+                self.lately.insert(path.clone(), self.now);
                 self.order_read(path, false);
             }
-            Hint::Written | Hint::Appeared | Hint::Touched => {
-                if self.dirty.insert(path.clone()) {
-                    let due = self.now + READ_DELAY;
-                    self.timers.insert((due, Timer::Read(path.clone())));
-                }
-            }
+            Hint::Closed | Hint::Removed => self.read_in(path, READ_PAUSE),
+            Hint::Written | Hint::Appeared => self.read_in(path, WRITE_DELAY),
+            Hint::Touched => self.read_in(path, TOUCH_DELAY),
         }
+    }
+
+    fn was_read_lately(&mut self, path: &RelPath) -> bool {
+        let now = self.now;
+        if self.lately.len() > LATELY_KEPT {
+            self.lately.retain(|_, time| *time + READ_PAUSE > now);
+        }
+        self.lately
+            .get(path)
+            .is_some_and(|time| *time + READ_PAUSE > now)
+    }
+
+    pub(crate) fn read_in(&mut self, path: &RelPath, delay: Millis) {
+        self.dirty.insert(path.clone());
+        self.timers
+            .insert((self.now + delay, Timer::Read(path.clone())));
     }
 
     /// Nobody watched these paths for a while: compare them with the disk
@@ -441,6 +500,7 @@ impl Engine {
             self.counts.rescans += 1;
         }
         for path in paths {
+            self.note_for_audits(path);
             let live = self.live.entry(path.clone()).or_default();
             live.gap = true;
             live.writing = false;
@@ -476,7 +536,10 @@ impl Engine {
         release(&mut self.reconciling, path, ticket);
         for pending in self.pending.values_mut() {
             let awaited = release(&mut pending.reads, path, ticket);
-            pending.take_found(path, &outcome, awaited);
+            // An older read that comes late knows less.
+            if newest_seen {
+                pending.take_found(path, &outcome, awaited);
+            }
         }
         if self.live.get(path).is_some_and(Live::is_idle) {
             // The stamp is worth keeping only while a mark may ask for it.
@@ -523,6 +586,9 @@ impl Engine {
         let batch = self
             .outstanding
             .iter()
+            // Reads of one path may come back out of order: an older one
+            // still under way tells nothing that the newest has not told.
+            .filter(|(_, outstanding)| outstanding.applied < outstanding.newest)
             .map(|(path, outstanding)| (path.clone(), outstanding.newest))
             .collect();
         self.fences.batches.insert(fence, batch);
@@ -545,8 +611,15 @@ impl Engine {
                         self.order_read(&path, false);
                     }
                 }
-                Timer::Settle(path) => self.settle(&path),
+                Timer::Settle(path) => {
+                    // Only the latest reason to wait counts.
+                    let due = self.live.get(&path).map(|live| live.settle_at);
+                    if due.is_some_and(|due| due <= self.now) {
+                        self.settle(&path);
+                    }
+                }
                 Timer::Edit(edit) => self.edit_due(edit),
+                Timer::Command(command) => self.command_due(command),
                 Timer::Request(request) => self.request_due(request),
             }
         }

@@ -81,6 +81,16 @@ pub enum Input {
         /// Which.
         connection: ConnectionId,
     },
+    /// A process ended: so do the command windows that name it.
+    ProcessEnded {
+        /// Which.
+        pid: u32,
+    },
+    /// Nobody was told that this command window is open: it ends.
+    CommandUnheard {
+        /// Its name on the wire.
+        command: String,
+    },
     /// [`Engine::deadline`](crate::Engine::deadline) has come.
     Tick,
 }

@@ -19,7 +19,8 @@ const RECORDS_KEPT: usize = 8;
 pub struct Seen {
     /// Which; `None` where the session saw that there is no file.
     pub hash: Option<Hash>,
-    /// Which of its lines were seen.
+    /// Which of its lines were seen, but for those of which another content
+    /// was read since.
     pub ranges: RangeSet,
     /// Which of them are still in the context.
     pub resident: RangeSet,
@@ -133,7 +134,8 @@ impl Knowledge {
     /// Whether `hash` is what the session may believe the file to hold
     /// (SEEN-2, `fresh`).
     pub fn is_fresh(&self, hash: Option<Hash>) -> bool {
-        !self.uncertain && self.of(hash).is_some() && self.stale_ranges(hash).is_empty()
+        let seen = self.of(hash).is_some_and(|seen| !seen.ranges.is_empty());
+        !self.uncertain && seen && self.stale_ranges(hash).is_empty()
     }
 
     /// What a read of those lines at that content is (SEEN-4).
@@ -172,14 +174,32 @@ impl Knowledge {
         if resident {
             entry.read = true;
             entry.resident.add(ranges);
-            // The newer text of a line stands in place of the older.
+            // The newer text of a line stands in place of the older. Should
+            // the older come back, the context says something else.
             for older in &mut self.seen {
+                older.ranges = older.ranges.minus(ranges);
                 older.resident = older.resident.minus(ranges);
             }
+        }
+        // An absence has no lines: any text stands in its place, also one that
+        // the session wrote itself.
+        for absence in self.seen.iter_mut().filter(|seen| seen.hash.is_none()) {
+            absence.ranges = RangeSet::default();
         }
         self.seen.push(entry);
         if self.seen.len() > CONTENTS_KEPT {
             self.seen.remove(0);
+        }
+    }
+
+    /// A version that the session was taken to have written is not its own:
+    /// what was assumed of it was not seen.
+    pub fn disbelieve(&mut self, hash: Option<Hash>, version: u64) {
+        let before = self.seen.len();
+        self.seen
+            .retain(|seen| !(seen.assumed && !seen.read && seen.hash == hash));
+        if self.seen.len() < before {
+            self.at = self.at.min(version.saturating_sub(1));
         }
     }
 

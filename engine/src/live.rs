@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use touchmark_proto::{Millis, RelPath, SessionId};
+use touchmark_proto::{Hash, Millis, RelPath, SessionId};
 
-use crate::input::Stamp;
+use crate::input::{Found, Stamp};
 use crate::record::Held;
 
 /// The passing state of one watched path.
@@ -28,6 +28,16 @@ pub(crate) struct Live {
     /// Contents of a declared writer that is not done; the last is what the
     /// file holds now (ATTR-5).
     pub held_back: Vec<Held>,
+    /// The stat of a closed content that is not the declared one, until a
+    /// read behind this fence finds it unchanged: the content may be that of
+    /// the next writer, whose events have not come yet (ATTR-5).
+    pub unconfirmed: Option<Unconfirmed>,
+    /// A content that nobody has closed yet, and the beginnings it has: half a
+    /// save, unless somebody asks or it stays (ATTR-12).
+    pub tentative: Option<(Held, Vec<(u64, Hash)>)>,
+    /// When an absence, a copy or a tentative content is recorded although
+    /// nobody asks.
+    pub settle_at: Millis,
     /// It is gone, and may be back in a moment (ATTR-12).
     pub absent: bool,
     /// A rename brought it here from that tracked name; not recorded yet.
@@ -48,6 +58,17 @@ pub(crate) struct Live {
     pub retries: u32,
 }
 
+/// A closed content that is to be looked at once more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unconfirmed {
+    /// The stat it was found with.
+    pub stamp: Stamp,
+    /// The fence that the second look stands behind.
+    pub fence: u64,
+    /// When it was first found.
+    pub since: Millis,
+}
+
 /// Why a path cannot be read as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
@@ -61,6 +82,20 @@ pub(crate) enum Obstacle {
     Outside,
 }
 
+impl Obstacle {
+    /// What a read that found no regular file says of the path; `None` where
+    /// it is there to be read, or is not there.
+    pub(crate) fn of(found: &Found) -> Option<Self> {
+        match found {
+            Found::Unreadable { cause } => Some(Self::Unreadable(cause.clone())),
+            Found::NotAFile { file_type } => Some(Self::NotAFile(file_type)),
+            Found::Outside => Some(Self::Outside),
+            Found::Unstable { .. } => Some(Self::Unstable),
+            Found::Absent | Found::File(_) => None,
+        }
+    }
+}
+
 impl Live {
     /// Whether forgetting it loses nothing.
     pub(crate) fn is_idle(&self) -> bool {
@@ -70,6 +105,7 @@ impl Live {
             && self.told.is_empty()
             && self.held_back.is_empty()
             && !self.absent
+            && self.tentative.is_none()
             && self.copy_of.is_none()
             && !self.gap
             && self.obstacle.is_none()

@@ -2,13 +2,14 @@
 
 use touchmark_proto::events::{EditPhase, Happening};
 use touchmark_proto::{
-    Author, AuthorKind, Evidence, Hash, HashOrAbsent, RelPath, SessionId, VersionKind,
+    Author, AuthorKind, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
-use crate::attribution::{Decision, Observation, decide};
-use crate::engine::{Engine, Timer};
+use crate::attribution::{Decision, Observation, decide, unclaimed};
+use crate::engine::{CUT_DELAY, Engine, TOUCH_DELAY, Timer, WRITE_DELAY};
 use crate::input::{Content, Found, ReadOutcome};
-use crate::live::Obstacle;
+use crate::live::{Live, Obstacle, Unconfirmed};
+use crate::pending::Ask;
 use crate::record::{Fact, Held, VersionFact};
 
 impl From<Content> for Held {
@@ -20,6 +21,25 @@ impl From<Content> for Held {
             mtime_ms: content.mtime_ms,
         }
     }
+}
+
+/// Keeps what a declared writer may be in the middle of (ATTR-5). A touch of
+/// it is no new content.
+fn hold_back(live: &mut Live, held: Held) {
+    match live.held_back.last_mut() {
+        Some(last) if last.hash == held.hash => *last = held,
+        _ => live.held_back.push(held),
+    }
+}
+
+/// What a request speaks of.
+pub(crate) enum Scope {
+    /// The whole workspace.
+    Everything,
+    /// These paths.
+    Paths(Vec<RelPath>),
+    /// What a session holds.
+    Session(SessionId),
 }
 
 /// What was hinted at since the last read.
@@ -45,12 +65,7 @@ impl Engine {
         }
         let live = self.live.entry(path.clone()).or_default();
         live.retries = 0;
-        live.obstacle = match &outcome.found {
-            Found::Unreadable { cause } => Some(Obstacle::Unreadable(cause.clone())),
-            Found::NotAFile { file_type } => Some(Obstacle::NotAFile(file_type)),
-            Found::Outside => Some(Obstacle::Outside),
-            Found::Absent | Found::File(_) | Found::Unstable { .. } => None,
-        };
+        live.obstacle = Obstacle::of(&outcome.found);
         match &outcome.found {
             Found::File(content) => {
                 let hints = self.take_hints(path);
@@ -88,8 +103,10 @@ impl Engine {
             return;
         };
         let recorded = state.held;
+        self.unconfirmed.remove(path);
         let live = self.live.entry(path.clone()).or_default();
         live.absent = false;
+        live.tentative = None;
         let moved_in = live
             .stamp
             .is_some_and(|stamp| stamp.inode != content.stamp.inode);
@@ -124,12 +141,32 @@ impl Engine {
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
             let live = self.live.entry(path.clone()).or_default();
-            if live.held_back.last() != Some(&held) {
-                live.held_back.push(held);
-            }
+            hold_back(live, held);
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
+        if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
+            let live = self.live.entry(path.clone()).or_default();
+            hold_back(live, held);
+            // The close still ends a one-call mark, once it is believed.
+            live.closes += hints.closes;
+            live.written_closes += hints.written_closes;
+            return;
+        }
+        if evidence != Evidence::Declared && !hints.gap && hints.closes == 0 {
+            let live = self.live.entry(path.clone()).or_default();
+            live.tentative = Some((held, prefixes.to_vec()));
+            self.unsettle(path, WRITE_DELAY);
+            return;
+        }
+        if evidence == Evidence::Declared
+            && let Some((session, begun)) = edit.and_then(|edit| {
+                let open = self.state.edits.get(&edit)?;
+                Some((open.fact.session.clone(), open.n))
+            })
+        {
+            self.claim_beginnings(&session, path, self.state.n + 1, begun, edit, prefixes);
+        }
         self.release_held_back(path, evidence == Evidence::Declared, prefixes);
         if self.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash)) {
             return;
@@ -147,6 +184,46 @@ impl Engine {
         {
             self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         }
+    }
+
+    /// Whether a closed content that is not the declared one has to be looked
+    /// at once more: while its declared writer is awaited, only a second read
+    /// behind a fence tells that it is not the middle of the next write.
+    fn must_confirm(&mut self, path: &RelPath, content: Content) -> bool {
+        let awaited = self
+            .state
+            .edits_on(path)
+            .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
+        let live = self.live.entry(path.clone()).or_default();
+        let looked_at = live
+            .unconfirmed
+            .filter(|first| first.stamp == content.stamp);
+        // A file that is being cut to nothing is seen empty some time before
+        // the system says that it was written.
+        let confirmed = looked_at.is_some_and(|first| {
+            first.fence <= self.fences.done
+                && (content.size > 0 || first.since + CUT_DELAY <= self.now)
+        });
+        if !awaited || confirmed {
+            live.unconfirmed = None;
+            self.unconfirmed.remove(path);
+            return false;
+        }
+        match looked_at {
+            None => {
+                let fence = self.ask_internally(Ask::Look);
+                let live = self.live.entry(path.clone()).or_default();
+                live.unconfirmed = Some(Unconfirmed {
+                    stamp: content.stamp,
+                    fence,
+                    since: self.now,
+                });
+            }
+            Some(_) => self.read_in(path, CUT_DELAY),
+        }
+        self.unconfirmed.insert(path.clone());
+        self.dirty.insert(path.clone());
+        true
     }
 
     /// A writer closed the file and it holds what is recorded.
@@ -169,7 +246,9 @@ impl Engine {
         let live = self.live.entry(path.clone()).or_default();
         if left > 0 && untouched && live.consumed == Some(newest) {
             live.consumed = None;
-            self.amend(path, newest, Author::USER, Evidence::Unmarked, None, false);
+            let hash = self.current(path, None).held.hash;
+            let decision = unclaimed(&self.state, path, hash, self.now);
+            self.amend_by(path, newest, decision, false);
         }
     }
 
@@ -237,6 +316,44 @@ impl Engine {
         }
     }
 
+    /// What was recorded as the user's since fact `begun` and is empty, or the
+    /// beginning of the declared content that has come now, was its writer's
+    /// partial write (ATTR-5): a close heard of in its midst was another's.
+    pub(crate) fn claim_beginnings(
+        &mut self,
+        session: &SessionId,
+        path: &RelPath,
+        declared: u64,
+        begun: u64,
+        edit: Option<u64>,
+        prefixes: &[(u64, Hash)],
+    ) {
+        let Some(state) = self.state.paths.get(path) else {
+            return;
+        };
+        let beginnings: Vec<u64> = state
+            .versions
+            .iter()
+            .rev()
+            .skip_while(|kept| kept.n >= declared)
+            .take_while(|kept| {
+                let unclaimed = kept.author == Author::USER && kept.evidence == Evidence::Unmarked;
+                let young = kept.time.saturating_add(self.config.late) > self.now;
+                let beginning = kept.fact.held.size == 0
+                    || prefixes.iter().any(|(size, hash)| {
+                        *size == kept.fact.held.size && Some(*hash) == kept.hash
+                    });
+                kept.n > begun && unclaimed && young && beginning && kept.hash.is_some()
+            })
+            .map(|kept| kept.n)
+            .collect();
+        for n in beginnings.into_iter().rev() {
+            let author = Author::agent(session.clone());
+            self.amend(path, n, author, Evidence::Declared, edit, edit.is_none());
+            self.note_lost(session, path, n);
+        }
+    }
+
     /// The declared writer is done, or somebody else wrote: what was held
     /// back is the writer's partial write, or versions after all (ATTR-5).
     fn release_held_back(&mut self, path: &RelPath, declared: bool, prefixes: &[(u64, Hash)]) {
@@ -253,17 +370,8 @@ impl Engine {
                     .iter()
                     .any(|(size, hash)| *size == held.size && Some(*hash) == held.hash);
             if !partial {
-                self.make_version(
-                    path,
-                    held,
-                    None,
-                    Decision::By {
-                        author: Author::USER,
-                        evidence: Evidence::Unmarked,
-                        edit: None,
-                        formatted: false,
-                    },
-                );
+                let decision = unclaimed(&self.state, path, held.hash, self.now);
+                self.make_version(path, held, None, decision);
             }
         }
     }
@@ -277,6 +385,14 @@ impl Engine {
         let Some(held) = live.held_back.last().copied() else {
             return;
         };
+        live.unconfirmed = None;
+        self.unconfirmed.remove(path);
+        // A commit that claimed a write nobody saw has recorded it already.
+        let recorded = self.state.paths.get(path).map(|state| state.held.hash);
+        if recorded == Some(held.hash) {
+            live.held_back.clear();
+            return;
+        }
         let seen = Observation {
             path,
             hash: held.hash,
@@ -301,20 +417,10 @@ impl Engine {
         };
         let live = self.live.entry(path.clone()).or_default();
         live.mtime_ms = None;
+        live.tentative = None;
         if state.held.hash.is_none() {
             live.held_back.clear();
             live.absent = false;
-            return;
-        }
-        let copied = !state.holders.is_empty()
-            && state.holders.iter().all(|holder| {
-                self.state
-                    .knowledge(holder, path)
-                    .is_some_and(|knowledge| knowledge.copied)
-            });
-        if copied {
-            self.record(Fact::CopyDropped { path: path.clone() });
-            self.unwatch(path);
             return;
         }
         let seen = Observation {
@@ -354,10 +460,12 @@ impl Engine {
             }
             Decision::By { .. } => {
                 // Most absences are the middle of a save (ATTR-12).
-                self.live.entry(path.clone()).or_default().absent = true;
-                if self.unsettled.insert(path.clone()) {
-                    let due = self.now + self.config.settle;
-                    self.timers.insert((due, Timer::Settle(path.clone())));
+                let live = self.live.entry(path.clone()).or_default();
+                // What it held before that is no longer there.
+                live.held_back.clear();
+                if !live.absent {
+                    live.absent = true;
+                    self.unsettle(path, self.config.settle);
                 }
             }
         }
@@ -383,6 +491,8 @@ impl Engine {
             if old == new {
                 continue;
             }
+            self.note_for_audits(&old);
+            self.note_for_audits(&new);
             let known = self.state.paths.contains_key(&old);
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
@@ -416,7 +526,11 @@ impl Engine {
                 live.copy_of = Some(source);
                 self.watch(&new);
             }
-            if self.watched.contains(&new) {
+            if watched {
+                // Its hint counts the arrival and has it read; a read before
+                // that would find the change and no close (ATTR-8).
+                self.read_in(&new, TOUCH_DELAY);
+            } else if self.watched.contains(&new) {
                 self.order_read(&new, false);
             } else {
                 self.live.remove(&new);
@@ -435,9 +549,8 @@ impl Engine {
             Found::File(content) => {
                 live.copy = Some(Held::from(*content));
                 live.stamp = Some(content.stamp);
-                if self.unsettled.insert(path.clone()) {
-                    let due = self.now + self.config.settle;
-                    self.timers.insert((due, Timer::Settle(path.clone())));
+                if !self.unsettled.contains(path) {
+                    self.unsettle(path, self.config.settle);
                 }
             }
             Found::Unstable { .. } => self.retry(path),
@@ -451,15 +564,43 @@ impl Engine {
         }
     }
 
-    /// Records every absence and every copy that has not dissolved: somebody
-    /// asks as of now.
-    pub(crate) fn settle_all(&mut self) {
-        for path in std::mem::take(&mut self.unsettled) {
+    /// Waits a little for what may dissolve by itself.
+    fn unsettle(&mut self, path: &RelPath, delay: Millis) {
+        let due = self.now + delay;
+        self.live.entry(path.clone()).or_default().settle_at = due;
+        self.unsettled.insert(path.clone());
+        self.timers.insert((due, Timer::Settle(path.clone())));
+    }
+
+    /// Records the absences, copies and unclosed contents that somebody asks
+    /// about as of now, though they may still dissolve; what nobody asks about
+    /// has its time.
+    pub(crate) fn settle_for(&mut self, scope: &Scope) {
+        if self.unsettled.is_empty() {
+            return;
+        }
+        let due: Vec<RelPath> = self
+            .unsettled
+            .iter()
+            .filter(|path| match scope {
+                Scope::Everything => true,
+                Scope::Paths(paths) => paths.contains(path),
+                Scope::Session(session) => {
+                    let copied = self.live.get(*path).and_then(|live| live.copy_of.as_ref());
+                    self.state
+                        .knowledge(session, copied.unwrap_or(path))
+                        .is_some()
+                }
+            })
+            .cloned()
+            .collect();
+        for path in due {
             self.settle(&path);
         }
     }
 
-    /// Records an absence, or a copy, that has not dissolved.
+    /// Records an absence, a copy or an unclosed content that has not
+    /// dissolved.
     pub(crate) fn settle(&mut self, path: &RelPath) {
         self.unsettled.remove(path);
         let Some(live) = self.live.get_mut(path) else {
@@ -472,7 +613,34 @@ impl Engine {
             }
             return;
         }
+        if let Some((held, prefixes)) = live.tentative.take() {
+            // An editor's report may have decided it meanwhile.
+            if self.state.paths.get(path).map(|state| state.held.hash) == Some(held.hash) {
+                return;
+            }
+            self.settle_content(path, held, &prefixes);
+            return;
+        }
         if !std::mem::take(&mut live.absent) {
+            return;
+        }
+        if self.is_unnamed_copy(path) {
+            // What came of it by a further rename is copied first.
+            let onwards: Vec<RelPath> = self
+                .unsettled
+                .iter()
+                .filter(|copy| {
+                    self.live
+                        .get(*copy)
+                        .is_some_and(|live| live.copy_of.as_ref() == Some(path))
+                })
+                .cloned()
+                .collect();
+            for copy in onwards {
+                self.settle(&copy);
+            }
+            self.record(Fact::CopyDropped { path: path.clone() });
+            self.unwatch(path);
             return;
         }
         let seen = Observation {
@@ -487,6 +655,43 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         self.make_version(path, Held::ABSENT, None, decision);
+    }
+
+    /// Whether a path is held only because a rename copied what was known of
+    /// another, and nobody has named it since (ATTR-12).
+    fn is_unnamed_copy(&self, path: &RelPath) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        !state.holders.is_empty()
+            && state.holders.iter().all(|holder| {
+                self.state
+                    .knowledge(holder, path)
+                    .is_some_and(|knowledge| knowledge.copied)
+            })
+    }
+
+    fn settle_content(&mut self, path: &RelPath, held: Held, prefixes: &[(u64, Hash)]) {
+        let writing = self.live.get(path).is_some_and(|live| live.writing);
+        let seen = Observation {
+            path,
+            hash: held.hash,
+            now: self.now,
+            writing,
+            changes: 0,
+            gap: false,
+            editor_window: self.config.editor_window,
+            hold: true,
+        };
+        let decision = decide(&self.state, seen);
+        if decision == Decision::Hold {
+            let live = self.live.entry(path.clone()).or_default();
+            live.held_back.push(held);
+            return;
+        }
+        self.release_held_back(path, false, prefixes);
+        let version = self.make_version(path, held, None, decision);
+        self.note_prefixes(path, version, prefixes);
     }
 
     fn record_copy(&mut self, from: &RelPath, to: &RelPath, held: Held) {
@@ -512,6 +717,7 @@ impl Engine {
         let version = self.make_version(to, held, Some(from), decision);
         let live = self.live.entry(to.clone()).or_default();
         live.closes = 0;
+        live.gap = false;
         self.consume_marks(to, 1, version);
     }
 
@@ -529,6 +735,7 @@ impl Engine {
             evidence,
             edit,
             formatted,
+            candidates,
         } = decision
         else {
             return self.state.n;
@@ -559,7 +766,7 @@ impl Engine {
             unobserved: false,
             late: false,
             formatted,
-            candidates: Vec::new(),
+            candidates,
             before,
         }));
         self.counts.versions += 1;
@@ -621,6 +828,34 @@ impl Engine {
         edit: Option<u64>,
         late: bool,
     ) -> Option<u64> {
+        let decision = Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted: false,
+            candidates: Vec::new(),
+        };
+        self.amend_by(path, version, decision, late)
+    }
+
+    /// The same by a decision.
+    pub(crate) fn amend_by(
+        &mut self,
+        path: &RelPath,
+        version: u64,
+        decision: Decision,
+        late: bool,
+    ) -> Option<u64> {
+        let Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted,
+            candidates,
+        } = decision
+        else {
+            return None;
+        };
         let state = self.state.paths.get(path)?;
         let kept = state.versions.iter().find(|kept| kept.n == version)?;
         let fact = VersionFact {
@@ -629,7 +864,8 @@ impl Engine {
             edit,
             late,
             amends: Some(version),
-            formatted: false,
+            formatted,
+            candidates,
             ..kept.fact.clone()
         };
         // Whoever loses a version it marked now holds a stale copy.

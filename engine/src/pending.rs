@@ -9,8 +9,12 @@ use touchmark_proto::{
 
 use crate::asks::{Need, Write};
 use crate::effect::{Answer, Effect, WriteOrder};
-use crate::engine::{Engine, Timer};
+use crate::engine::{CUT_DELAY, Engine, Timer};
 use crate::input::ReadOutcome;
+use crate::observe::Scope;
+
+/// How often a request waits for one more fence.
+const LOOKS: u32 = 3;
 
 /// Who asks what.
 #[derive(Clone, Debug)]
@@ -20,6 +24,10 @@ pub(crate) enum Ask {
     /// An edit's time is up; a deadline stands behind a fence like a query
     /// (ATTR-16).
     Lapse(u64),
+    /// A command window's time is up, or its process has ended.
+    EndCommand(u64),
+    /// What was hinted at is to be read behind a fence.
+    Look,
 }
 
 /// A request that has not taken effect yet.
@@ -46,6 +54,11 @@ pub(crate) struct Pending {
     pub wait_until: Option<Millis>,
     /// It was looked at once more because the file changed meanwhile.
     pub rechecked: bool,
+    /// Fences it has waited for beyond its own, for contents that had to be
+    /// looked at twice.
+    pub looks: u32,
+    /// It waits that long for a content that may be in the middle of a cut.
+    pub not_before: Option<Millis>,
     /// What it held before that second look (SEEN-1).
     pub first_hash: Option<Option<touchmark_proto::Hash>>,
     /// What is being written for it.
@@ -73,6 +86,8 @@ pub(crate) enum Step {
     Passed(Effect),
     /// It needs these paths read first; with their bytes or without.
     Read(Vec<RelPath>, bool),
+    /// It needs one more fence before it is looked at again.
+    Fence,
     /// Another session's edit is in its way.
     Blocked(Error),
     /// The shell is to write for it.
@@ -109,6 +124,8 @@ impl Engine {
             stage: Stage::Fence,
             wait_until: None,
             rechecked: false,
+            looks: 0,
+            not_before: None,
             first_hash: None,
             write: None,
         };
@@ -126,10 +143,12 @@ impl Engine {
     }
 
     /// The engine asks something of itself.
-    pub(crate) fn ask_internally(&mut self, ask: Ask) {
+    /// Answers the fence that it stands behind.
+    pub(crate) fn ask_internally(&mut self, ask: Ask) -> u64 {
         let request = RequestId(self.next_internal);
         self.next_internal -= 1;
-        let fence = Some(self.want_fence());
+        let wanted = self.want_fence();
+        let fence = Some(wanted);
         self.pending.insert(
             request,
             Pending {
@@ -144,10 +163,13 @@ impl Engine {
                 stage: Stage::Fence,
                 wait_until: None,
                 rechecked: false,
+                looks: 0,
+                not_before: None,
                 first_hash: None,
                 write: None,
             },
         );
+        wanted
     }
 
     /// Has every request take effect that can.
@@ -197,7 +219,9 @@ impl Engine {
                     .get(&fence)
                     .is_none_or(BTreeMap::is_empty)
         });
+        let waits = pending.not_before.is_some_and(|due| self.now < due);
         first
+            && !waits
             && fenced
             && pending.reads.is_empty()
             && ((self.reconciling.is_empty() && self.writing.is_empty())
@@ -211,9 +235,23 @@ impl Engine {
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
             return true;
         }
+        if self.looks_again(&mut pending, request) {
+            self.pending.insert(request, pending);
+            return false;
+        }
         let step = match pending.ask.clone() {
             Ask::Lapse(edit) => {
                 self.lapse(edit);
+                self.pending.remove(&request);
+                return true;
+            }
+            Ask::EndCommand(command) => {
+                self.settle_for(&Scope::Everything);
+                self.end_command(command);
+                self.pending.remove(&request);
+                return true;
+            }
+            Ask::Look => {
                 self.pending.remove(&request);
                 return true;
             }
@@ -238,7 +276,15 @@ impl Engine {
                     let ticket = self.order_read(&path, bytes);
                     pending.reads.insert(path, ticket);
                 }
-                pending.stage = Stage::Reads;
+                // One that waits for another session's edit has left its queue.
+                if pending.stage != Stage::Blocked {
+                    pending.stage = Stage::Reads;
+                }
+                self.pending.insert(request, pending);
+                false
+            }
+            Step::Fence => {
+                pending.fence = Some(self.want_fence());
                 self.pending.insert(request, pending);
                 false
             }
@@ -273,6 +319,34 @@ impl Engine {
         }
     }
 
+    /// Whether a request waits for contents that are to be looked at once more
+    /// before an answer speaks of them; a writer without pause must not hold
+    /// it up.
+    fn looks_again(&mut self, pending: &mut Pending, request: RequestId) -> bool {
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        if !as_of_now || self.unconfirmed.is_empty() {
+            return false;
+        }
+        if pending.looks < LOOKS {
+            pending.looks += 1;
+            pending.fence = Some(self.want_fence());
+            self.dirty.extend(self.unconfirmed.iter().cloned());
+            return true;
+        }
+        let young = self.unconfirmed.iter().any(|path| {
+            let first = self.live.get(path).and_then(|live| live.unconfirmed);
+            first.is_some_and(|first| first.since + CUT_DELAY > self.now)
+        });
+        if !young || pending.not_before.is_some() {
+            return false;
+        }
+        let due = self.now + CUT_DELAY;
+        pending.not_before = Some(due);
+        pending.looks = LOOKS - 1;
+        self.timers.insert((due, Timer::Request(request)));
+        true
+    }
+
     /// An edit has ended: whoever waits for that looks again, as of now.
     pub(crate) fn unblock(&mut self) {
         let blocked: Vec<RequestId> = self
@@ -303,6 +377,7 @@ impl Engine {
 
     fn leave(&mut self, request: RequestId, pending: &Pending) {
         self.pending.remove(&request);
+        self.audits.remove(&request);
         if let Some(connection) = pending.connection {
             self.leave_queue(connection, request);
         }
@@ -396,6 +471,7 @@ impl Engine {
             self.graces.insert(edit, until);
             self.timers.insert((until, Timer::Edit(edit)));
         }
+        self.unbind_commands(connection);
     }
 }
 

@@ -291,6 +291,16 @@ pub fn edit_name(edit: u64) -> String {
     format!("e{edit}")
 }
 
+/// A command window's name on the wire.
+pub fn command_name(command: u64) -> String {
+    format!("c{command}")
+}
+
+/// The command window that a name on the wire means.
+pub fn command_number(name: &str) -> Option<u64> {
+    name.strip_prefix('c')?.parse().ok()
+}
+
 /// The edit that a name on the wire means.
 pub fn edit_number(name: &str) -> Option<u64> {
     name.strip_prefix('e')?.parse().ok()

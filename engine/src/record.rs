@@ -9,6 +9,8 @@ use touchmark_proto::{
     Author, Evidence, Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId, VersionKind,
 };
 
+use crate::globs::Globs;
+
 /// One fact, with its place in the order of all facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -186,6 +188,15 @@ pub enum Fact {
         /// A formatter changed it on the way.
         formatted: bool,
     },
+    /// A command window opened (ATTR-6).
+    CommandBegun(CommandFact),
+    /// A command window ended.
+    CommandEnded {
+        /// Which.
+        command: u64,
+        /// Whose.
+        session: SessionId,
+    },
 }
 
 /// What a path held.
@@ -264,6 +275,29 @@ pub struct EditFact {
     pub tool: Option<String>,
     /// The agent's step.
     pub step: Option<u64>,
+}
+
+/// A command window as it was opened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandFact {
+    /// Its number; `c<number>` on the wire.
+    pub command: u64,
+    /// Whose.
+    pub session: SessionId,
+    /// The agent's own name of the tool call.
+    pub call: Option<String>,
+    /// What is run, for people.
+    pub label: Option<String>,
+    /// Which paths it speaks for.
+    pub globs: Globs,
+    /// When it ends by itself.
+    pub deadline: Millis,
+    /// The connection it ends with; has no meaning after a restart.
+    pub bound: Option<u64>,
+    /// The process it ends with.
+    pub pid: Option<u32>,
+    /// A formatter runs in it (ATTR-17).
+    pub formatter: bool,
 }
 
 /// One file of an edit.

@@ -5,7 +5,7 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath};
 use crate::engine::Engine;
 
 impl Engine {
-    /// Resolves a client's name by text (PROTOCOL.md, Paths) and, where names
+    /// Resolves a client's name by text (docs/protocol.md) and, where names
     /// differing in case are one file, to the spelling first used (SEEN-6).
     pub(crate) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
         let resolved = path.normalise(&self.config.root).map_err(|reason| {

@@ -12,9 +12,10 @@ use touchmark_proto::{
     Author, Clock, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
+use crate::globs::Cover;
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::ranges::RangeSet;
-use crate::record::{EditFact, Fact, Held, Record, VersionFact};
+use crate::record::{CommandFact, EditFact, Fact, Held, Record, VersionFact};
 
 /// Versions kept in memory per path; the log has all of them.
 const VERSIONS_KEPT: usize = 64;
@@ -47,6 +48,12 @@ pub struct State {
     pub edits_begun: u64,
     /// Versions recorded so far.
     pub versions_recorded: u64,
+    /// Every open command window, by its number: the last one opened last.
+    #[serde(default)]
+    pub commands: BTreeMap<u64, Command>,
+    /// Command windows opened so far.
+    #[serde(default)]
+    pub commands_begun: u64,
 }
 
 /// A tracked path.
@@ -162,6 +169,17 @@ pub struct EditFile {
     pub matched: Option<u64>,
 }
 
+/// An open command window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// As it was opened.
+    pub fact: CommandFact,
+    /// The fact that opened it.
+    pub n: u64,
+    /// Which paths it speaks for.
+    pub cover: Cover,
+}
+
 /// An edit that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedEdit {
@@ -220,6 +238,14 @@ impl State {
                 .filter(move |file| file.path == *path)
                 .map(move |file| (edit, file))
         })
+    }
+
+    /// Open command windows that cover a path, the one opened last first.
+    pub fn windows_on<'a>(&'a self, path: &'a RelPath) -> impl Iterator<Item = &'a Command> + 'a {
+        self.commands
+            .values()
+            .rev()
+            .filter(move |command| command.cover.covers(path))
     }
 
     /// Folds one fact in.
@@ -369,6 +395,18 @@ impl State {
                 time: *time,
                 formatted: *formatted,
             }),
+            Fact::CommandBegun(fact) => {
+                self.commands_begun = self.commands_begun.max(fact.command);
+                let window = Command {
+                    fact: fact.clone(),
+                    n,
+                    cover: Cover::from(fact.globs.clone()),
+                };
+                self.commands.insert(fact.command, window);
+            }
+            Fact::CommandEnded { command, .. } => {
+                self.commands.remove(command);
+            }
         }
     }
 
@@ -505,7 +543,9 @@ impl State {
         if !fact.unobserved {
             path.held = fact.held;
         }
-        path.newest = n;
+        if !fact.unobserved {
+            path.newest = n;
+        }
         path.versions.push_back(Kept {
             n,
             time,
@@ -532,7 +572,9 @@ impl State {
 
     /// The report that an editor's version rests on: it speaks for one only.
     fn report_for(&self, fact: &VersionFact, _time: Millis) -> Option<usize> {
-        if fact.evidence != Evidence::Editor {
+        // A formatter's save is the session's whose edit it followed
+        // (ATTR-17), and yet the report has spoken.
+        if fact.evidence != Evidence::Editor && !fact.formatted {
             return None;
         }
         self.reports
@@ -559,6 +601,8 @@ impl State {
         let Some(kept) = path.versions.iter_mut().find(|kept| kept.n == amended) else {
             return;
         };
+        // Nothing else is said of it than before: it only came later.
+        let order = kept.evidence == fact.evidence && kept.fact.formatted >= fact.formatted;
         let before = std::mem::replace(&mut kept.author, fact.author.clone());
         kept.evidence = fact.evidence;
         kept.edit = fact.edit;
@@ -567,16 +611,52 @@ impl State {
         kept.fact.edit = fact.edit;
         kept.fact.late = fact.late;
         kept.fact.formatted = fact.formatted;
+        kept.fact.candidates.clone_from(&fact.candidates);
         if before == fact.author {
+            // An editor that reports late changes the grounds, not the order.
+            if order {
+                self.reorder(n, amended, &fact.path);
+            }
             return;
         }
         let Some(loser) = before.session else { return };
+        let hash = kept.hash;
         path.taken.retain(|(session, _)| *session != loser);
         path.taken.push((loser.clone(), n));
         if let Some(session) = self.sessions.get_mut(&loser) {
             session.pending.insert(fact.path.clone());
-            // What this version overwrote, the session did not overwrite.
+            // What this version overwrote, the session did not overwrite; nor
+            // has it seen what it was taken to have written.
             session.lost.retain(|lost| lost.by != amended);
+            if let Some(knowledge) = session.files.get_mut(&fact.path) {
+                knowledge.disbelieve(hash, amended);
+            }
+        }
+    }
+
+    /// A correction of the order alone: the version came after one that was
+    /// declared and never read from disk (ATTR-10), which is news to the
+    /// session that declared that one.
+    fn reorder(&mut self, n: u64, amended: u64, path: &RelPath) {
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
+        let Some(at) = state.versions.iter().position(|kept| kept.n == amended) else {
+            return;
+        };
+        let Some(mut kept) = state.versions.remove(at) else {
+            return;
+        };
+        kept.n = n;
+        let unobserved = state.versions.iter().rev().find(|kept| kept.unobserved);
+        let writer = unobserved.and_then(|kept| kept.author.session.clone());
+        state.versions.push_back(kept);
+        if let Some(writer) = writer {
+            state.taken.retain(|(session, _)| *session != writer);
+            state.taken.push((writer.clone(), n));
+            if let Some(session) = self.sessions.get_mut(&writer) {
+                session.pending.insert(path.clone());
+            }
         }
     }
 
@@ -833,6 +913,7 @@ impl Fact {
             | Self::Delivered { session, .. }
             | Self::ResetTold { session } => Some(session),
             Self::EditBegun(edit) => Some(&edit.session),
+            Self::CommandBegun(command) => Some(&command.session),
             Self::SessionForgotten { .. }
             | Self::Baseline { .. }
             | Self::Version(_)
@@ -840,7 +921,8 @@ impl Fact {
             | Self::CopyDropped { .. }
             | Self::EditEnded { .. }
             | Self::Lost { .. }
-            | Self::Saved { .. } => None,
+            | Self::Saved { .. }
+            | Self::CommandEnded { .. } => None,
         }
     }
 

@@ -178,10 +178,16 @@ impl Engine {
                     folded.first = self.now;
                     folded.last = self.now;
                 }
-                None => {
-                    folded.authors.push(Author::UNKNOWN);
-                    folded.evidence.push(Evidence::Gap);
-                }
+                None => match path.latest() {
+                    // It was read again in part: who wrote it is known.
+                    Some(latest) if !knowledge.foreign && !knowledge.uncertain => {
+                        folded.take(latest);
+                    }
+                    _ => {
+                        folded.authors.push(Author::UNKNOWN);
+                        folded.evidence.push(Evidence::Gap);
+                    }
+                },
             }
         }
         folded
@@ -332,8 +338,32 @@ impl Engine {
     }
 
     /// Everything to be listed for a session, in the order of its newest
-    /// facts, so that a cursor can say how far it was told.
+    /// facts, so that a cursor can say how far it was told. What its own
+    /// running command did waits for that command's end (MOD-1).
     pub(crate) fn listing(&self, session: &SessionId) -> Vec<Listed> {
+        let mut listed = self.listing_with_commands(session);
+        listed.retain(|row| {
+            row.lost.is_some()
+                || self
+                    .command_version(session, &row.change.path)
+                    .is_none_or(|n| {
+                        !self
+                            .state
+                            .windows_on(&row.change.path)
+                            .any(|window| window.fact.session == *session && window.n < n)
+                    })
+        });
+        listed
+    }
+
+    /// The path's newest version, if the session's own command made it.
+    pub(crate) fn command_version(&self, session: &SessionId, path: &RelPath) -> Option<u64> {
+        let latest = self.state.paths.get(path)?.latest()?;
+        (latest.evidence == Evidence::Command && latest.author.is(session)).then_some(latest.n)
+    }
+
+    /// The same, with what its own running commands did so far.
+    pub(crate) fn listing_with_commands(&self, session: &SessionId) -> Vec<Listed> {
         let Some(state) = self.state.sessions.get(session) else {
             return Vec::new();
         };
@@ -481,12 +511,12 @@ impl Engine {
 
     /// Tells subscribers of a correction.
     pub(crate) fn publish_amendment(&mut self, path: &RelPath, version: u64, n: u64) {
-        let Some(kept) = self
-            .state
-            .paths
-            .get(path)
-            .and_then(|state| state.versions.iter().find(|kept| kept.n == version))
-        else {
+        let Some(kept) = self.state.paths.get(path).and_then(|state| {
+            state
+                .versions
+                .iter()
+                .find(|kept| kept.n == version || kept.n == n)
+        }) else {
             return;
         };
         let mut fact = kept.fact.clone();

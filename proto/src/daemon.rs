@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Clock, RelPath, SessionId};
+use crate::{Clock, Hash, RelPath, SessionId};
 
 /// A program's name and version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -159,6 +159,43 @@ pub struct Sync {}
 pub struct Synced {
     /// Now.
     pub clock: Clock,
+}
+
+/// Compare everything that is believed with the disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Audit {}
+
+/// What a path holds, or is believed to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Holds {
+    /// A file with this content.
+    File(Hash),
+    /// No file.
+    Absent,
+    /// Something that cannot be read.
+    Unreadable,
+}
+
+/// A path of which something else is believed than is so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// Which.
+    pub path: RelPath,
+    /// What was believed, behind a fence.
+    pub believed: Holds,
+    /// What the disk holds, although nothing said that it had changed.
+    pub disk: Holds,
+}
+
+/// What is believed against the disk. What was found is believed from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Audited {
+    /// Paths compared: all that are tracked.
+    pub checked: u64,
+    /// Where belief and disk differ; none, if all is well.
+    pub differences: Vec<Difference>,
 }
 
 /// End the daemon cleanly.

@@ -7,7 +7,7 @@ use crate::{Author, Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $hint:literal;)*) => {
-        /// Every error the daemon answers (PROTOCOL.md, Errors).
+        /// Every error the daemon answers (docs/protocol.md).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[derive(Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "camelCase")]
@@ -83,7 +83,7 @@ codes! {
 }
 
 /// The fields that errors name; each error uses those of its row in
-/// PROTOCOL.md.
+/// docs/protocol.md.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)] // each is named and described in the protocol's table of errors

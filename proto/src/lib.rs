@@ -12,7 +12,7 @@
 //! - [`facts`]: versions, changes, states of files: what the daemon tells.
 //! - [`error`]: every error with its code, name and hint.
 //! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
-//!   [`edits`], [`writes`], [`changes`], [`editors`].
+//!   [`edits`], [`writes`], [`commands`], [`changes`], [`editors`].
 //! - [`places`]: where the daemon of a workspace keeps its things.
 //! - [`methods`]: the table that joins a method's name, parameters and result.
 //! - [`events`]: notifications to subscribers.
@@ -21,6 +21,7 @@
 pub mod changes;
 pub mod clock;
 pub mod codec;
+pub mod commands;
 pub mod daemon;
 pub mod editors;
 pub mod edits;

@@ -1,9 +1,10 @@
 //! The table of methods: one row joins a name, its parameters, its result.
 
 use crate::changes::{Changes, ModifiedAck, ModifiedList, ModifiedTake, ModifiedTaken};
+use crate::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
 use crate::daemon::{
-    Done, Initialize, Initialized, Ping, Shutdown, Status, StatusReport, Subscribe, Subscribed,
-    Sync, Synced, Unsubscribe,
+    Audit, Audited, Done, Initialize, Initialized, Ping, Shutdown, Status, StatusReport, Subscribe,
+    Subscribed, Sync, Synced, Unsubscribe,
 };
 use crate::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
 use crate::edits::{
@@ -168,6 +169,9 @@ methods! {
     EditorDidClose: "editor/didClose", EditorDidClose => Done;
     EditorDirty: "editor/dirty", EditorDirty => Done;
     EditorDidSave: "editor/didSave", EditorDidSave => Done;
+    CommandBegin: "command/begin", CommandBegin => CommandBegun;
+    CommandEnd: "command/end", CommandEnd => CommandEnded;
+    Audit: "audit", Audit => Audited;
     FileWrite: "file/write", FileWrite => FileWritten;
     FileEdit: "file/edit", FileEdit => FileEdited;
     RecoveryList: "recovery/list", RecoveryList => RecoveryItems;

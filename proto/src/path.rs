@@ -52,7 +52,7 @@ impl ClientPath {
     }
 
     /// Resolves `.` and `..` by text and takes away the workspace's prefix,
-    /// so `./x/../a` is `a` whether or not `x` exists (PROTOCOL.md, Paths).
+    /// so `./x/../a` is `a` whether or not `x` exists (docs/protocol.md).
     ///
     /// `root` is the canonical absolute path of the workspace.
     ///

@@ -74,7 +74,7 @@ fn describe_error_data(data: &mut Value) {
 }
 
 /// In a request `uri` may stand in place of `path`, in a reply it may stand
-/// beside it (PROTOCOL.md, Paths).
+/// beside it (docs/protocol.md).
 fn add_uris(definition: &mut Value) {
     let uri = json!({"type": "string", "format": "uri",
         "description": "The exact name as a percent-encoded file:// URI, where it is not UTF-8."});

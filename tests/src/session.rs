@@ -36,8 +36,9 @@ impl Way {
     /// The author and the evidence of a version written this way.
     pub fn story(self, session: &str) -> String {
         let evidence = match self {
-            Self::Declared | Self::Edit | Self::CommitHash => "declared",
-            Self::Flag | Self::Blind => "marked",
+            Self::Declared | Self::Edit => "declared",
+            // A hash that comes with the commit confirms the mark (ATTR-4).
+            Self::CommitHash | Self::Flag | Self::Blind => "marked",
         };
         format!("agent:{session} {evidence}")
     }

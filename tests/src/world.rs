@@ -152,9 +152,10 @@ impl World {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command
-            .args(args)
+            // Before the command: behind `run` it would be that command's.
             .arg("--workspace")
             .arg(&self.workspace)
+            .args(args)
             .current_dir(&self.workspace)
             .stdin(Stdio::null());
         self.dress(&mut command);
@@ -274,6 +275,37 @@ impl World {
         }
         let log = self.log();
         assert!(!log.contains("panicked"), "the daemon panicked:\n{log}");
+        self.audit();
+    }
+
+    /// What the daemon believes must be what the disk holds. A daemon that
+    /// does not run, or was stopped by the test, believes nothing.
+    pub fn audit(&mut self) {
+        let Some(child) = &mut self.daemon else {
+            return;
+        };
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+        let stopped = stat
+            .rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.trim_start().starts_with(['T', 't']));
+        if stopped || !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        let Ok(mut client) = Client::connect(&self.socket) else {
+            return;
+        };
+        let answer = client
+            .try_send("audit", &json!({}))
+            .and_then(|id| client.try_answer(id));
+        if let Ok(Ok(audited)) = answer {
+            assert_eq!(
+                audited["differences"],
+                json!([]),
+                "belief and disk differ; the log:\n{}",
+                self.log()
+            );
+        }
     }
 
     /// A new connection.
@@ -303,6 +335,9 @@ impl Default for World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.audit();
+        }
         self.kill();
         if std::thread::panicking()
             && let Some(base) = self.base.take()

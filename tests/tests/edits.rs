@@ -257,14 +257,16 @@ fn attr10_outcomes() {
     user::write(&world.path("applied.txt"), "agent\n");
     let done = agent.commit(&edit, "applied.txt", Some("agent\n"));
     assert_eq!(done["outcome"], "applied", "{done}");
-    assert_eq!(done["version"]["evidence"], "declared", "{done}");
+    assert_eq!(done["version"]["evidence"], "marked", "{done}");
     assert_eq!(done["version"]["hash"], sha256("agent\n"), "{done}");
 
     let edit = fresh(&mut agent, "unchanged.txt");
     let done = agent.commit(&edit, "unchanged.txt", Some("one\n"));
     assert_eq!(done["outcome"], "unchanged", "{done}");
 
-    let edit = fresh(&mut agent, "not.txt");
+    world.file("not.txt", "one\n");
+    agent.read("not.txt");
+    let edit = agent.begin("not.txt", Some("agent\n")).unwrap();
     let done = agent.commit(&edit, "not.txt", None);
     assert_eq!(done["outcome"], "notApplied", "{done}");
 
@@ -312,7 +314,7 @@ fn attr4_a_commit_with_a_hash_gives_the_rest_to_the_user() {
     let done = agent.commit(&edit, "a.txt", Some("agent\n"));
     assert_eq!(done["outcome"], "overwritten", "{done}");
     let story = agent.story("a.txt");
-    assert_eq!(story, ["agent:s declared", "user unmarked"], "{story:?}");
+    assert_eq!(story, ["agent:s marked", "user unmarked"], "{story:?}");
     let changes = agent.take();
     assert_eq!(authors(&changes[0]).last().unwrap(), "user", "{changes:?}");
     // ATTR-11: by corrections, not by rewriting.

@@ -36,12 +36,13 @@ fn seen1_a_read_records_the_clients_hash_or_the_daemons_own() {
         read["message"],
         "[File previously read: a.txt. Content unchanged since last read.]"
     );
-    // A hash that the file no longer has.
+    // A hash that the file no longer has, of a file not read otherwise.
+    world.file("b.txt", ten());
     agent.ok(
         "file/read",
-        json!({"path": "a.txt", "hash": sha256("older\n")}),
+        json!({"path": "b.txt", "hash": sha256("older\n")}),
     );
-    assert_eq!(agent.state("a.txt"), "stale");
+    assert_eq!(agent.state("b.txt"), "stale");
     agent.refused("file/read", json!({"path": "none.txt"}), "notFound");
     agent.ok(
         "file/read",
@@ -302,7 +303,12 @@ fn attr12_a_rename_copies_what_is_known() {
     agent.read("d/sub/c.txt");
     fs::rename(world.path("d"), world.path("e")).unwrap();
     for name in ["e/b.txt", "e/sub/c.txt"] {
-        assert_eq!(agent.state(name), "fresh", "{name}");
+        assert_eq!(
+            agent.state(name),
+            "fresh",
+            "{name} {:#?}",
+            agent.history(name)
+        );
     }
     for name in ["d/b.txt", "d/sub/c.txt"] {
         assert_eq!(agent.state(name), "deleted", "{name}");

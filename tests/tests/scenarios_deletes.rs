@@ -116,7 +116,9 @@ fn s8d_user_swaps_the_parent_directory() {
             lane.reported_one(&name);
             user::replace(&path, "four\n");
             lane.reported_one(&name);
-            // The same one directory further up.
+            // The same one directory further up. What is moved away is read
+            // before, else the moved name's copy would be stale, too.
+            lane.agent.read(&name);
             let up = dir.parent().unwrap();
             let away = up.with_extension("away");
             fs::rename(up, &away).unwrap();

@@ -105,10 +105,14 @@ fn a_stale_socket_is_replaced() {
     world.client().ok("ping", json!({}));
     assert_eq!(world.stop(), Some(0));
     assert!(!world.socket().exists());
-    // A stranger's file under the name.
+    // A stranger's file under the name is not removed, and the daemon says
+    // what is in its way.
     fs::write(world.socket(), "not a socket").unwrap();
-    world.start();
-    world.client().ok("ping", json!({}));
+    let refused = world.run(&["daemon"]);
+    assert!(!refused.status.success());
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(told.contains(world.socket().to_str().unwrap()), "{told}");
+    assert_eq!(fs::read(world.socket()).unwrap(), b"not a socket");
 }
 
 #[test]
@@ -156,7 +160,7 @@ fn sec1_another_user_is_refused() {
     fs::set_permissions(world.socket(), fs::Permissions::from_mode(0o666)).unwrap();
     // Any program that can connect and speak a line: perl is everywhere git
     // is.
-    let script = "use IO::Socket::UNIX; \
+    let script = "use IO::Socket::UNIX; $SIG{PIPE} = 'IGNORE'; \
         my $s = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $ARGV[0]) or die \"connect: $!\"; \
         $s->autoflush(1); \
         print $s qq({\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}\\n); \

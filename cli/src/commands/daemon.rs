@@ -6,6 +6,8 @@ use std::process::Command;
 
 use clap::Args;
 use touchmark_client::find::Workspace;
+pub(crate) use touchmark_daemon::doctor;
+pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 use touchmark_daemon::{DaemonOptions, main_daemon};
 
 use crate::args::Global;

@@ -14,13 +14,22 @@ use crate::Error;
 /// directory; [`Error::Io`] if it cannot be made.
 pub fn private_directory(path: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    // Not followed: a link here could lead to a place of somebody's choosing.
-    let found = match (fs::symlink_metadata(path), made) {
-        (Ok(found), _) => found,
+    match (fs::symlink_metadata(path), made) {
+        (Ok(_), _) => check_private(path),
         (Err(_), Err(cause)) | (Err(cause), Ok(())) => {
-            return Err(Error::io("make the directory", path)(cause));
+            Err(Error::io("make the directory", path)(cause))
         }
-    };
+    }
+}
+
+/// Checks a directory that is there: a real one, this user's, closed to all
+/// others.
+///
+/// # Errors
+/// As [`private_directory`].
+pub fn check_private(path: &Path) -> Result<(), Error> {
+    // Not followed: a link here could lead to a place of somebody's choosing.
+    let found = fs::symlink_metadata(path).map_err(Error::io("look at", path))?;
     let untrusted = |reason: String| {
         Err(Error::Untrusted {
             path: path.to_owned(),

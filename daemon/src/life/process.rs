@@ -1,6 +1,12 @@
 //! The process as a whole.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// Leaves the starter's terminal and directory (LIFE-1): a working directory
 /// inside the workspace would keep its removal from being seen.
@@ -11,6 +17,37 @@ pub fn detach(on_demand: bool) {
     }
     let _stays = std::env::set_current_dir("/");
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
+/// Comes back when that process has ended, at once if there is none. The
+/// process meant is the one that has the number at the call.
+///
+/// # Errors
+/// If the system gives no descriptor for it.
+pub fn process_end(pid: u32) -> impl Future<Output = io::Result<()>> {
+    let opened = open_process(pid);
+    async move {
+        if let Some(process) = opened? {
+            // Readable from its end on.
+            // Deprecated for what is no owned descriptor; this is one.
+            #[allow(deprecated)]
+            let process = AsyncFd::with_interest(process, Interest::READABLE)?;
+            let _ended = process.readable().await?;
+        }
+        Ok(())
+    }
+}
+
+/// A descriptor of a process; `None` if there is no such process.
+fn open_process(pid: u32) -> io::Result<Option<OwnedFd>> {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Ok(None);
+    };
+    match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+        Ok(process) => Ok(Some(process)),
+        Err(Errno::SRCH) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Allows that many open descriptors, or as many as the system does.

@@ -1,6 +1,6 @@
 //! Putting the daemon together, from what was kept.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,6 +11,7 @@ use touchmark_engine::{Engine, State};
 use touchmark_proto::sessions::SessionClose;
 use touchmark_proto::{Request, SessionId};
 
+use super::backlog::Backlog;
 use super::outbox::Outbox;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
@@ -74,9 +75,12 @@ impl Daemon {
             time.now(),
         );
 
-        let seen = events.clone();
+        let backlog = Arc::new(Backlog::default());
+        let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
         let mut watcher = Watcher::new(workspace, &places.fence, Choice::Auto, move |raw| {
-            let _loop_has_ended = seen.send(Event::Watch(raw));
+            if let Some(raw) = waiting.admit(raw) {
+                let _loop_has_ended = seen.send(Event::Watch(raw));
+            }
         })
         .map_err(|error| part("watcher", &error))?;
         watcher.watch_beside(&places.runtime);
@@ -110,6 +114,7 @@ impl Daemon {
             newest_fact: engine.state().n,
             engine,
             watcher,
+            backlog,
             reader,
             guard: Arc::new(guard),
             store,
@@ -121,6 +126,7 @@ impl Daemon {
             events,
             peers: HashMap::new(),
             last_connection: 0,
+            processes: HashSet::new(),
             asked: HashMap::new(),
             effects: VecDeque::new(),
             facts: Vec::new(),

@@ -145,10 +145,15 @@ impl Daemon {
         }
     }
 
-    /// Takes back an edit whose beginning nobody will be told of: it would
-    /// take the next change for the agent's (ATTR-9).
+    /// Takes back an edit or a command window whose beginning nobody will be
+    /// told of: it would take the next change for the agent's (ATTR-9).
     fn undo_unheard(&mut self, answer: Option<Box<Answer>>) {
         let edit = match answer.map(|answer| answer.reply) {
+            Some(Reply::CommandBegin(begun)) => {
+                return self.feed(Input::CommandUnheard {
+                    command: begun.command,
+                });
+            }
             Some(Reply::EditBegin(begun)) => Some(begun.edit),
             Some(Reply::EditMark(marked)) => marked.edit,
             _ => None,

@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use touchmark_engine::{Fact, Record};
 
 use super::checks;
@@ -93,6 +93,30 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
         pruned,
         trouble: lost.map(|cause| format!("{cause}; earlier clocks are unknown")),
     })
+}
+
+/// Looks at a store without changing it.
+pub(super) fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
+    let path = file(directory);
+    let size = match fs::metadata(&path) {
+        Ok(found) => found.len(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let log = fs::metadata(beside(&path, "-wal")).map_or(0, |wal| wal.len());
+    let connection = schema::connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let found = schema::version(&connection)?;
+    if found > schema::known() {
+        return Err(StoreError::Newer {
+            found,
+            known: schema::known(),
+        });
+    }
+    if found > 0 {
+        checks::structure(&connection)?;
+        snapshot(&connection)?;
+    }
+    Ok(Some(size + log))
 }
 
 /// The snapshot that counts, and the fact it reaches to.

@@ -352,6 +352,15 @@ pub fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
     load::set_aside(directory)
 }
 
+/// Looks at a store that may be in use, without changing it: its size in
+/// bytes, or `None` if there is none.
+///
+/// # Errors
+/// As [`open`], and damage.
+pub fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
+    load::examine(directory)
+}
+
 /// The store's file in the state directory.
 fn file(directory: &Path) -> PathBuf {
     directory.join("store.db")

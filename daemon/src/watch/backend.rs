@@ -17,6 +17,30 @@ pub struct RawEvent {
     pub(super) cookie: Option<usize>,
 }
 
+impl RawEvent {
+    /// The news that events were lost.
+    #[cfg(test)]
+    pub(crate) fn loss(generation: u64) -> Self {
+        Self {
+            generation,
+            kind: RawKind::Lost,
+            path: PathBuf::new(),
+            cookie: None,
+        }
+    }
+
+    /// Says, in the place of this event, that it and later ones were lost.
+    #[must_use]
+    pub fn into_loss(self) -> Self {
+        Self {
+            kind: RawKind::Lost,
+            path: PathBuf::new(),
+            cookie: None,
+            ..self
+        }
+    }
+}
+
 /// What happened to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RawKind {

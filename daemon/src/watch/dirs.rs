@@ -401,7 +401,7 @@ fn note_file_system(
 /// Whether writes can happen on `path`'s file system that its kernel does
 /// not see: by other machines, by a hypervisor's host, by Windows (LOSS-2).
 #[cfg(target_os = "linux")]
-fn silent_file_system(path: &Path) -> Option<&'static str> {
+pub fn silent_file_system(path: &Path) -> Option<&'static str> {
     let magic = rustix::fs::statfs(path).ok()?.f_type;
     // The field is signed on some machines and not on others.
     match magic as u64 & 0xFFFF_FFFF {
@@ -421,6 +421,7 @@ fn silent_file_system(path: &Path) -> Option<&'static str> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn silent_file_system(_path: &Path) -> Option<&'static str> {
+#[allow(missing_docs)]
+pub fn silent_file_system(_path: &Path) -> Option<&'static str> {
     None
 }

@@ -43,6 +43,7 @@ pub use self::backend::RawEvent;
 use self::backend::{Backend, NoBackend};
 use self::cover::Cover;
 use self::dirs::Directories;
+pub use self::dirs::silent_file_system;
 use self::fence::Fence;
 use self::links::HardLinks;
 use self::notifier::{Notifier, Sink};

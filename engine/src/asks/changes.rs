@@ -159,7 +159,7 @@ impl Engine {
     }
 
     /// Remembers what a session has been told.
-    fn deliver(&mut self, session: &SessionId, listed: &[Listed]) {
+    pub(super) fn deliver(&mut self, session: &SessionId, listed: &[Listed]) {
         if listed.is_empty() {
             return;
         }

@@ -11,6 +11,7 @@ use touchmark_proto::{
 
 use super::edits::unknown_edit;
 use super::show;
+use crate::attribution::{Decision, unclaimed};
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::input::Found;
@@ -77,6 +78,12 @@ impl Engine {
         });
         if files.is_empty() || baseless {
             return Step::Done(Err(unknown_edit(ask.edit.as_deref())));
+        }
+        for path in paths.iter().filter(|path| open.contains(path)) {
+            // Untracked since the edit began: what it holds now is where its
+            // log begins anew.
+            self.begin_log(path, pending);
+            self.hold(&session, path, Source::AgentEdited, None);
         }
         let before: Vec<(RelPath, u64)> = paths
             .iter()
@@ -166,18 +173,7 @@ impl Engine {
             None if expect.is_some() => self.commit_expected(path, expect, began, matched),
             None => self.commit_marked(edit, session, path),
         };
-        let own = self.state.sessions.get(session).is_some_and(|known| {
-            known.lost.iter().any(|lost| {
-                lost.path == *path
-                    && lost.by > begun
-                    && self.state.paths.get(path).is_some_and(|state| {
-                        state
-                            .versions
-                            .iter()
-                            .any(|kept| kept.n == lost.by && kept.author.is(session))
-                    })
-            })
-        });
+        let own = self.overwrote_unseen(session, path, begun);
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         match verdict.outcome {
             Outcome::Applied if own => Verdict {
@@ -186,6 +182,22 @@ impl Engine {
             },
             _ => verdict,
         }
+    }
+
+    /// Whether the session has written over a version that it had not seen,
+    /// since that fact; also where the loss has been told meanwhile.
+    fn overwrote_unseen(&self, session: &SessionId, path: &RelPath, since: u64) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        let mut lost = false;
+        for kept in state.versions.iter().filter(|kept| !kept.unobserved) {
+            if lost && kept.n > since && kept.author.is(session) {
+                return true;
+            }
+            lost = kept.lost;
+        }
+        false
     }
 
     /// The commit says what was written.
@@ -223,6 +235,8 @@ impl Engine {
                     .map(|kept| kept.n)
                     .collect();
                 self.disown(edit, Some(path), |n| !confirmed.contains(&n));
+                // Somebody else's after all: it was overwritten unseen.
+                self.note_lost(session, path, version);
                 self.wrote(session, path, claim);
             }
             return Verdict::of(self.applied_or_overwritten(path, hash), Some(version));
@@ -362,17 +376,38 @@ impl Engine {
             None => {
                 // The disk holds what it held when the edit began: somebody
                 // put that back.
-                self.make_version(
-                    path,
-                    now,
-                    None,
-                    crate::attribution::Decision::By {
-                        author: Author::USER,
-                        evidence: Evidence::Unmarked,
-                        edit: None,
-                        formatted: false,
-                    },
-                );
+                let (author, evidence, candidates) =
+                    match unclaimed(&self.state, path, None, self.now) {
+                        Decision::By {
+                            author,
+                            evidence,
+                            candidates,
+                            ..
+                        } => (author, evidence, candidates),
+                        Decision::Hold => (Author::USER, Evidence::Unmarked, Vec::new()),
+                    };
+                let kind = match (hash, now.hash) {
+                    (_, None) => VersionKind::Deleted,
+                    (None, Some(_)) => VersionKind::Created,
+                    (Some(_), Some(_)) => VersionKind::Modified,
+                };
+                let n = self.record(Fact::Version(VersionFact {
+                    path: path.clone(),
+                    kind,
+                    from: None,
+                    held: now,
+                    author,
+                    evidence,
+                    amends: None,
+                    edit: None,
+                    unobserved: false,
+                    late: false,
+                    formatted: false,
+                    candidates,
+                    before: hash,
+                }));
+                self.counts.versions += 1;
+                self.publish_version(path, n, Some((hash, now.hash)));
             }
         }
         version
@@ -438,6 +473,11 @@ impl Engine {
             self.ensure_session(session);
             self.hold(session, path, Source::AgentEdited, step);
             let author = Author::agent(session.clone());
+            let seen = self
+                .state
+                .knowledge(session, path)
+                .map_or(0, |knowledge| knowledge.at);
+            self.claim_beginnings(session, path, version, seen, None, &[]);
             self.amend(path, version, author, Evidence::Declared, None, true);
             self.note_lost(session, path, version);
             self.wrote(session, path, claim);

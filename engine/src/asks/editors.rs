@@ -2,9 +2,10 @@
 
 use touchmark_proto::daemon::Done;
 use touchmark_proto::editors::{EditorDidClose, EditorDidSave, EditorDirty};
-use touchmark_proto::{Author, AuthorKind, Evidence, Reply};
+use touchmark_proto::{AuthorKind, Evidence, Reply};
 
 use super::done;
+use crate::attribution::by_editor;
 use crate::engine::Engine;
 use crate::pending::Step;
 use crate::record::Fact;
@@ -52,12 +53,16 @@ impl Engine {
                 && kept.time.abs_diff(time) <= window
                 && kept.fact.amends.is_none()
         });
-        match recorded.map(|kept| (kept.n, kept.author.kind, kept.evidence)) {
+        match recorded.map(|kept| (kept, kept.author.kind, kept.evidence)) {
             // An editor that reloads and saves an agent's bytes again does
             // not edit.
             Some((_, AuthorKind::Agent, Evidence::Declared)) | Some((_, _, Evidence::Editor)) => {}
-            Some((n, ..)) => {
-                self.amend(&path, n, Author::USER, Evidence::Editor, None, false);
+            Some((kept, ..)) => {
+                let (n, when) = (kept.n, kept.time);
+                let decision = by_editor(&self.state, &path, Some(n), when, ask.formatted);
+                if !decision.is_of(kept) {
+                    self.amend_by(&path, n, decision, false);
+                }
             }
             None => {
                 self.record(Fact::Saved {
@@ -67,7 +72,10 @@ impl Engine {
                     formatted: ask.formatted,
                 });
                 // What was held back for a declared writer may be this save.
-                self.decide_held_back(&path);
+                let held_back = self.live.get(&path).and_then(|live| live.held_back.last());
+                if held_back.is_some_and(|held| held.hash == Some(ask.hash)) {
+                    self.decide_held_back(&path);
+                }
             }
         }
         done(Reply::EditorDidSave(Done {}))

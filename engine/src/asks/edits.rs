@@ -11,6 +11,7 @@ use touchmark_proto::{
 
 use super::{done, show, show_authors};
 use crate::engine::{Engine, Timer};
+use crate::observe::Scope;
 use crate::pending::{Pending, Step};
 use crate::recall::{edit_name, edit_number};
 use crate::record::{EditFact, EditFileFact, Fact};
@@ -369,10 +370,17 @@ impl Engine {
         self.end_all(edit, EditPhase::Aborted);
     }
 
+    /// The paths of an open edit.
+    pub(crate) fn scope_of_edit(&self, edit: u64) -> Scope {
+        Scope::Paths(self.state.edits.get(&edit).map_or_else(Vec::new, |open| {
+            open.files.iter().map(|file| file.path.clone()).collect()
+        }))
+    }
+
     /// An edit's deadline, or the end of its connection, confirms what the
     /// mark claimed (ATTR-4, ATTR-9).
     pub(crate) fn lapse(&mut self, edit: u64) {
-        self.settle_all();
+        self.settle_for(&self.scope_of_edit(edit));
         let Some(open) = self.state.edits.get(&edit) else {
             return;
         };

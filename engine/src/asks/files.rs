@@ -334,6 +334,22 @@ impl Engine {
             pending.rechecked = true;
             return Step::Read(paths, false);
         }
+        // Tracked when the question came, and let go since.
+        let unknown: Vec<RelPath> = paths
+            .iter()
+            .filter(|path| {
+                !self.state.paths.contains_key(*path) && !pending.found.contains_key(*path)
+            })
+            .cloned()
+            .collect();
+        if !unknown.is_empty() {
+            return Step::Read(unknown, false);
+        }
+        if ask.paths.is_some() {
+            for path in &paths {
+                self.name_copy(&ask.session, path);
+            }
+        }
         let mut files: Vec<FileState> = Vec::new();
         let mut more = None;
         for (index, path) in paths.iter().enumerate() {
@@ -475,6 +491,23 @@ impl Engine {
             .knowledge(session, path)
             .is_some_and(|knowledge| !knowledge.copied && step.is_none());
         if !named {
+            self.record(Fact::Tracked {
+                session: session.clone(),
+                path: path.clone(),
+                source,
+                step,
+            });
+        }
+    }
+
+    /// Whoever asks about a copied name makes it a name of its own (ATTR-12).
+    fn name_copy(&mut self, session: &SessionId, path: &RelPath) {
+        let copied = self
+            .state
+            .knowledge(session, path)
+            .filter(|knowledge| knowledge.copied)
+            .map(|knowledge| (knowledge.record.source, knowledge.record.step));
+        if let Some((source, step)) = copied {
             self.record(Fact::Tracked {
                 session: session.clone(),
                 path: path.clone(),

@@ -1,6 +1,8 @@
 //! Requests, one file per family: what each needs, and what it does.
 
+pub(crate) mod audit;
 mod changes;
+mod commands;
 mod commit;
 mod editors;
 mod edits;
@@ -17,6 +19,8 @@ use touchmark_proto::{
 
 use crate::effect::{Answer, Effect};
 use crate::engine::Engine;
+use crate::live::Obstacle;
+use crate::observe::Scope;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
 use crate::text::quotes;
@@ -61,6 +65,9 @@ impl Need {
             | Request::EditCommit(_)
             | Request::EditAbort(_)
             | Request::EditMark(_)
+            | Request::CommandBegin(_)
+            | Request::CommandEnd(_)
+            | Request::Audit(_)
             | Request::FileWrite(_)
             | Request::FileEdit(_)
             | Request::RecoveryRestore(_) => fenced,
@@ -132,6 +139,30 @@ impl Engine {
         paths
     }
 
+    /// What a request speaks of.
+    fn scope_of(&self, ask: &Request) -> Scope {
+        let paths = |named: Vec<&ClientPath>| {
+            let known = named.into_iter().filter_map(|path| self.resolve(path).ok());
+            Scope::Paths(known.collect())
+        };
+        match ask {
+            Request::FileRead(ask) => paths(vec![&ask.path]),
+            Request::FileReadText(ask) => paths(vec![&ask.path]),
+            Request::FileMention(ask) => paths(vec![&ask.path]),
+            Request::FileHistory(ask) => paths(vec![&ask.path]),
+            Request::EditMark(ask) => paths(vec![&ask.path]),
+            Request::EditBegin(ask) => paths(ask.files.iter().map(|file| &file.path).collect()),
+            Request::FileStatus(ask) => match &ask.paths {
+                Some(named) => paths(named.iter().collect()),
+                None => Scope::Session(ask.session.clone()),
+            },
+            Request::FileList(ask) => Scope::Session(ask.session.clone()),
+            Request::SessionOpen(ask) => Scope::Session(ask.session.clone()),
+            Request::ModifiedTake(ask) => Scope::Session(ask.session.clone()),
+            _ => Scope::Everything,
+        }
+    }
+
     /// Lets a request take effect.
     pub(crate) fn answer(
         &mut self,
@@ -141,7 +172,8 @@ impl Engine {
     ) -> Step {
         // Whoever asks as of now is told of absences as absences.
         if pending.fence.is_some() {
-            self.settle_all();
+            let scope = self.scope_of(&ask);
+            self.settle_for(&scope);
         }
         match ask {
             Request::Initialize(_)
@@ -202,6 +234,9 @@ impl Engine {
             Request::EditorDidClose(ask) => self.editor_did_close(&ask),
             Request::EditorDirty(ask) => self.editor_dirty(&ask),
             Request::EditorDidSave(ask) => self.editor_did_save(&ask),
+            Request::CommandBegin(ask) => self.command_begin(pending, &ask),
+            Request::CommandEnd(ask) => self.command_end(&ask),
+            Request::Audit(_) => self.audit(request, pending),
         }
     }
 
@@ -232,20 +267,12 @@ impl Engine {
     /// The error that a path cannot be used for, if it cannot: it leads out,
     /// is no file, or cannot be read.
     pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
-        use crate::input::Found;
-        use crate::live::Obstacle;
-        let from_read = pending
-            .found
-            .get(path)
-            .and_then(|outcome| match &outcome.found {
-                Found::Unreadable { cause } => Some(Obstacle::Unreadable(cause.clone())),
-                Found::NotAFile { file_type } => Some(Obstacle::NotAFile(file_type)),
-                Found::Outside => Some(Obstacle::Outside),
-                Found::Absent | Found::File(_) | Found::Unstable { .. } => None,
-            });
         let obstacle = match self.state.paths.contains_key(path) {
             true => self.live.get(path).and_then(|live| live.obstacle.clone()),
-            false => from_read,
+            false => pending
+                .found
+                .get(path)
+                .and_then(|outcome| Obstacle::of(&outcome.found)),
         }?;
         let (code, message, file_type) = match obstacle {
             Obstacle::Unstable => return None,
@@ -290,10 +317,17 @@ impl Engine {
             live.wrote = false;
             live.gap = false;
         }
-        if let Some(crate::input::Found::File(content)) =
-            pending.found.get(path).map(|outcome| &outcome.found)
-        {
+        let found = pending.found.get(path).map(|outcome| &outcome.found);
+        if let Some(crate::input::Found::File(content)) = found {
             self.live.entry(path.clone()).or_default().stamp = Some(content.stamp);
+        }
+        // A file that cannot be read is not absent (LOSS-4).
+        if let Some(obstacle) = found.and_then(Obstacle::of) {
+            let unstable = obstacle == Obstacle::Unstable;
+            self.live.entry(path.clone()).or_default().obstacle = Some(obstacle);
+            if unstable {
+                self.retry(path);
+            }
         }
     }
 }
@@ -306,7 +340,11 @@ pub(crate) fn done(reply: Reply) -> Step {
 /// A path for a person's or a model's eyes: control characters escaped,
 /// length capped (SEC-4).
 pub(crate) fn show(path: &RelPath) -> String {
-    let text = path.to_string_lossy();
+    show_text(&path.to_string_lossy())
+}
+
+/// Any text from outside, the same way.
+pub(crate) fn show_text(text: &str) -> String {
     let mut shown: String = text
         .chars()
         .take(300)

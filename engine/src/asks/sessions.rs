@@ -70,6 +70,16 @@ impl Engine {
         for edit in edits {
             self.abort(edit);
         }
+        let commands: Vec<u64> = self
+            .state
+            .commands
+            .values()
+            .filter(|command| command.fact.session == ask.session)
+            .map(|command| command.fact.command)
+            .collect();
+        for command in commands {
+            self.end_command(command);
+        }
         if was_open {
             self.record(Fact::SessionClosed {
                 session: ask.session.clone(),

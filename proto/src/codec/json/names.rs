@@ -1,4 +1,4 @@
-//! Names of files in JSON (PROTOCOL.md, Paths).
+//! Names of files in JSON (docs/protocol.md).
 //!
 //! The types write a name that is not UTF-8 as [`RAW_MARK`] and its
 //! percent-encoded bytes. Here that becomes a lossy `path` and an exact

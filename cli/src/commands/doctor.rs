@@ -1,0 +1,177 @@
+//! `touchmark doctor`: what can be wrong, and how to mend it.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anstyle::Style;
+use clap::Args;
+use serde_json::json;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::Places;
+use touchmark_client::proto::daemon::{Status, StatusReport};
+use touchmark_client::{Error, Hello};
+
+use crate::commands::daemon::doctor::{Finding, Level, examine};
+use crate::context::{Context, hello};
+use crate::output::{self, Failure, Outcome};
+use crate::style::{self, paint};
+use crate::text::{MAX_NAME, count, path, safe};
+
+/// How long the daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Looks at everything that can be wrong and says how to mend it. Starts
+/// nothing, changes nothing.
+#[derive(Debug, Args)]
+pub(crate) struct Options {}
+
+pub(crate) fn run(context: &Context) -> Outcome {
+    let (root, places) = workspace(context)?;
+    let mut found = examine(&root, &places);
+    found.extend(daemon(&places));
+    let wrong = found.iter().filter(|f| f.level == Level::Wrong).count();
+    if context.global.json {
+        let checks: Vec<_> = found
+            .iter()
+            .map(|finding| {
+                json!({
+                    "check": finding.check,
+                    "level": finding.level.as_str(),
+                    "says": finding.says,
+                    "hint": finding.hint,
+                })
+            })
+            .collect();
+        context.json(&json!({
+            "workspace": root.to_string_lossy(),
+            "wrong": wrong,
+            "checks": checks,
+        }))?;
+    } else {
+        for finding in &found {
+            print(context, finding)?;
+        }
+    }
+    match wrong {
+        0 => Ok(()),
+        _ => Err(Failure::No(match wrong {
+            1 => "1 thing is wrong".into(),
+            _ => format!("{wrong} things are wrong"),
+        })),
+    }
+}
+
+/// The workspace and its places, even where no socket could be made there.
+fn workspace(context: &Context) -> Outcome<(PathBuf, Places)> {
+    match context.workspace() {
+        Ok(workspace) => Ok((workspace.root, workspace.places)),
+        Err(failure) => {
+            let named = match &context.global.workspace {
+                Some(directory) => directory.canonicalize(),
+                None => std::env::current_dir(),
+            };
+            // Wrong is then something else than the workspace.
+            let root = named.ok().filter(|root| root.is_dir()).ok_or(failure)?;
+            let places = context.environment.places(&root);
+            Ok((root, places))
+        }
+    }
+}
+
+fn print(context: &Context, finding: &Finding) -> Outcome {
+    let (mark, how): (&str, Style) = match finding.level {
+        Level::Good if context.global.quiet => return Ok(()),
+        Level::Good => ("ok   ", style::GOOD),
+        Level::Note => ("note ", style::BOLD),
+        Level::Wrong => ("wrong", style::WARN),
+    };
+    let says = safe(&finding.says, 2 * MAX_NAME);
+    output::line(&format!("{} {}: {says}", paint(how, mark), finding.check))?;
+    if finding.hint.is_empty() {
+        return Ok(());
+    }
+    output::line(&format!("      {}", safe(&finding.hint, 2 * MAX_NAME)))
+}
+
+/// Whether the daemon answers, and what it says of itself.
+fn daemon(places: &Places) -> Vec<Finding> {
+    const CHECK: &str = "daemon";
+    let patient = Hello {
+        deadline: PATIENCE,
+        ..hello()
+    };
+    let asked = Client::connect(&places.socket, &patient).and_then(|client| client.call(Status {}));
+    match asked {
+        Ok(status) => reported(&status),
+        Err(Error::NoDaemon { .. }) if is_there(places) => vec![Finding::wrong(
+            CHECK,
+            format!(
+                "nobody listens at {}: a daemon was killed and left it",
+                places.socket.display()
+            ),
+            "`touchmark start`: the next daemon takes its place",
+        )],
+        Err(Error::NoDaemon { .. }) => vec![Finding::good(CHECK, "none runs; commands start one")],
+        Err(error @ Error::Deadline { .. }) => vec![Finding::wrong(
+            CHECK,
+            format!("it is there and does not answer: {error}"),
+            "see `touchmark logs`; if it stays so, end its process (the number is in the lock \
+             file), nothing answered is lost by that",
+        )],
+        Err(error) => vec![Finding::wrong(CHECK, error.to_string(), error.hint())],
+    }
+}
+
+fn is_there(places: &Places) -> bool {
+    match fs::symlink_metadata(&places.socket) {
+        Ok(_) => true,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+fn reported(status: &StatusReport) -> Vec<Finding> {
+    let own = env!("CARGO_PKG_VERSION");
+    let mut found = vec![if status.version == own {
+        Finding::good(
+            "daemon",
+            format!("touchmark {own} answers, pid {}", status.pid),
+        )
+    } else {
+        Finding::note(
+            "daemon",
+            format!("it is touchmark {}, this is {own}", status.version),
+            "`touchmark restart`: state and open edits survive",
+        )
+    }];
+    let overflows = status.counters.overflows;
+    found.push(if overflows == 0 {
+        Finding::good("overflows", "none since it started")
+    } else {
+        Finding::note(
+            "overflows",
+            format!(
+                "{} since it started: each time everything was compared with the disk",
+                count(overflows, "overflow")
+            ),
+            "if they are many, raise fs.inotify.max_queued_events",
+        )
+    });
+    if status.degraded.is_empty() {
+        found.push(Finding::good("coverage", "full"));
+    }
+    for part in &status.degraded {
+        let about = part
+            .path
+            .as_ref()
+            .map(|name| format!("{}: ", path(name)))
+            .unwrap_or_default();
+        found.push(Finding::wrong(
+            "coverage",
+            format!("{about}{}", part.cause),
+            "answers stay right, at a higher cost; see the checks above for the cause",
+        ));
+    }
+    found
+}

@@ -1,0 +1,123 @@
+//! `touchmark logs`: the daemon's log.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::commands::daemon::LOG_FILE;
+use crate::context::{Context, directory};
+use crate::output::{self, Failure, Outcome};
+use crate::text::safe;
+
+/// How often a followed log is looked at.
+const PACE: Duration = Duration::from_millis(200);
+
+/// The longest line printed, in characters.
+const LONGEST: usize = 4_000;
+
+/// The daemon's log.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Go on with what is logged from now on
+    #[arg(long, short)]
+    follow: bool,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let newer = workspace.places.state.join(LOG_FILE);
+    let mut older = newer.clone().into_os_string();
+    older.push(".1");
+    let mut found = false;
+    if let Some(mut log) = Log::open(Path::new(&older))? {
+        found = true;
+        log.print()?;
+    }
+    let mut log = Log::open(&newer)?;
+    if let Some(log) = &mut log {
+        found = true;
+        log.print()?;
+    }
+    if !options.follow {
+        return if found {
+            Ok(())
+        } else {
+            Err(Failure::No(format!(
+                "no log in {}; under systemd it is in the journal, on a terminal it is there",
+                directory(&workspace.places.state)
+            )))
+        };
+    }
+    loop {
+        std::thread::sleep(PACE);
+        let replaced = match &mut log {
+            Some(log) => {
+                log.print()?;
+                log.replaced(&newer)
+            }
+            None => true,
+        };
+        if replaced && let Some(mut new) = Log::open(&newer)? {
+            // What came between the last look and the renaming.
+            if let Some(old) = &mut log {
+                old.print()?;
+            }
+            new.print()?;
+            log = Some(new);
+        }
+    }
+}
+
+/// An open log, read up to some line.
+struct Log {
+    path: PathBuf,
+    lines: BufReader<File>,
+    /// The beginning of a line whose end is not written yet.
+    begun: Vec<u8>,
+}
+
+impl Log {
+    /// `None` if there is none.
+    fn open(path: &Path) -> Outcome<Option<Self>> {
+        match File::open(path) {
+            Ok(file) => Ok(Some(Self {
+                path: path.to_owned(),
+                lines: BufReader::new(file),
+                begun: Vec::new(),
+            })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(anyhow::Error::new(error)
+                .context(format!("{}", path.display()))
+                .into()),
+        }
+    }
+
+    /// Prints the whole lines that are there.
+    fn print(&mut self) -> Outcome {
+        loop {
+            let count = self
+                .lines
+                .read_until(b'\n', &mut self.begun)
+                .with_context(|| format!("{}", self.path.display()))?;
+            if count == 0 || self.begun.last() != Some(&b'\n') {
+                return Ok(());
+            }
+            let line = std::mem::take(&mut self.begun);
+            let line = line.strip_suffix(b"\n").unwrap_or(&line);
+            output::line(&safe(&String::from_utf8_lossy(line), LONGEST))?;
+        }
+    }
+
+    /// Whether the name leads to another file by now.
+    fn replaced(&self, path: &Path) -> bool {
+        match (self.lines.get_ref().metadata(), std::fs::metadata(path)) {
+            (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) != (there.dev(), there.ino()),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! `touchmark run`: a command in a command window (ATTR-6).
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus};
+
+use clap::Args;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tokio::signal::unix::{SignalKind, signal};
+use touchmark_client::Error;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::commands::{CommandBegin, CommandEnd, CommandEnded};
+use touchmark_client::proto::{ErrorCode, Reply, SessionId};
+
+use crate::commands::call::result_json;
+use crate::context::{Context, session};
+use crate::output::{self, Failure, Outcome};
+use crate::style::{self, paint};
+use crate::text::{count, path};
+
+/// The variable that names the session.
+const SESSION: &str = "TOUCHMARK_SESSION";
+
+/// The window ends with its connection; its own time only bounds what a lost
+/// connection leaves behind.
+const LONGEST_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Files named in the closing line.
+const NAMED: usize = 5;
+
+/// A command whose changes are the session's. Exits as the command did: 128
+/// and the signal's number if a signal ended it; 125 to 127 for its own
+/// failures, as `env`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Whose command it is [default: TOUCHMARK_SESSION]
+    #[arg(long, value_name = "S", value_parser = session)]
+    session: Option<SessionId>,
+    /// Only what it does to these files is the session's; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    paths: Vec<String>,
+    /// It is a formatter: what it does right after an edit is the editing session's
+    #[arg(long)]
+    formatter: bool,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let session = whose(options)?;
+    let window = open(context, options, &session)?;
+    let forwarding = Forwarding::prepare().map_err(|error| own_failure(125, error.to_string()))?;
+    let (program, arguments) = options
+        .command
+        .split_first()
+        .ok_or_else(|| own_failure(125, "no command is named"))?;
+    let child = Command::new(program)
+        .args(arguments)
+        .env(SESSION, session.as_str())
+        .spawn();
+    let ended = match child {
+        Ok(mut child) => {
+            forwarding.start(&child);
+            wait(&mut child)
+        }
+        Err(error) => Err(not_run(program, &error)),
+    };
+    if let Some(window) = window {
+        close(context, window);
+    }
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::Ended {
+            code: exit_code(status),
+        }),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The session named, or that of the environment.
+fn whose(options: &Options) -> Outcome<SessionId> {
+    if let Some(session) = &options.session {
+        return Ok(session.clone());
+    }
+    let named = std::env::var(SESSION).unwrap_or_default();
+    if named.is_empty() {
+        return Err(own_failure(
+            125,
+            format!("whose command is it? Name the session by --session or {SESSION}"),
+        ));
+    }
+    session(&named).map_err(|error| own_failure(125, format!("{SESSION}: {error}")))
+}
+
+/// Opens the window. Where no daemon can be had the command runs all the
+/// same: what it writes is then the user's.
+fn open(
+    context: &Context,
+    options: &Options,
+    session: &SessionId,
+) -> Outcome<Option<(Client, String)>> {
+    let begun = context.workspace().and_then(|workspace| {
+        let client = context.connect(&workspace)?;
+        let begun = client.call(CommandBegin {
+            session: session.clone(),
+            label: Some(label(&options.command)),
+            paths: (!options.paths.is_empty()).then(|| options.paths.clone()),
+            pid: None,
+            bind: true,
+            call_id: None,
+            ttl_ms: Some(LONGEST_MS),
+            formatter: options.formatter,
+        })?;
+        Ok((client, begun.command))
+    });
+    match begun {
+        Ok(window) => Ok(Some(window)),
+        // The user's own mistake, found before anything has run.
+        Err(Failure::Client(Error::Daemon(error))) if error.code == ErrorCode::InvalidParams => {
+            Err(own_failure(125, error.to_string()))
+        }
+        Err(failure) => {
+            note(context, &format!("{failure}; the command runs unwatched"));
+            Ok(None)
+        }
+    }
+}
+
+/// The command as people know it.
+fn label(command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    words.join(" ").chars().take(200).collect()
+}
+
+/// Ends the window and says what was done in it. The command's exit code
+/// stands whatever comes of that.
+fn close(context: &Context, (client, command): (Client, String)) {
+    let end = || CommandEnd {
+        command: Some(command.clone()),
+        ..CommandEnd::default()
+    };
+    let ended = client.call(end()).map_err(Failure::from).or_else(|_| {
+        // The daemon may have been restarted meanwhile: windows survive it.
+        let workspace = context.workspace()?;
+        Ok::<_, Failure>(context.connect_running(&workspace)?.call(end())?)
+    });
+    match ended {
+        Ok(ended) => tell(context, ended),
+        Err(failure) => note(context, &failure.to_string()),
+    }
+}
+
+fn tell(context: &Context, ended: CommandEnded) {
+    if context.global.json {
+        if let Ok(workspace) = context.workspace() {
+            let facts = result_json(Reply::CommandEnd(ended), &workspace.root);
+            // Standard output is the command's.
+            let _nobody_reads = writeln!(io::stderr(), "{}", output::one_line(&facts));
+        }
+        return;
+    }
+    if ended.changes.is_empty() {
+        return;
+    }
+    let mut names: Vec<String> = ended
+        .changes
+        .iter()
+        .take(NAMED)
+        .map(|change| path(&change.path))
+        .collect();
+    let number = ended.changes.len();
+    if ended.more == Some(true) {
+        names.push("and more".into());
+    } else if number > NAMED {
+        names.push(format!("and {} more", number - NAMED));
+    }
+    let text = format!(
+        "changed {}: {}",
+        count(number as u64, "file"),
+        names.join(", ")
+    );
+    note(context, &text);
+}
+
+/// A line for people, beside what the command prints.
+fn note(context: &Context, text: &str) {
+    if !context.global.quiet {
+        let _nobody_reads = writeln!(
+            anstream::stderr(),
+            "{} {}",
+            paint(style::DIM, "touchmark:"),
+            crate::text::safe(text, 2000)
+        );
+    }
+}
+
+fn own_failure(code: u8, message: impl Into<String>) -> Failure {
+    Failure::Daemon {
+        code,
+        message: message.into(),
+        hint: "",
+    }
+}
+
+/// 127 if there is no such command, 126 if it cannot be run, as `env`.
+fn not_run(program: &OsStr, error: &io::Error) -> Failure {
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => 127,
+        _ => 126,
+    };
+    own_failure(code, format!("{}: {error}", program.to_string_lossy()))
+}
+
+fn wait(child: &mut Child) -> Outcome<ExitStatus> {
+    child
+        .wait()
+        .map_err(|error| own_failure(125, format!("waiting for the command: {error}")))
+}
+
+/// As shells put it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(125)
+}
+
+/// Signals sent to this process are passed on to the command.
+struct Forwarding {
+    runtime: tokio::runtime::Runtime,
+    signals: Vec<(Signal, tokio::signal::unix::Signal)>,
+}
+
+impl Forwarding {
+    /// Listens from now on, so that no signal ends this process before the
+    /// command. What was ignored stays ignored, for the command too.
+    fn prepare() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let ignored = ignored_signals();
+        let entered = runtime.enter();
+        let mut signals = Vec::new();
+        for forwarded in [
+            Signal::HUP,
+            Signal::INT,
+            Signal::QUIT,
+            Signal::TERM,
+            Signal::USR1,
+            Signal::USR2,
+        ] {
+            if ignored & (1 << (forwarded.as_raw() - 1)) == 0 {
+                let stream = signal(SignalKind::from_raw(forwarded.as_raw()))?;
+                signals.push((forwarded, stream));
+            }
+        }
+        drop(entered);
+        Ok(Self { runtime, signals })
+    }
+
+    /// Passes on what comes, until this process ends.
+    fn start(self, child: &Child) {
+        // A descriptor: once the command is gone its number may be another's.
+        let process = i32::try_from(child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let Some(process) = process else { return };
+        let Self { runtime, signals } = self;
+        std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let process = std::sync::Arc::new(process);
+                let mut tasks = Vec::new();
+                for (signal, mut stream) in signals {
+                    let process = std::sync::Arc::clone(&process);
+                    tasks.push(tokio::spawn(async move {
+                        while stream.recv().await.is_some() {
+                            forward(&process, signal);
+                        }
+                    }));
+                }
+                for task in tasks {
+                    let _never_ends = task.await;
+                }
+            });
+        });
+    }
+}
+
+fn forward(process: &OwnedFd, signal: Signal) {
+    // The terminal has sent these to the whole group, the command included.
+    let of_the_terminal = matches!(signal, Signal::INT | Signal::QUIT) && in_the_foreground();
+    if !of_the_terminal {
+        // It may have ended just now.
+        let _gone = pidfd_send_signal(process, signal);
+    }
+}
+
+/// Whether this process's group is the one that its terminal speaks to.
+fn in_the_foreground() -> bool {
+    std::fs::File::open("/dev/tty")
+        .ok()
+        .and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok())
+        == Some(rustix::process::getpgrp())
+}
+
+/// The signals that this process was told to ignore, as bits.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}

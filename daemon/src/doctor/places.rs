@@ -1,0 +1,164 @@
+//! Directories, socket, lock: who may, and is there room.
+
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+
+use rustix::fs::{Access, FlockOperation, StatVfsMountFlags, access, flock, statvfs};
+use rustix::io::Errno;
+
+use super::Finding;
+use crate::life::check_private;
+use crate::socket::listener::MAX_PATH;
+
+/// Whether the workspace can be looked at.
+pub(super) fn workspace(path: &Path) -> Finding {
+    const CHECK: &str = "workspace";
+    match access(path, Access::READ_OK | Access::EXEC_OK) {
+        Ok(()) => Finding::good(CHECK, path.display().to_string()),
+        Err(errno) => Finding::wrong(
+            CHECK,
+            format!("{} cannot be read: {errno}", path.display()),
+            "allow its owner to list and to enter it",
+        ),
+    }
+}
+
+/// Whether a directory is this user's alone, and may be written to (SEC-1).
+/// One that is not there is made at the start, if it can be.
+pub(super) fn private(check: &'static str, path: &Path) -> Finding {
+    let Some(nearest) = path.ancestors().find(|path| path.exists()) else {
+        return Finding::wrong(check, format!("{} cannot be made", path.display()), "");
+    };
+    if nearest == path || fs::symlink_metadata(path).is_ok() {
+        if let Err(error) = check_private(path) {
+            return Finding::wrong(check, error.to_string(), error.hint());
+        }
+    }
+    // Root may write anywhere but on a read-only mount, which says so.
+    match access(nearest, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) if nearest == path => Finding::good(check, path.display().to_string()),
+        Ok(()) => Finding::good(check, format!("{}, not made yet", path.display())),
+        Err(errno) => Finding::wrong(
+            check,
+            format!("{} cannot be written to: {errno}", nearest.display()),
+            match errno {
+                Errno::ROFS => {
+                    "mount it for writing, or name another directory (XDG_STATE_HOME, XDG_RUNTIME_DIR)"
+                }
+                _ => "make it a directory of your own with mode 0700",
+            },
+        ),
+    }
+}
+
+/// Whether there is room for at least so many bytes, and for new files.
+pub(super) fn room(check: &'static str, path: &Path, least: u64) -> Option<Finding> {
+    let nearest = path.ancestors().find(|path| path.exists())?;
+    let room = statvfs(nearest).ok()?;
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    let mebibytes = free >> 20;
+    Some(if room.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        Finding::wrong(
+            check,
+            format!("{} is mounted read-only", nearest.display()),
+            "mount it for writing, or name another directory (XDG_STATE_HOME, XDG_RUNTIME_DIR)",
+        )
+    } else if free < least {
+        Finding::wrong(
+            check,
+            format!("{mebibytes} MiB left for {}", path.display()),
+            "make room: what changes state fails until there is some; then it goes on by itself",
+        )
+    } else if room.f_files > 0 && room.f_favail == 0 {
+        Finding::wrong(
+            check,
+            format!("no new file can be made in {}", nearest.display()),
+            "remove files there: it has run out of inodes",
+        )
+    } else {
+        Finding::good(check, format!("{mebibytes} MiB free"))
+    })
+}
+
+/// Whether the kernel takes a socket path of that length.
+pub(super) fn socket_path(socket: &Path) -> Finding {
+    const CHECK: &str = "socket path";
+    let length = socket.as_os_str().as_bytes().len();
+    if length > MAX_PATH {
+        return Finding::wrong(
+            CHECK,
+            format!(
+                "{length} bytes, at most {MAX_PATH} work: {}",
+                socket.display()
+            ),
+            "set XDG_RUNTIME_DIR or TOUCHMARK_SOCKET to a shorter path",
+        );
+    }
+    match fs::symlink_metadata(socket) {
+        Ok(there) if !there.file_type().is_socket() => Finding::wrong(
+            CHECK,
+            format!("{} is no socket", socket.display()),
+            "remove it, or name another place by TOUCHMARK_SOCKET",
+        ),
+        _ => Finding::good(CHECK, socket.display().to_string()),
+    }
+}
+
+/// Whether somebody holds the lock; a file that nobody holds was left behind.
+pub(super) fn lock(path: &Path) -> Finding {
+    const CHECK: &str = "lock";
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Finding::good(CHECK, "free");
+        }
+        Err(error) => {
+            return Finding::wrong(
+                CHECK,
+                format!("{}: {error}", path.display()),
+                "remove it if no daemon of this workspace runs",
+            );
+        }
+    };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        // Let go with the descriptor.
+        Ok(()) => Finding::wrong(
+            CHECK,
+            format!("{} was left by a daemon that was killed", path.display()),
+            "`touchmark start`: the next daemon takes it over",
+        ),
+        Err(Errno::WOULDBLOCK) => Finding::good(CHECK, "held by a daemon"),
+        Err(errno) => Finding::wrong(
+            CHECK,
+            format!("{}: {errno}", path.display()),
+            "file locks do not work there: set XDG_RUNTIME_DIR to a local file system",
+        ),
+    }
+}
+
+/// Damaged stores that were set aside (DUR-2).
+pub(super) fn set_aside(state: &Path) -> Option<Finding> {
+    let entries = fs::read_dir(state).ok()?;
+    let mut found: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| {
+            name.starts_with("store.db.damaged-")
+                && !["-wal", "-shm", "-last"]
+                    .iter()
+                    .any(|end| name.ends_with(end))
+        })
+        .collect();
+    found.sort();
+    let newest = found.pop()?;
+    Some(Finding::note(
+        "damaged stores",
+        format!("{} set aside, the newest is {newest}", found.len() + 1),
+        format!(
+            "nothing reads them any more; remove them from {} when you like",
+            state.display()
+        ),
+    ))
+}

@@ -1,0 +1,225 @@
+//! `command/begin`, `command/end`: windows in which a session runs something
+//! that may write anywhere (ATTR-6).
+
+use touchmark_proto::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply};
+
+use super::sessions::split;
+use super::{done, show_text};
+use crate::effect::{Answer, Effect};
+use crate::engine::{Engine, Timer};
+use crate::globs::Globs;
+use crate::pending::{Ask, Pending, Step};
+use crate::recall::{command_name, command_number};
+use crate::record::{CommandFact, Fact};
+
+/// Windows open at a time at most: each is looked at for each new version.
+const WINDOWS: usize = 1_000;
+
+/// Characters of a label that are kept.
+const LABEL: usize = 200;
+
+impl Engine {
+    /// What was written before stands before the fence, and so before the
+    /// window (ATTR-16).
+    pub(super) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Step {
+        if self.state.commands.len() >= WINDOWS {
+            return Step::Done(Err(Error::new(
+                ErrorCode::TooLarge,
+                format!("{WINDOWS} command windows are open already"),
+            )
+            .hint("end some with `command/end`, or bind them to their connection")));
+        }
+        let globs = match Globs::spoken(
+            ask.paths.as_deref(),
+            &self.config.root,
+            self.config.case_insensitive,
+        ) {
+            Ok(globs) => globs,
+            Err(reason) => return Step::Done(Err(Error::invalid(show_text(&reason)))),
+        };
+        self.ensure_session(&ask.session);
+        let command = self.state.commands_begun + 1;
+        let deadline = self
+            .now
+            .saturating_add(ask.ttl_ms.unwrap_or(self.config.command_ttl));
+        self.record(Fact::CommandBegun(CommandFact {
+            command,
+            session: ask.session.clone(),
+            call: ask.call_id.clone(),
+            label: ask
+                .label
+                .as_ref()
+                .map(|label| label.chars().take(LABEL).collect()),
+            globs,
+            deadline,
+            bound: pending
+                .connection
+                .filter(|_| ask.bind)
+                .map(|connection| connection.0),
+            pid: ask.pid,
+            formatter: ask.formatter,
+        }));
+        self.timers.insert((deadline, Timer::Command(command)));
+        if let Some(pid) = ask.pid {
+            self.out.push(Effect::AwaitProcess(pid));
+        }
+        done(Reply::CommandBegin(CommandBegun {
+            command: command_name(command),
+            deadline,
+        }))
+    }
+
+    /// Ends the window and tells what was done in it to files that the
+    /// session holds; `modified/take` does not tell that again (MOD-1).
+    pub(super) fn command_end(&mut self, ask: &CommandEnd) -> Step {
+        let command = match (&ask.command, &ask.session) {
+            (Some(name), _) => {
+                command_number(name).filter(|command| self.state.commands.contains_key(command))
+            }
+            (None, Some(session)) => self
+                .state
+                .commands
+                .values()
+                .rev()
+                .find(|open| {
+                    open.fact.session == *session
+                        && (ask.call_id.is_none() || open.fact.call == ask.call_id)
+                })
+                .map(|open| open.fact.command),
+            (None, None) => {
+                return Step::Done(Err(Error::invalid(
+                    "name the command, or its session and callId",
+                )));
+            }
+        };
+        let Some(open) = command.and_then(|command| self.state.commands.get(&command)) else {
+            return Step::Done(Err(unknown_command(ask)));
+        };
+        let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
+        let cover = open.cover.clone();
+        self.end_command(command);
+        // What it did in other windows of the session that are still open is
+        // told here as well: those may go on for long.
+        let mut listed = self.listing_with_commands(&session);
+        listed.retain(|row| {
+            row.lost.is_none()
+                && cover.covers(&row.change.path)
+                && self
+                    .command_version(&session, &row.change.path)
+                    .is_some_and(|n| n > begun)
+        });
+        let limit = self.config.list_limit as usize;
+        let more = listed.len() > limit;
+        listed.truncate(limit);
+        self.deliver(&session, &listed);
+        let (changes, lines) = split(listed, limit);
+        Step::Done(Ok(Answer {
+            reply: Reply::CommandEnd(CommandEnded {
+                changes,
+                more: more.then_some(true),
+            }),
+            lines,
+            previews: Vec::new(),
+        }))
+    }
+
+    /// Ends a window, if it is open.
+    pub(crate) fn end_command(&mut self, command: u64) {
+        let Some(open) = self.state.commands.get(&command) else {
+            return;
+        };
+        let (session, deadline) = (open.fact.session.clone(), open.fact.deadline);
+        self.record(Fact::CommandEnded { command, session });
+        self.timers.remove(&(deadline, Timer::Command(command)));
+        if let Some(until) = self.command_graces.remove(&command) {
+            self.timers.remove(&(until, Timer::Command(command)));
+        }
+    }
+
+    /// A deadline stands behind a fence (ATTR-16).
+    pub(crate) fn command_due(&mut self, command: u64) {
+        let Some(open) = self.state.commands.get(&command) else {
+            return;
+        };
+        let grace = self.command_graces.get(&command);
+        if self.now >= open.fact.deadline || grace.is_some_and(|until| self.now >= *until) {
+            self.ask_internally(Ask::EndCommand(command));
+        }
+    }
+
+    /// What the process wrote was written before it ended, and so stands
+    /// before the fence.
+    pub(crate) fn process_ended(&mut self, pid: u32) {
+        let named: Vec<u64> = self
+            .state
+            .commands
+            .values()
+            .filter(|open| open.fact.pid == Some(pid))
+            .map(|open| open.fact.command)
+            .collect();
+        for command in named {
+            self.ask_internally(Ask::EndCommand(command));
+        }
+    }
+
+    /// Nobody will end it: it would take what the user writes for a session's.
+    pub(crate) fn command_unheard(&mut self, name: &str) {
+        if let Some(command) = command_number(name) {
+            self.ask_internally(Ask::EndCommand(command));
+        }
+    }
+
+    /// A connection has ended: its windows have their grace (ATTR-9).
+    pub(crate) fn unbind_commands(&mut self, connection: ConnectionId) {
+        let bound: Vec<u64> = self
+            .state
+            .commands
+            .values()
+            .filter(|open| {
+                open.fact.bound == Some(connection.0) && open.fact.command > self.inherited_commands
+            })
+            .map(|open| open.fact.command)
+            .collect();
+        for command in bound {
+            self.give_grace(command, self.config.bind_grace);
+        }
+    }
+
+    /// Windows that were open when the daemon ended stay open (ATTR-9). One
+    /// that was bound has lost its connection, which may have asked for far
+    /// more time than a window has that nobody ends.
+    pub(crate) fn resume_commands(&mut self) {
+        let open: Vec<CommandFact> = self
+            .state
+            .commands
+            .values()
+            .map(|open| open.fact.clone())
+            .collect();
+        for fact in open {
+            self.timers
+                .insert((fact.deadline, Timer::Command(fact.command)));
+            if fact.bound.is_some() {
+                self.give_grace(fact.command, self.config.command_ttl);
+            }
+            if let Some(pid) = fact.pid {
+                self.out.push(Effect::AwaitProcess(pid));
+            }
+        }
+    }
+
+    fn give_grace(&mut self, command: u64, grace: u64) {
+        let until = self.now.saturating_add(grace);
+        self.command_graces.insert(command, until);
+        self.timers.insert((until, Timer::Command(command)));
+    }
+}
+
+fn unknown_command(ask: &CommandEnd) -> Error {
+    let message = match &ask.command {
+        Some(name) => format!("there is no open command {:?}", show_text(name)),
+        None => "the session has no such command open".to_owned(),
+    };
+    Error::new(ErrorCode::NotFound, message)
+        .hint("it has ended; `modified/take` tells what it changed")
+}

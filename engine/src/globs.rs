@@ -1,0 +1,185 @@
+//! Which paths a command window speaks for (ATTR-6).
+
+use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
+use touchmark_proto::RelPath;
+
+/// Globs of one window at most, and bytes of one glob.
+const GLOBS: usize = 1_000;
+const GLOB_BYTES: usize = 1_024;
+
+/// A window's globs as they were given; no globs cover everything. A glob is
+/// relative to the workspace; `*` and `?` stay within a directory, `**` does
+/// not; one without `/` may match at any depth; what it matches is covered
+/// with everything below.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Globs {
+    /// The globs; `None` covers everything.
+    pub patterns: Option<Vec<String>>,
+    /// Names differing in case are one file (SEEN-6).
+    pub case_insensitive: bool,
+}
+
+/// [`Globs`] ready to match. Equality is that of the globs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Globs", into = "Globs")]
+pub struct Cover {
+    globs: Globs,
+    set: GlobSet,
+}
+
+impl PartialEq for Cover {
+    fn eq(&self, other: &Self) -> bool {
+        self.globs == other.globs
+    }
+}
+
+impl Eq for Cover {}
+
+impl Globs {
+    /// Takes globs as a client spoke them: `./` and the workspace's own path
+    /// in front, and `/` at the end, are taken away.
+    ///
+    /// # Errors
+    /// Why the first wrong one is wrong.
+    pub fn spoken(
+        patterns: Option<&[String]>,
+        root: &[u8],
+        case_insensitive: bool,
+    ) -> Result<Self, String> {
+        let root = String::from_utf8_lossy(root);
+        let patterns = match patterns {
+            None => None,
+            Some(patterns) if patterns.len() > GLOBS => {
+                return Err(format!("at most {GLOBS} globs"));
+            }
+            Some(patterns) => Some(
+                patterns
+                    .iter()
+                    .map(|pattern| relative(pattern, &root))
+                    .collect::<Result<Vec<_>, _>>()?,
+            ),
+        };
+        let globs = Self {
+            patterns,
+            case_insensitive,
+        };
+        globs.compile().map_err(|error| error.to_string())?;
+        Ok(globs)
+    }
+
+    fn compile(&self) -> Result<GlobSet, globset::Error> {
+        let mut set = GlobSetBuilder::new();
+        for pattern in self.patterns.iter().flatten() {
+            let anywhere = if pattern.contains('/') { "" } else { "**/" };
+            for below in ["", "/**"] {
+                set.add(
+                    GlobBuilder::new(&format!("{anywhere}{pattern}{below}"))
+                        .literal_separator(true)
+                        .case_insensitive(self.case_insensitive)
+                        .build()?,
+                );
+            }
+        }
+        set.build()
+    }
+}
+
+fn relative(pattern: &str, root: &str) -> Result<String, String> {
+    if pattern.len() > GLOB_BYTES {
+        return Err(format!("a glob has at most {GLOB_BYTES} bytes"));
+    }
+    let inside = match pattern.strip_prefix('/') {
+        None => pattern,
+        Some(_) => pattern
+            .strip_prefix(root.trim_end_matches('/'))
+            .and_then(|rest| rest.strip_prefix('/'))
+            .ok_or_else(|| format!("the glob {pattern:?} leads out of the workspace"))?,
+    };
+    let inside = inside.trim_start_matches("./").trim_end_matches('/');
+    if inside.split('/').any(|part| part == "..") {
+        return Err(format!("the glob {pattern:?} leads out of the workspace"));
+    }
+    // The workspace itself, with everything below.
+    Ok(if inside.is_empty() || inside == "." {
+        "**".to_owned()
+    } else {
+        inside.to_owned()
+    })
+}
+
+impl From<Globs> for Cover {
+    fn from(globs: Globs) -> Self {
+        // They were compiled once when the window was opened; what cannot be
+        // compiled any more covers nothing, which names nobody wrongly.
+        let set = globs.compile().unwrap_or_default();
+        Self { globs, set }
+    }
+}
+
+impl From<Cover> for Globs {
+    fn from(scope: Cover) -> Self {
+        scope.globs
+    }
+}
+
+impl Cover {
+    /// Whether the window speaks for this path.
+    pub fn covers(&self, path: &RelPath) -> bool {
+        self.globs.patterns.is_none()
+            || self
+                .set
+                .is_match_candidate(&Candidate::from_bytes(path.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn covers(pattern: &str, path: &str) -> bool {
+        let globs = Globs::spoken(Some(&[pattern.into()]), b"/w", false).unwrap();
+        Cover::from(globs).covers(&RelPath::new(path.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn what_globs_cover() {
+        for (pattern, covered, not) in [
+            ("src/*.rs", "src/a.rs", "src/x/a.rs"),
+            ("src/**/*.rs", "src/x/y/a.rs", "test/a.rs"),
+            ("*.rs", "src/x/a.rs", "src/a.rsx"),
+            ("src", "src/x/a.rs", "srcs/a"),
+            ("./src/", "src/a", "a"),
+            ("/w/src/?", "src/a", "src/ab"),
+            ("{a,b}/c", "b/c", "c/c"),
+            ("[ab]", "x/a", "x/c"),
+            ("a b/ü*", "a b/üx", "a b/x"),
+        ] {
+            assert!(covers(pattern, covered), "{pattern} covers {covered}");
+            assert!(!covers(pattern, not), "{pattern} does not cover {not}");
+        }
+        assert!(covers(".", "x/y") && covers("/w/", "x/y"));
+    }
+
+    #[test]
+    fn no_globs_cover_everything_and_an_empty_list_nothing() {
+        let path = RelPath::new(b"\xff/x").unwrap();
+        let scope = |patterns: Option<&[String]>| {
+            Cover::from(Globs::spoken(patterns, b"/w", false).unwrap())
+        };
+        assert!(scope(None).covers(&path));
+        assert!(!scope(Some(&[])).covers(&path));
+        assert!(scope(Some(&["*".into()])).covers(&path));
+    }
+
+    #[test]
+    fn wrong_globs_are_refused() {
+        for pattern in ["../x", "a/../../b", "/etc/*", "[", "{a"] {
+            let spoken = Globs::spoken(Some(&[pattern.to_owned()]), b"/w", false);
+            assert!(spoken.is_err(), "{pattern}");
+        }
+        let long = Globs::spoken(Some(&["x".repeat(2000)]), b"/w", false);
+        assert!(long.is_err());
+    }
+}

@@ -1,0 +1,278 @@
+//! From the short forms of a run to the protocol's requests.
+
+use std::collections::BTreeMap;
+
+use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedList, ModifiedTake};
+use touchmark_proto::daemon::Sync;
+use touchmark_proto::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
+use touchmark_proto::edits::{CommitFile, EditAbort, EditBegin, EditCommit, EditFile, EditMark};
+use touchmark_proto::files::{
+    FileHistory, FileInvalidate, FileList, FileMention, FileRead, FileReadText, FileStatus,
+    FileUntrack,
+};
+use touchmark_proto::sessions::{
+    SessionClose, SessionCompacted, SessionOpen, SessionTruncated, Truncated,
+};
+use touchmark_proto::{ClientPath, HashOrAbsent, LineRange, Request, SessionId};
+
+use crate::content::hash;
+use crate::op::{Ask, Asking, Named, Range, SESSIONS};
+use crate::world::Slot;
+
+pub fn session(index: usize) -> SessionId {
+    SessionId::new(SESSIONS[index % SESSIONS.len()]).unwrap()
+}
+
+pub fn range(range: Range) -> Option<LineRange> {
+    range.map(|(start, end)| LineRange { start, end })
+}
+
+fn paths(all: &[&'static str]) -> Vec<ClientPath> {
+    all.iter().map(|path| ClientPath::from(*path)).collect()
+}
+
+/// `None` where there is nothing to ask, as a commit of an edit that never
+/// began.
+#[allow(clippy::too_many_lines)] // one arm a method
+pub fn request(
+    asking: &Asking,
+    slots: &BTreeMap<usize, Slot>,
+    cursor: Option<String>,
+    named: &dyn Fn(&str, Named) -> Option<HashOrAbsent>,
+) -> Option<Request> {
+    let who = session(asking.session);
+    let sync = (!asking.sync).then_some(false);
+    Some(match &asking.ask {
+        Ask::Open => Request::SessionOpen(SessionOpen {
+            session: who,
+            agent: None,
+            parent: None,
+            pid: None,
+        }),
+        Ask::Close { forget } => Request::SessionClose(SessionClose {
+            session: who,
+            forget: *forget,
+        }),
+        Ask::Compacted { keep } => Request::SessionCompacted(SessionCompacted {
+            session: who,
+            keep: paths(keep),
+        }),
+        Ask::Truncated { path, range: r } => Request::SessionTruncated(SessionTruncated {
+            session: who,
+            items: vec![Truncated {
+                path: (*path).into(),
+                range: range(*r),
+            }],
+        }),
+        Ask::Read {
+            path,
+            named: n,
+            range: r,
+        } => Request::FileRead(FileRead {
+            session: who,
+            path: (*path).into(),
+            hash: named(path, *n).and_then(HashOrAbsent::hash),
+            range: range(*r),
+            total_lines: None,
+            text: None,
+            step: None,
+            source: None,
+            sync,
+            verify: None,
+        }),
+        Ask::ReadText {
+            path,
+            range: r,
+            force,
+        } => Request::FileReadText(FileReadText {
+            session: who,
+            path: (*path).into(),
+            range: range(*r),
+            step: None,
+            force: *force,
+            track: None,
+            sync,
+            verify: None,
+        }),
+        Ask::Mention {
+            path,
+            named: n,
+            range: r,
+        } => Request::FileMention(FileMention {
+            session: who,
+            path: (*path).into(),
+            hash: named(path, *n).and_then(HashOrAbsent::hash),
+            range: range(*r),
+            step: None,
+        }),
+        Ask::Invalidate { path } => Request::FileInvalidate(FileInvalidate {
+            session: who,
+            path: path.map(ClientPath::from),
+        }),
+        Ask::Status { paths: p } => Request::FileStatus(FileStatus {
+            session: who,
+            paths: p.as_ref().map(|p| paths(p)),
+            state: Vec::new(),
+            sync,
+            verify: None,
+            limit: None,
+            cursor: None,
+        }),
+        Ask::List => Request::FileList(FileList {
+            session: who,
+            all: false,
+            sync,
+            verify: None,
+            limit: None,
+            cursor: None,
+        }),
+        Ask::History { path } => Request::FileHistory(FileHistory {
+            path: (*path).into(),
+            limit: None,
+            before: None,
+            sync,
+            verify: None,
+        }),
+        Ask::Untrack { path } => Request::FileUntrack(FileUntrack {
+            session: who,
+            path: (*path).into(),
+        }),
+        Ask::Begin {
+            slot,
+            require_read,
+            force,
+            wait,
+            ttl,
+            bind,
+            ..
+        } => {
+            let slot = slots.get(slot)?;
+            Request::EditBegin(EditBegin {
+                session: who,
+                files: slot
+                    .files
+                    .iter()
+                    .map(|(path, expect, _)| EditFile {
+                        path: (*path).into(),
+                        expect: *expect,
+                        base: None,
+                    })
+                    .collect(),
+                bind: *bind,
+                call_id: slot.call.clone(),
+                require_read: (!require_read).then_some(false),
+                force: *force,
+                wait_ms: *wait,
+                ttl_ms: *ttl,
+                tool: None,
+                step: None,
+            })
+        }
+        Ask::Mark {
+            slot,
+            path,
+            expect: _,
+            ttl,
+            bind,
+        } => Request::EditMark(EditMark {
+            session: who,
+            path: (*path).into(),
+            expect: slots.get(slot)?.files[0].1,
+            require_read: false,
+            bind: *bind,
+            ttl_ms: *ttl,
+            step: None,
+        }),
+        Ask::Commit {
+            slot,
+            files,
+            name_hash,
+            by_call,
+        } => {
+            let slot = slots.get(slot)?;
+            if slot.edit.is_none() && !(*by_call && slot.call.is_some()) {
+                return None;
+            }
+            let all: Vec<usize> = if files.is_empty() && *name_hash {
+                (0..slot.files.len()).collect()
+            } else {
+                files.iter().map(|file| file % slot.files.len()).collect()
+            };
+            let by_call = *by_call && slot.call.is_some();
+            Request::EditCommit(EditCommit {
+                edit: if by_call { None } else { slot.edit.clone() },
+                session: by_call.then(|| session(slot.session)),
+                call_id: if by_call { slot.call.clone() } else { None },
+                files: all
+                    .into_iter()
+                    .map(|file| {
+                        let (path, _, planned) = &slot.files[file];
+                        CommitFile {
+                            path: (*path).into(),
+                            hash: name_hash.then(|| match planned {
+                                Some(bytes) => HashOrAbsent::Hash(hash(bytes)),
+                                None => HashOrAbsent::Absent,
+                            }),
+                        }
+                    })
+                    .collect(),
+            })
+        }
+        Ask::Abort { slot } => {
+            let slot = slots.get(slot)?;
+            slot.edit.as_ref()?;
+            Request::EditAbort(EditAbort {
+                edit: slot.edit.clone(),
+                session: None,
+                call_id: None,
+            })
+        }
+        Ask::ModList => Request::ModifiedList(ModifiedList {
+            session: Some(who),
+            since: None,
+            sync,
+            verify: None,
+            limit: None,
+            cursor: None,
+        }),
+        Ask::Take {
+            peek,
+            explicit,
+            paths: p,
+        } => Request::ModifiedTake(ModifiedTake {
+            session: who,
+            peek: *peek,
+            ack: if *explicit {
+                Ack::Explicit
+            } else {
+                Ack::Implicit
+            },
+            paths: p.as_ref().map(|p| paths(p)),
+            sync,
+            verify: None,
+            limit: None,
+        }),
+        Ask::Ack => Request::ModifiedAck(ModifiedAck {
+            session: who,
+            cursor: cursor?,
+        }),
+        Ask::Saved { path, named: n } => Request::EditorDidSave(EditorDidSave {
+            path: (*path).into(),
+            hash: named(path, *n).and_then(HashOrAbsent::hash)?,
+            time: None,
+            formatted: false,
+        }),
+        Ask::EditorOpen { path } => Request::EditorDidOpen(EditorDidOpen {
+            path: (*path).into(),
+        }),
+        Ask::EditorClose { path } => Request::EditorDidClose(EditorDidClose {
+            path: (*path).into(),
+        }),
+        Ask::Dirty { path, dirty } => Request::EditorDirty(EditorDirty {
+            path: (*path).into(),
+            dirty: *dirty,
+            hash: None,
+        }),
+        Ask::Sync => Request::Sync(Sync {}),
+    })
+}

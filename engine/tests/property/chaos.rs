@@ -1,0 +1,681 @@
+//! Runs in which everything is late and nothing is in step: hints, reads and
+//! answers arrive at random moments, writers are seen half-way, the daemon is
+//! killed. Only what docs/semantics.md promises at all times is asserted.
+
+use std::collections::BTreeSet;
+
+use touchmark_proto::{Author, Evidence, Reply, State};
+
+use crate::asks;
+use crate::audit::Audit;
+use crate::content::{COMMON, content, hash};
+use crate::op::{
+    ALL_FILES, Ask, Asking, DIR_RENAMES, FILES, How, Named, Op, Path, Range, SESSIONS,
+};
+use crate::rng::Rng;
+use crate::world::{Outcome, Seen, World};
+
+/// A run: what was there at first, the file system's clock tick, the steps.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub tick: u64,
+    pub initial: Vec<(Path, u32)>,
+    pub ops: Vec<Op>,
+}
+
+/// What a run may hold; some runs leave whole classes of trouble out, so that
+/// the rest is reached more often.
+#[derive(Clone, Copy)]
+struct Mood {
+    files: usize,
+    sessions: usize,
+    lag: usize,
+    renames: bool,
+    pieces: bool,
+    restarts: bool,
+    losses: bool,
+    permissions: bool,
+    within: bool,
+    /// Every step is drained: no question is cut short or left unsynced.
+    eager: bool,
+}
+
+struct Maker {
+    rng: Rng,
+    mood: Mood,
+    unique: u32,
+    slot: usize,
+    writer: usize,
+}
+
+impl Maker {
+    fn content(&mut self) -> u32 {
+        if self.rng.chance(55) {
+            self.unique += 1;
+            self.unique
+        } else {
+            self.rng.below(COMMON as usize) as u32
+        }
+    }
+
+    fn file(&mut self) -> Path {
+        FILES[self.rng.below(self.mood.files)]
+    }
+
+    fn any_file(&mut self) -> Path {
+        if self.mood.renames && self.rng.chance(15) {
+            self.rng.pick(ALL_FILES)
+        } else {
+            self.file()
+        }
+    }
+
+    fn how(&mut self) -> How {
+        self.rng.pick(&[
+            How::InPlace,
+            How::InPlace,
+            How::Replace,
+            How::FromOutside,
+            How::Recreate,
+        ])
+    }
+
+    fn range(&mut self) -> Range {
+        match self.rng.below(10) {
+            0 => Some((1, 1)),
+            1 => Some((2, 3)),
+            2 => Some((1, 2)),
+            _ => None,
+        }
+    }
+
+    fn named(&mut self) -> Named {
+        match self.rng.below(10) {
+            0..=2 => Named::Disk,
+            3 => Named::Content(self.content()),
+            _ => Named::No,
+        }
+    }
+
+    fn expect(&mut self) -> Named {
+        match self.rng.below(10) {
+            0..=2 => Named::No,
+            3 => Named::Absent,
+            _ => Named::Content(self.content()),
+        }
+    }
+
+    fn asking(&mut self, session: usize, ask: Ask) -> Op {
+        let within = (self.mood.within && self.rng.chance(8)).then(|| self.rng.below(40) as u64);
+        Op::Ask(Asking {
+            session,
+            connection: (session * 2 + self.rng.below(2)) as u64,
+            within,
+            sync: self.mood.eager || !self.rng.chance(5),
+            ask,
+        })
+    }
+
+    fn ask(&mut self, ask: Ask) -> Op {
+        let session = self.rng.below(self.mood.sessions);
+        self.asking(session, ask)
+    }
+
+    fn user_write(&mut self) -> Op {
+        Op::Write {
+            path: self.any_file(),
+            content: self.content(),
+            how: self.how(),
+        }
+    }
+
+    fn question(&mut self) -> Ask {
+        match self.rng.below(30) {
+            0..=5 => Ask::Take {
+                peek: self.rng.chance(15),
+                explicit: self.rng.chance(20),
+                paths: self.rng.chance(10).then(|| vec![self.file()]),
+            },
+            6..=10 => Ask::Status {
+                paths: self.rng.chance(50).then(|| vec![self.any_file()]),
+            },
+            11..=17 => Ask::Read {
+                path: self.any_file(),
+                named: self.named(),
+                range: self.range(),
+            },
+            18 => Ask::ReadText {
+                path: self.any_file(),
+                range: self.range(),
+                force: self.rng.chance(50),
+            },
+            19..=20 => Ask::Mention {
+                path: self.any_file(),
+                named: self.named(),
+                range: self.range(),
+            },
+            21 => Ask::Invalidate {
+                path: self.rng.chance(70).then(|| self.file()),
+            },
+            22 => Ask::Untrack {
+                path: self.any_file(),
+            },
+            23 => Ask::Compacted {
+                keep: if self.rng.chance(30) {
+                    vec![self.file()]
+                } else {
+                    Vec::new()
+                },
+            },
+            24 => Ask::Truncated {
+                path: self.file(),
+                range: self.range(),
+            },
+            25 => Ask::Ack,
+            26 => Ask::ModList,
+            27 => {
+                if self.rng.chance(30) {
+                    Ask::Close {
+                        forget: self.rng.chance(40),
+                    }
+                } else {
+                    Ask::Open
+                }
+            }
+            28 => Ask::Sync,
+            _ => match self.rng.below(6) {
+                0 => Ask::List,
+                1 => Ask::History { path: self.file() },
+                2 => Ask::EditorOpen { path: self.file() },
+                3 => Ask::EditorClose { path: self.file() },
+                _ => Ask::Dirty {
+                    path: self.file(),
+                    dirty: self.rng.chance(50),
+                },
+            },
+        }
+    }
+
+    /// An agent's edit from its reading to its end, or to no end.
+    fn edit(&mut self) -> Vec<Op> {
+        let session = self.rng.below(self.mood.sessions);
+        self.slot += 1;
+        let slot = self.slot;
+        let mut ops = Vec::new();
+        let count = if self.rng.chance(20) { 2 } else { 1 };
+        let mut files: Vec<(Path, Named)> = Vec::new();
+        while files.len() < count {
+            let path = self.any_file();
+            if files.iter().any(|(other, _)| *other == path) {
+                break;
+            }
+            files.push((path, self.expect()));
+        }
+        if self.rng.chance(60) {
+            for (path, _) in &files {
+                let named = if self.rng.chance(50) {
+                    Named::Disk
+                } else {
+                    Named::No
+                };
+                let read = Ask::Read {
+                    path,
+                    named,
+                    range: None,
+                };
+                ops.push(self.asking(session, read));
+            }
+        }
+        let mark = self.rng.chance(30);
+        if mark {
+            let ask = Ask::Mark {
+                slot,
+                path: files[0].0,
+                expect: files[0].1,
+                ttl: self.rng.chance(10).then_some(500),
+                bind: self.rng.chance(10),
+            };
+            ops.push(self.asking(session, ask));
+        } else {
+            let ask = Ask::Begin {
+                slot,
+                files,
+                require_read: !self.rng.chance(40),
+                force: self.rng.chance(20),
+                wait: (!self.mood.eager && self.rng.chance(15)).then_some(300),
+                ttl: self.rng.chance(10).then_some(1_000),
+                bind: self.rng.chance(10),
+                call: self.rng.chance(10),
+            };
+            ops.push(self.asking(session, ask));
+        }
+        ops.push(Op::Await { slot });
+        if self.rng.chance(25) {
+            // A user in between.
+            ops.push(self.user_write());
+        }
+        for file in 0..count {
+            if self.rng.chance(80) {
+                ops.push(Op::AgentWrite {
+                    slot,
+                    file,
+                    how: self.how(),
+                });
+            }
+        }
+        if self.rng.chance(20) {
+            ops.push(self.user_write());
+        }
+        match self.rng.below(10) {
+            _ if mark && self.rng.chance(70) => {}
+            0..=6 => {
+                let ask = Ask::Commit {
+                    slot,
+                    files: if self.rng.chance(15) {
+                        vec![0]
+                    } else {
+                        Vec::new()
+                    },
+                    name_hash: self.rng.chance(40),
+                    by_call: self.rng.chance(50),
+                };
+                ops.push(self.asking(session, ask));
+            }
+            7..=8 => ops.push(self.asking(session, Ask::Abort { slot })),
+            _ => {}
+        }
+        ops
+    }
+
+    fn writer(&mut self) -> Vec<Op> {
+        self.writer += 1;
+        let writer = self.writer;
+        let mut ops = vec![Op::WOpen {
+            writer,
+            path: self.any_file(),
+            truncate: self.rng.chance(70),
+            content: self.content(),
+        }];
+        for _ in 0..self.rng.below(4) {
+            ops.push(Op::WChunk {
+                writer,
+                part: 1 + self.rng.below(4),
+            });
+        }
+        ops.push(Op::WClose { writer });
+        ops
+    }
+
+    fn renames(&mut self) -> Vec<Op> {
+        let path = self.file();
+        match self.rng.below(6) {
+            // vim with a backup.
+            0 => vec![
+                Op::Rename {
+                    from: path,
+                    to: "n",
+                },
+                Op::Write {
+                    path,
+                    content: self.content(),
+                    how: How::InPlace,
+                },
+                Op::Unlink { path: "n" },
+            ],
+            1 => vec![Op::MoveOut { path }, Op::MoveBack { path }],
+            2 => vec![Op::Rename {
+                from: path,
+                to: self.file(),
+            }],
+            3 => {
+                let (from, to) = self.rng.pick(DIR_RENAMES);
+                vec![Op::RenameDir { from, to }]
+            }
+            4 => {
+                let (from, to) = self.rng.pick(DIR_RENAMES);
+                vec![
+                    Op::RenameDir { from, to },
+                    self.user_write(),
+                    Op::RenameDir { from: to, to: from },
+                ]
+            }
+            _ => {
+                let other = self.file();
+                vec![
+                    Op::Rename {
+                        from: path,
+                        to: other,
+                    },
+                    Op::Rename {
+                        from: other,
+                        to: path,
+                    },
+                ]
+            }
+        }
+    }
+
+    fn plan(&mut self) -> Vec<Op> {
+        let path = self.file();
+        match self.rng.below(24) {
+            0..=3 => vec![self.user_write()],
+            4..=7 => self.edit(),
+            8..=13 => {
+                let ask = self.question();
+                vec![self.ask(ask)]
+            }
+            14 => vec![Op::Unlink { path }],
+            15 => {
+                let id = self.content();
+                let named = if self.rng.chance(50) {
+                    Named::Disk
+                } else {
+                    Named::Content(id)
+                };
+                vec![
+                    Op::Write {
+                        path,
+                        content: id,
+                        how: self.how(),
+                    },
+                    self.ask(Ask::Saved { path, named }),
+                ]
+            }
+            16 => {
+                let id = self.content();
+                self.slot += 1;
+                let slot = self.slot;
+                vec![
+                    Op::Write {
+                        path,
+                        content: id,
+                        how: self.how(),
+                    },
+                    self.ask(Ask::Mark {
+                        slot,
+                        path,
+                        expect: Named::Content(id),
+                        ttl: None,
+                        bind: false,
+                    }),
+                ]
+            }
+            17 => vec![Op::Pass(
+                self.rng.pick(&[1, 30, 120, 3_000, 11_000, 70_000]),
+            )],
+            18 => vec![Op::Drain],
+            19 if self.mood.pieces => self.writer(),
+            20 if self.mood.renames => self.renames(),
+            21 if self.mood.restarts && self.rng.chance(40) => {
+                let mut ops = vec![Op::Down];
+                for _ in 0..self.rng.below(3) {
+                    ops.push(self.user_write());
+                }
+                ops.push(Op::Pass(self.rng.pick(&[1, 5_000, 700_000])));
+                ops.push(Op::Up {
+                    snapshot: self.rng.chance(50),
+                });
+                ops
+            }
+            22 if self.mood.losses => vec![match self.rng.below(4) {
+                0 => Op::Overflow,
+                1 => Op::Gap {
+                    below: self.rng.pick(&["d", "d/e", "x", "y"]),
+                },
+                2 => Op::FenceFails,
+                _ => Op::Disconnect {
+                    connection: self.rng.below(6) as u64,
+                },
+            }],
+            23 if self.mood.permissions => vec![Op::Chmod { path }],
+            _ => vec![Op::Touch { path }],
+        }
+    }
+
+    fn turn(&mut self) -> Op {
+        match self.rng.below(10) {
+            0..=3 => Op::Hints(1 + self.rng.below(3)),
+            4..=6 => Op::ExecRead {
+                which: self.rng.below(4),
+                unstable: self.mood.pieces && self.rng.chance(20),
+            },
+            7..=8 => Op::GiveRead {
+                which: self.rng.below(4),
+            },
+            _ => Op::Pass(self.rng.below(40) as u64),
+        }
+    }
+}
+
+pub fn script(seed: u64, length: usize) -> Script {
+    let mut rng = Rng::new(seed);
+    let mood = Mood {
+        files: rng.pick(&[1, 2, 3, 6]),
+        sessions: 1 + rng.below(SESSIONS.len()),
+        lag: rng.below(5),
+        renames: rng.chance(50),
+        pieces: rng.chance(50),
+        restarts: rng.chance(35),
+        losses: rng.chance(35),
+        permissions: rng.chance(15),
+        within: rng.chance(25),
+        eager: false,
+    };
+    write(rng, mood, length)
+}
+
+/// A run for the exact model: whole operations, each drained.
+pub fn eager_script(seed: u64, length: usize) -> Script {
+    let mut rng = Rng::new(seed);
+    let mood = Mood {
+        files: rng.pick(&[1, 2, 3, 6]),
+        sessions: 1 + rng.below(SESSIONS.len()),
+        lag: 5,
+        renames: rng.chance(40),
+        pieces: false,
+        restarts: rng.chance(35),
+        losses: false,
+        permissions: false,
+        within: false,
+        eager: true,
+    };
+    write(rng, mood, length)
+}
+
+fn write(mut rng: Rng, mood: Mood, length: usize) -> Script {
+    let tick = rng.pick(&[1, 1, 4, 10, 1_000]);
+    let mut maker = Maker {
+        rng,
+        mood,
+        unique: COMMON,
+        slot: 0,
+        writer: 0,
+    };
+    let mut initial = Vec::new();
+    for path in FILES.iter().take(mood.files) {
+        if maker.rng.chance(75) {
+            initial.push((*path, maker.rng.below(COMMON as usize) as u32));
+        }
+    }
+    let mut plans: Vec<std::vec::IntoIter<Op>> = Vec::new();
+    let mut ops = Vec::new();
+    while ops.len() < length {
+        if plans.len() < 3 {
+            let plan = maker.plan();
+            plans.push(plan.into_iter());
+        }
+        let which = maker.rng.below(plans.len());
+        match plans[which].next() {
+            Some(op) => ops.push(op),
+            None => {
+                plans.remove(which);
+            }
+        }
+        for _ in 0..maker.rng.below(6 - mood.lag) {
+            let op = maker.turn();
+            ops.push(op);
+        }
+    }
+    Script { tick, initial, ops }
+}
+
+/// Runs a script; the step that failed and why.
+pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> {
+    let mut world = World::new(script.tick, &script.initial);
+    let mut audit = Audit::default();
+    for (index, op) in script.ops.iter().enumerate() {
+        world.step(op);
+        audit.look(&mut world).map_err(|why| (index, why))?;
+        world.seen.clear();
+        if check_replay || index % 64 == 0 {
+            replay(&world).map_err(|why| (index, why))?;
+        }
+    }
+    let end = script.ops.len();
+    finish(&mut world, &mut audit).map_err(|why| (end, why))?;
+    replay(&world).map_err(|why| (end, why))?;
+    Ok(world.steps)
+}
+
+/// Folding the facts gives the state (the sixth promise).
+pub fn replay(world: &World) -> Result<(), String> {
+    if let Some(engine) = &world.engine {
+        let folded = world.folded();
+        if folded != *engine.state() {
+            return Err(format!(
+                "replay: the facts give\n{folded:?}\nand the engine holds\n{:?}",
+                engine.state()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn go(world: &mut World, audit: &mut Audit, op: Op) -> Result<Vec<Seen>, String> {
+    world.step(&op);
+    audit.look(world)?;
+    Ok(std::mem::take(&mut world.seen))
+}
+
+/// Whatever happened, when all is quiet the next change is a user's, is told
+/// once to each who holds the file, and nobody waits for an answer.
+fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
+    go(world, audit, Op::Up { snapshot: false })?;
+    for writer in 0..60 {
+        world.step(&Op::WClose { writer });
+    }
+    for _ in 0..3 {
+        go(world, audit, Op::Drain)?;
+        go(world, audit, Op::Pass(700_000))?;
+    }
+    go(world, audit, Op::Drain)?;
+    if !world.pending.is_empty() {
+        return Err(format!("never answered: {:?}", world.pending));
+    }
+    for path in ALL_FILES {
+        if world.disk.exists(path) && world.hash_of(path).is_none() {
+            go(world, audit, Op::Chmod { path })?;
+        }
+    }
+    go(world, audit, Op::Drain)?;
+    go(world, audit, Op::Pass(100))?;
+
+    go(world, audit, Op::Drain)?;
+    let mut last = Vec::new();
+    for (index, path) in ALL_FILES.iter().enumerate() {
+        let id = 2_000_000 + index as u32;
+        let (path, how) = (*path, How::InPlace);
+        go(
+            world,
+            audit,
+            Op::Write {
+                path,
+                content: id,
+                how,
+            },
+        )?;
+        last.push((path, id));
+    }
+    go(world, audit, Op::Drain)?;
+    go(world, audit, Op::Pass(1_000))?;
+    go(world, audit, Op::Drain)?;
+    if audit.open_edits() > 0 {
+        return Err(format!("ATTR-9: {} edits never ended", audit.open_edits()));
+    }
+    for (path, id) in last {
+        if !world.tracked.contains(path) {
+            continue;
+        }
+        let wanted = Some(hash(&content(id)));
+        match audit.newest_on(path) {
+            Some((hash, author, Evidence::Unmarked, _))
+                if hash == wanted && *author == Author::USER => {}
+            other => return Err(format!("ATTR-9: {path} is the user's, not {other:?}")),
+        }
+    }
+    for session in 0..SESSIONS.len() {
+        let asking = |ask| {
+            Op::Ask(Asking {
+                session,
+                connection: 90 + session as u64,
+                within: None,
+                sync: true,
+                ask,
+            })
+        };
+        let take = || {
+            asking(Ask::Take {
+                peek: false,
+                explicit: false,
+                paths: None,
+            })
+        };
+        let mut replies = Vec::new();
+        for op in [asking(Ask::Status { paths: None }), take(), take()] {
+            let mut seen = go(world, audit, op)?;
+            seen.extend(go(world, audit, Op::Drain)?);
+            for one in seen {
+                if let Seen::Answered {
+                    outcome: Outcome::Reply(Ok(answer)),
+                    ..
+                } = one
+                {
+                    replies.push(answer.reply);
+                }
+            }
+        }
+        let [
+            Reply::FileStatus(states),
+            Reply::ModifiedTake(first),
+            Reply::ModifiedTake(second),
+        ] = &replies[..]
+        else {
+            return Err(format!("three questions, other answers: {replies:?}"));
+        };
+        let due: BTreeSet<String> = states
+            .files
+            .iter()
+            .filter(|file| matches!(file.state, State::Stale | State::Deleted))
+            .map(|file| file.path.to_string_lossy())
+            .collect();
+        let told: BTreeSet<String> = first
+            .changes
+            .iter()
+            .filter(|change| change.lost.is_none())
+            .map(|change| change.path.to_string_lossy())
+            .collect();
+        let who = asks::session(session);
+        if !due.is_subset(&told) {
+            return Err(format!("MOD-1: {who:?} holds {due:?}, was told {told:?}"));
+        }
+        if !second.changes.is_empty() {
+            return Err(format!("MOD-2: {who:?} was told twice: {second:?}"));
+        }
+        for file in &states.files {
+            if matches!(file.state, State::Fresh) {
+                return Err(format!("SYNC-1: {who:?} cannot have seen {file:?}"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,790 @@
+//! Runs that failed once, cut down, each under the name of what it showed.
+//! They are held against the audit as they stand, and, where every step can be
+//! brought to rest, against the model too.
+
+use crate::op::{Ask, Asking, How, Named, Op, Path};
+use crate::{chaos, eager};
+
+fn ask(session: usize, connection: u64, ask: Ask) -> Op {
+    Op::Ask(Asking {
+        session,
+        connection,
+        within: None,
+        sync: true,
+        ask,
+    })
+}
+
+fn mark(slot: usize, path: Path, expect: Named) -> Ask {
+    Ask::Mark {
+        slot,
+        path,
+        expect,
+        ttl: None,
+        bind: false,
+    }
+}
+
+fn begin(slot: usize, files: &[(Path, Named)], guarded: bool) -> Ask {
+    Ask::Begin {
+        slot,
+        files: files.to_vec(),
+        require_read: guarded,
+        force: false,
+        wait: None,
+        ttl: None,
+        bind: false,
+        call: false,
+    }
+}
+
+fn holds(tick: u64, initial: &[(Path, u32)], ops: Vec<Op>) {
+    let script = chaos::Script {
+        tick,
+        initial: initial.to_vec(),
+        ops,
+    };
+    chaos::run(&script, true).unwrap();
+    let in_step = script.ops.iter().all(|op| {
+        !matches!(
+            op,
+            Op::WOpen { .. } | Op::Chmod { .. } | Op::Gap { .. } | Op::Overflow
+        )
+    });
+    if in_step {
+        eager::run(&script, true).unwrap();
+    }
+}
+
+#[test]
+fn an_older_read_still_under_way_holds_nothing_up() {
+    holds(
+        4,
+        &[("x/b", 4)],
+        vec![
+            ask(0, 0, mark(4, "x/b", Named::Content(14))),
+            Op::Hints(3),
+            Op::Write {
+                path: "x/b",
+                content: 15,
+                how: How::Recreate,
+            },
+            Op::ExecRead {
+                which: 0,
+                unstable: false,
+            },
+            Op::Hints(2),
+            Op::Pass(18),
+            Op::GiveRead { which: 2 },
+            ask(
+                0,
+                1,
+                Ask::Read {
+                    path: "x/b",
+                    named: Named::Disk,
+                    range: None,
+                },
+            ),
+            Op::Hints(1),
+            Op::Hints(1),
+            Op::ExecRead {
+                which: 2,
+                unstable: false,
+            },
+            Op::GiveRead { which: 0 },
+            Op::Hints(3),
+        ],
+    );
+}
+
+#[test]
+fn a_request_that_waited_for_an_edit_is_answered() {
+    holds(
+        1,
+        &[],
+        vec![
+            ask(0, 1, mark(1, "a", Named::No)),
+            Op::Ask(Asking {
+                session: 1,
+                connection: 3,
+                within: None,
+                sync: false,
+                ask: Ask::Begin {
+                    slot: 3,
+                    files: vec![("a", Named::Content(5))],
+                    require_read: false,
+                    force: false,
+                    wait: Some(300),
+                    ttl: None,
+                    bind: false,
+                    call: false,
+                },
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_claimed_write_over_a_deletion_is_recorded_once() {
+    holds(
+        4,
+        &[("a", 2), ("d/b", 3), ("d/c", 4)],
+        vec![
+            ask(
+                0,
+                1,
+                Ask::Begin {
+                    slot: 3,
+                    files: vec![("d/b", Named::Content(12))],
+                    require_read: true,
+                    force: true,
+                    wait: None,
+                    ttl: None,
+                    bind: false,
+                    call: false,
+                },
+            ),
+            Op::Unlink { path: "d/b" },
+            ask(
+                0,
+                0,
+                Ask::Commit {
+                    slot: 3,
+                    files: vec![],
+                    name_hash: true,
+                    by_call: true,
+                },
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_commit_of_an_untracked_path_reads_it() {
+    holds(
+        1,
+        &[("d/e/f", 5)],
+        vec![
+            ask(
+                1,
+                2,
+                Ask::Begin {
+                    slot: 6,
+                    files: vec![("x/b", Named::Content(15)), ("d/e/f", Named::Content(16))],
+                    require_read: true,
+                    force: true,
+                    wait: None,
+                    ttl: None,
+                    bind: false,
+                    call: false,
+                },
+            ),
+            ask(1, 2, Ask::Untrack { path: "d/e/f" }),
+            ask(
+                1,
+                2,
+                Ask::Commit {
+                    slot: 6,
+                    files: vec![],
+                    name_hash: true,
+                    by_call: true,
+                },
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_was_held_back_is_gone_with_the_file() {
+    holds(
+        1,
+        &[("a", 5)],
+        vec![
+            ask(1, 3, mark(12, "a", Named::Content(18))),
+            ask(
+                0,
+                0,
+                begin(13, &[("a", Named::Content(19)), ("y/b", Named::No)], true),
+            ),
+            Op::Hints(2),
+            Op::Write {
+                path: "a",
+                content: 6,
+                how: How::FromOutside,
+            },
+            Op::Await { slot: 13 },
+            ask(
+                1,
+                3,
+                Ask::Read {
+                    path: "a",
+                    named: Named::No,
+                    range: None,
+                },
+            ),
+            ask(
+                1,
+                2,
+                Ask::Begin {
+                    slot: 14,
+                    files: vec![("y/e/f", Named::Absent), ("a", Named::No)],
+                    require_read: true,
+                    force: true,
+                    wait: None,
+                    ttl: None,
+                    bind: false,
+                    call: false,
+                },
+            ),
+            Op::Hints(3),
+            Op::WOpen {
+                writer: 2,
+                path: "a",
+                truncate: true,
+                content: 5,
+            },
+            Op::Hints(2),
+            Op::Await { slot: 14 },
+            Op::Unlink { path: "a" },
+            ask(
+                1,
+                2,
+                Ask::Read {
+                    path: "a",
+                    named: Named::Disk,
+                    range: None,
+                },
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_read_that_comes_late_takes_nothing_back() {
+    holds(
+        1,
+        &[("d/b", 3), ("d/c", 3)],
+        vec![
+            ask(2, 5, mark(2, "d/c", Named::Content(1))),
+            Op::Write {
+                path: "a",
+                content: 4,
+                how: How::FromOutside,
+            },
+            Op::Hints(3),
+            ask(
+                0,
+                1,
+                Ask::Status {
+                    paths: Some(vec!["a"]),
+                },
+            ),
+            Op::ExecRead {
+                which: 1,
+                unstable: false,
+            },
+            Op::ExecRead {
+                which: 2,
+                unstable: false,
+            },
+            Op::Hints(2),
+            Op::Write {
+                path: "a",
+                content: 7,
+                how: How::Recreate,
+            },
+            Op::GiveRead { which: 1 },
+            Op::Hints(3),
+            Op::ExecRead {
+                which: 0,
+                unstable: false,
+            },
+            Op::Pass(34),
+            ask(
+                1,
+                3,
+                Ask::Read {
+                    path: "d/c",
+                    named: Named::No,
+                    range: None,
+                },
+            ),
+            Op::Hints(1),
+            Op::ExecRead {
+                which: 0,
+                unstable: false,
+            },
+            Op::Touch { path: "d/c" },
+            Op::ExecRead {
+                which: 2,
+                unstable: false,
+            },
+            Op::GiveRead { which: 2 },
+            Op::Hints(3),
+            Op::Write {
+                path: "a",
+                content: 1,
+                how: How::InPlace,
+            },
+            Op::GiveRead { which: 2 },
+            Op::ExecRead {
+                which: 3,
+                unstable: false,
+            },
+            Op::GiveRead { which: 0 },
+            Op::GiveRead { which: 1 },
+            ask(1, 3, mark(3, "d/b", Named::Content(14))),
+            ask(
+                1,
+                2,
+                Ask::Read {
+                    path: "a",
+                    named: Named::No,
+                    range: Some((2, 3)),
+                },
+            ),
+            Op::ExecRead {
+                which: 2,
+                unstable: false,
+            },
+            Op::ExecRead {
+                which: 3,
+                unstable: false,
+            },
+            ask(
+                1,
+                2,
+                Ask::Take {
+                    peek: false,
+                    explicit: true,
+                    paths: None,
+                },
+            ),
+            Op::GiveRead { which: 2 },
+        ],
+    );
+}
+
+#[test]
+fn a_gap_before_a_copy_says_nothing_of_later_changes() {
+    holds(
+        1000,
+        &[("d/b", 1)],
+        vec![
+            ask(
+                2,
+                4,
+                Ask::Begin {
+                    slot: 1,
+                    files: vec![("d/b", Named::Content(9))],
+                    require_read: false,
+                    force: false,
+                    wait: None,
+                    ttl: Some(1000),
+                    bind: false,
+                    call: false,
+                },
+            ),
+            Op::ExecRead {
+                which: 2,
+                unstable: false,
+            },
+            Op::GiveRead { which: 3 },
+            Op::RenameDir { from: "d", to: "y" },
+            Op::Hints(2),
+            Op::Gap { below: "y" },
+        ],
+    );
+}
+
+#[test]
+fn a_file_first_held_unreadable_is_not_absent() {
+    holds(
+        1,
+        &[("a", 5)],
+        vec![
+            ask(
+                0,
+                1,
+                Ask::Read {
+                    path: "a",
+                    named: Named::Disk,
+                    range: None,
+                },
+            ),
+            Op::Write {
+                path: "a",
+                content: 10,
+                how: How::FromOutside,
+            },
+            Op::Chmod { path: "a" },
+            Op::Hints(3),
+            ask(
+                0,
+                0,
+                Ask::Begin {
+                    slot: 1,
+                    files: vec![("a", Named::No)],
+                    require_read: true,
+                    force: false,
+                    wait: None,
+                    ttl: Some(1000),
+                    bind: false,
+                    call: false,
+                },
+            ),
+            Op::ExecRead {
+                which: 2,
+                unstable: false,
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_path_let_go_while_a_status_waits_is_read() {
+    holds(
+        1000,
+        &[("a", 3), ("d/b", 0)],
+        vec![
+            ask(
+                0,
+                0,
+                Ask::Read {
+                    path: "a",
+                    named: Named::No,
+                    range: None,
+                },
+            ),
+            ask(
+                0,
+                0,
+                Ask::Read {
+                    path: "d/b",
+                    named: Named::No,
+                    range: None,
+                },
+            ),
+            Op::ExecRead {
+                which: 1,
+                unstable: false,
+            },
+            Op::GiveRead { which: 0 },
+            Op::Write {
+                path: "d/b",
+                content: 2,
+                how: How::Recreate,
+            },
+            Op::ExecRead {
+                which: 3,
+                unstable: true,
+            },
+            Op::Ask(Asking {
+                session: 0,
+                connection: 1,
+                within: None,
+                sync: false,
+                ask: Ask::Close { forget: true },
+            }),
+            Op::GiveRead { which: 1 },
+            Op::Hints(3),
+            ask(
+                2,
+                4,
+                Ask::Status {
+                    paths: Some(vec!["a"]),
+                },
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_rename_consumes_the_mark_of_its_target() {
+    holds(
+        1,
+        &[("a", 6), ("d/c", 7)],
+        vec![
+            ask(2, 5, mark(1, "d/b", Named::No)),
+            ask(
+                1,
+                2,
+                Ask::Read {
+                    path: "a",
+                    named: Named::Disk,
+                    range: None,
+                },
+            ),
+            Op::Rename {
+                from: "a",
+                to: "d/b",
+            },
+            Op::Rename {
+                from: "d/c",
+                to: "d/b",
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_touch_of_what_is_held_back_is_no_version() {
+    holds(
+        1,
+        &[("a", 7)],
+        vec![
+            ask(2, 5, mark(4, "a", Named::Content(0))),
+            Op::ExecRead {
+                which: 3,
+                unstable: false,
+            },
+            Op::GiveRead { which: 0 },
+            Op::Write {
+                path: "a",
+                content: 13,
+                how: How::InPlace,
+            },
+            Op::Hints(3),
+            Op::ExecRead {
+                which: 0,
+                unstable: false,
+            },
+            Op::GiveRead { which: 0 },
+            Op::Pass(70_000),
+            Op::Touch { path: "a" },
+            Op::ExecRead {
+                which: 3,
+                unstable: false,
+            },
+            Op::AgentWrite {
+                slot: 4,
+                file: 0,
+                how: How::FromOutside,
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_loss_told_still_makes_the_commit_clobbered() {
+    holds(
+        1,
+        &[("a", 1)],
+        vec![
+            ask(2, 5, begin(1, &[("a", Named::Content(5))], false)),
+            ask(2, 5, Ask::Abort { slot: 1 }),
+            Op::Write {
+                path: "a",
+                content: 11,
+                how: How::FromOutside,
+            },
+            ask(1, 2, begin(2, &[("a", Named::Content(5))], false)),
+            Op::AgentWrite {
+                slot: 2,
+                file: 0,
+                how: How::FromOutside,
+            },
+            ask(
+                1,
+                3,
+                Ask::Take {
+                    peek: false,
+                    explicit: false,
+                    paths: None,
+                },
+            ),
+            ask(
+                1,
+                2,
+                Ask::Commit {
+                    slot: 2,
+                    files: vec![],
+                    name_hash: true,
+                    by_call: true,
+                },
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_change_read_in_part_keeps_its_author() {
+    holds(
+        10,
+        &[("a", 1)],
+        vec![
+            Op::Write {
+                path: "d/b",
+                content: 11,
+                how: How::FromOutside,
+            },
+            ask(
+                0,
+                0,
+                Ask::Read {
+                    path: "d/b",
+                    named: Named::Disk,
+                    range: None,
+                },
+            ),
+            Op::Write {
+                path: "d/b",
+                content: 19,
+                how: How::Recreate,
+            },
+            ask(
+                0,
+                0,
+                Ask::Read {
+                    path: "d/b",
+                    named: Named::Disk,
+                    range: Some((1, 1)),
+                },
+            ),
+            ask(
+                0,
+                1,
+                Ask::Take {
+                    peek: true,
+                    explicit: false,
+                    paths: None,
+                },
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_late_report_does_not_renumber_its_version() {
+    holds(
+        1,
+        &[("a", 1)],
+        vec![
+            ask(2, 5, begin(1, &[("a", Named::Content(5))], false)),
+            ask(2, 5, Ask::Abort { slot: 1 }),
+            Op::Write {
+                path: "a",
+                content: 11,
+                how: How::FromOutside,
+            },
+            ask(
+                0,
+                1,
+                Ask::Saved {
+                    path: "a",
+                    named: Named::Content(11),
+                },
+            ),
+            ask(1, 2, begin(2, &[("a", Named::Content(5))], false)),
+            Op::AgentWrite {
+                slot: 2,
+                file: 0,
+                how: How::FromOutside,
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_absence_is_not_fresh_once_the_file_was_written_anew() {
+    holds(
+        4,
+        &[("a", 7), ("d/e/f", 7), ("x/b", 0), ("n", 3)],
+        vec![
+            ask(
+                0,
+                0,
+                Ask::Read {
+                    path: "a",
+                    named: Named::No,
+                    range: None,
+                },
+            ),
+            ask(
+                0,
+                0,
+                Ask::Begin {
+                    slot: 5,
+                    files: vec![("d/b", Named::Content(5)), ("a", Named::Absent)],
+                    require_read: true,
+                    force: false,
+                    wait: None,
+                    ttl: None,
+                    bind: false,
+                    call: true,
+                },
+            ),
+            Op::AgentWrite {
+                slot: 5,
+                file: 1,
+                how: How::Recreate,
+            },
+            ask(
+                0,
+                0,
+                Ask::Commit {
+                    slot: 5,
+                    files: vec![],
+                    name_hash: false,
+                    by_call: true,
+                },
+            ),
+            ask(
+                0,
+                1,
+                Ask::Mark {
+                    slot: 9,
+                    path: "a",
+                    expect: Named::No,
+                    ttl: Some(500),
+                    bind: false,
+                },
+            ),
+            Op::AgentWrite {
+                slot: 9,
+                file: 1,
+                how: How::FromOutside,
+            },
+            Op::Unlink { path: "a" },
+            ask(0, 0, Ask::Open),
+        ],
+    );
+}
+
+#[test]
+fn an_editors_report_decides_a_content_once() {
+    holds(
+        1,
+        &[("d/b", 0)],
+        vec![
+            ask(2, 5, begin(1, &[("a", Named::Content(9))], false)),
+            Op::Write {
+                path: "a",
+                content: 4,
+                how: How::InPlace,
+            },
+            Op::Hints(3),
+            Op::Hints(2),
+            Op::ExecRead {
+                which: 2,
+                unstable: false,
+            },
+            Op::Write {
+                path: "a",
+                content: 3,
+                how: How::InPlace,
+            },
+            Op::Pass(11),
+            Op::Hints(2),
+            ask(0, 1, mark(3, "d/b", Named::No)),
+            ask(
+                0,
+                1,
+                Ask::Saved {
+                    path: "a",
+                    named: Named::Disk,
+                },
+            ),
+        ],
+    );
+}

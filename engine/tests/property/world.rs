@@ -1,0 +1,817 @@
+//! The engine's surroundings: disk, watcher's queue, reads under way, clients,
+//! store. Nothing happens here but by an [`Op`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use touchmark_engine::{
+    Answer, Config, Effect, Engine, Found, Hint, Input, ReadOrder, ReadOutcome, Record, State,
+};
+use touchmark_proto::{
+    ConnectionId, Error, Hash, HashOrAbsent, Millis, RelPath, Reply, Request, RequestId,
+};
+
+use crate::asks;
+use crate::content::{content, hash};
+use crate::disk::Disk;
+use crate::op::{ALL_FILES, Ask, Asking, How, Named, Op, Path};
+
+pub const EPOCH: u64 = 7;
+pub const START: Millis = 1_700_000_000_000;
+
+/// Whether new worlds print what happens in them.
+pub static TRACE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+pub fn rel(path: &str) -> RelPath {
+    RelPath::new(path.as_bytes()).unwrap()
+}
+
+fn parent(path: &str) -> &str {
+    path.rfind('/').map_or("", |cut| &path[..cut])
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Queued {
+    Hint(String, Hint),
+    Renamed(String, String),
+    Overflow,
+    Gap(String),
+    Fence(u64),
+    FenceFailed(u64),
+}
+
+struct DoneRead {
+    order: ReadOrder,
+    outcome: ReadOutcome,
+}
+
+struct Writer {
+    node: usize,
+    left: Vec<u8>,
+    path: Path,
+}
+
+/// An edit as the client knows it.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    pub session: usize,
+    /// Path, declared content, what will be written.
+    pub files: Vec<(Path, Option<HashOrAbsent>, Option<Vec<u8>>)>,
+    pub call: Option<String>,
+    pub answered: bool,
+    pub edit: Option<String>,
+}
+
+/// A request and when it was made.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub asking: Asking,
+    pub request: Request,
+    pub id: u64,
+    pub connection: u64,
+    pub until: Option<Millis>,
+    /// The disk's moment.
+    pub moment: u64,
+}
+
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // few are alive at a time
+pub enum Outcome {
+    Reply(Result<Answer, Error>),
+    /// The shell answers.
+    Shell,
+}
+
+/// What came out of the engine, in order.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // few are alive at a time
+pub enum Seen {
+    Asked(Asked),
+    Fact(Record),
+    Answered {
+        asked: Asked,
+        outcome: Outcome,
+        moment: u64,
+    },
+    /// Coverage was lost below this path; everywhere if empty.
+    Gap(String),
+    Drained,
+}
+
+pub struct World {
+    pub engine: Option<Engine>,
+    pub config: Config,
+    pub disk: Disk,
+    pub now: Millis,
+    pub records: Vec<Record>,
+    pub pending: BTreeMap<u64, Asked>,
+    pub gone: BTreeSet<u64>,
+    pub slots: BTreeMap<usize, Slot>,
+    pub seen: Vec<Seen>,
+    pub failure: Option<String>,
+    /// When a read last found a file changing under it.
+    pub unstable: BTreeMap<String, u64>,
+    pub tracked: BTreeSet<String>,
+    watched: BTreeSet<String>,
+    queue: VecDeque<Queued>,
+    reads: Vec<ReadOrder>,
+    done: Vec<DoneRead>,
+    writers: BTreeMap<usize, Writer>,
+    outside: BTreeMap<Path, usize>,
+    snapshot: Option<(State, usize)>,
+    last_cursor: BTreeMap<usize, String>,
+    connections: BTreeMap<u64, u64>,
+    next_connection: u64,
+    next_request: u64,
+    fail_fence: bool,
+    pub steps: u64,
+    /// Prints what goes into the engine and what comes out.
+    pub trace: bool,
+}
+
+impl World {
+    pub fn new(tick: Millis, initial: &[(Path, u32)]) -> Self {
+        let mut disk = Disk::new(tick);
+        for (path, id) in initial {
+            let node = disk.create(&content(*id), START - 100_000);
+            disk.link(path, node);
+        }
+        let config = Config {
+            root: b"/w".to_vec(),
+            ..Config::default()
+        };
+        let mut world = Self {
+            engine: None,
+            config,
+            disk,
+            now: START,
+            records: Vec::new(),
+            pending: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            slots: BTreeMap::new(),
+            seen: Vec::new(),
+            failure: None,
+            unstable: BTreeMap::new(),
+            tracked: BTreeSet::new(),
+            watched: BTreeSet::new(),
+            queue: VecDeque::new(),
+            reads: Vec::new(),
+            done: Vec::new(),
+            writers: BTreeMap::new(),
+            outside: BTreeMap::new(),
+            snapshot: None,
+            last_cursor: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            next_connection: 0,
+            next_request: 0,
+            fail_fence: false,
+            steps: 0,
+            trace: TRACE.load(std::sync::atomic::Ordering::Relaxed),
+        };
+        world.up(false);
+        world
+    }
+
+    pub fn fail(&mut self, text: impl Into<String>) {
+        if self.failure.is_none() {
+            self.failure = Some(text.into());
+        }
+    }
+
+    pub fn writing(&self, path: &str) -> bool {
+        self.writers
+            .values()
+            .any(|writer| self.disk.name_of(writer.node).as_deref() == Some(path))
+    }
+
+    /// Whether this writer has the path open.
+    pub fn writes(&self, writer: usize, path: &str) -> bool {
+        self.writers
+            .get(&writer)
+            .is_some_and(|open| self.disk.name_of(open.node).as_deref() == Some(path))
+    }
+
+    pub fn folded(&self) -> State {
+        let mut state = State::new(EPOCH, false);
+        for record in &self.records {
+            state.apply(record);
+        }
+        state
+    }
+
+    // --- the daemon's side ---
+
+    fn up(&mut self, snapshot: bool) {
+        let (state, skip) = match (&self.snapshot, snapshot) {
+            (Some((state, count)), true) => (state.clone(), *count),
+            _ => (State::new(EPOCH, false), 0),
+        };
+        let records: Vec<Record> = self.records[skip..].to_vec();
+        let mut engine = Engine::restore(self.config.clone(), state, records, self.now);
+        let mut effects = Vec::new();
+        engine.start(self.now, &mut effects);
+        self.engine = Some(engine);
+        self.seen.push(Seen::Gap(String::new()));
+        self.carry_out(effects);
+    }
+
+    fn down(&mut self) {
+        if let Some(engine) = self.engine.take()
+            && self.records.len().is_multiple_of(2)
+        {
+            self.snapshot = Some((engine.state().clone(), self.records.len()));
+        }
+        self.queue.clear();
+        self.reads.clear();
+        self.done.clear();
+        self.pending.clear();
+        self.tracked.clear();
+        self.watched.clear();
+        self.connections.clear();
+    }
+
+    fn handle(&mut self, input: Input) {
+        if self.trace {
+            eprintln!("[{}] <- {input:?}", self.now - START);
+        }
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        let mut effects = Vec::new();
+        engine.handle(self.now, input, &mut effects);
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            if self.trace && !matches!(effect, Effect::Publish(_)) {
+                eprintln!("        -> {effect:?}");
+            }
+            match effect {
+                Effect::Record(record) => {
+                    if self.records.last().is_some_and(|last| last.n >= record.n) {
+                        self.fail(format!("the clock does not grow: {record:?}"));
+                    }
+                    self.records.push(record.clone());
+                    self.seen.push(Seen::Fact(record));
+                }
+                Effect::Track(path) => {
+                    self.tracked.insert(path.to_string_lossy());
+                    self.watch();
+                }
+                Effect::Untrack(path) => {
+                    self.tracked.remove(&path.to_string_lossy());
+                    self.watch();
+                }
+                Effect::Read(order) => self.reads.push(order),
+                Effect::Fence(fence) => {
+                    if std::mem::take(&mut self.fail_fence) {
+                        self.queue.push_back(Queued::FenceFailed(fence));
+                    } else {
+                        self.queue.push_back(Queued::Fence(fence));
+                    }
+                }
+                Effect::Reply { request, answer } => self.reply(request, Outcome::Reply(answer)),
+                Effect::Recall { request, .. } | Effect::Host { request, .. } => {
+                    self.reply(request, Outcome::Shell);
+                }
+                Effect::Write(order) => {
+                    self.fail(format!("no operation writes through the daemon: {order:?}"));
+                }
+                // No operation names a process.
+                Effect::Publish(_) | Effect::AwaitProcess(_) => {}
+            }
+        }
+    }
+
+    fn watch(&mut self) {
+        self.watched = self
+            .tracked
+            .iter()
+            .map(|path| parent(path).to_owned())
+            .collect();
+    }
+
+    fn reply(&mut self, request: RequestId, outcome: Outcome) {
+        let Some(asked) = self.pending.remove(&request.0) else {
+            if !self.gone.contains(&request.0) {
+                self.fail(format!(
+                    "{request:?} was answered twice or never asked: {outcome:?}"
+                ));
+            }
+            return;
+        };
+        match (&asked.asking.ask, &outcome) {
+            (Ask::Begin { slot, .. } | Ask::Mark { slot, .. }, Outcome::Reply(answer)) => {
+                if let Some(slot) = self.slots.get_mut(slot) {
+                    slot.answered = true;
+                    slot.edit = match answer.as_ref().map(|answer| &answer.reply) {
+                        Ok(Reply::EditBegin(begun)) => Some(begun.edit.clone()),
+                        Ok(Reply::EditMark(marked)) => marked.edit.clone(),
+                        _ => None,
+                    };
+                }
+            }
+            (
+                Ask::Take {
+                    peek: false,
+                    paths: None,
+                    ..
+                },
+                Outcome::Reply(Ok(answer)),
+            ) => {
+                if let Reply::ModifiedTake(taken) = &answer.reply {
+                    let session = asked.asking.session;
+                    self.last_cursor.insert(session, taken.cursor.clone());
+                }
+            }
+            _ => {}
+        }
+        let moment = self.disk.moment;
+        self.seen.push(Seen::Answered {
+            asked,
+            outcome,
+            moment,
+        });
+    }
+
+    // --- the watcher's side ---
+
+    fn push(&mut self, queued: Queued) {
+        if self.engine.is_some() && self.queue.back() != Some(&queued) {
+            self.queue.push_back(queued);
+        }
+    }
+
+    fn hint(&mut self, path: &str, hint: Hint) {
+        if self.tracked.contains(path) {
+            self.push(Queued::Hint(path.into(), hint));
+        }
+    }
+
+    fn deliver_hint(&mut self) -> bool {
+        let Some(queued) = self.queue.pop_front() else {
+            return false;
+        };
+        let input = match queued {
+            Queued::Hint(path, hint) => Input::Hint {
+                path: rel(&path),
+                hint,
+            },
+            Queued::Renamed(from, to) => Input::Renamed {
+                from: rel(&from),
+                to: rel(&to),
+            },
+            Queued::Overflow => Input::Overflow,
+            Queued::Gap(below) => Input::Gap { below: rel(&below) },
+            Queued::Fence(fence) => Input::FenceReached { fence },
+            Queued::FenceFailed(fence) => Input::FenceFailed { fence },
+        };
+        self.handle(input);
+        true
+    }
+
+    fn exec_read(&mut self, which: usize, unstable: bool) -> bool {
+        if self.reads.is_empty() {
+            return false;
+        }
+        let order = self.reads.remove(which % self.reads.len());
+        let path = order.path.to_string_lossy();
+        let outcome = if unstable && self.writing(&path) {
+            self.unstable.insert(path.clone(), self.disk.moment);
+            Found::Unstable { size: 1 }.into()
+        } else if !self.disk.below(&path).is_empty() {
+            Found::NotAFile {
+                file_type: "directory",
+            }
+            .into()
+        } else {
+            self.disk.read(&path, &order.prefixes, order.bytes)
+        };
+        self.done.push(DoneRead { order, outcome });
+        true
+    }
+
+    fn give_read(&mut self, which: usize) -> bool {
+        if self.done.is_empty() {
+            return false;
+        }
+        let done = self.done.remove(which % self.done.len());
+        self.handle(Input::Read {
+            path: done.order.path,
+            ticket: done.order.ticket,
+            outcome: done.outcome,
+        });
+        true
+    }
+
+    /// Time goes by.
+    pub fn pass(&mut self, millis: Millis) {
+        self.now += millis;
+        self.tick();
+    }
+
+    fn tick(&mut self) -> bool {
+        let due = self.engine.as_ref().and_then(Engine::deadline);
+        if due.is_some_and(|due| due <= self.now) {
+            self.handle(Input::Tick);
+            return true;
+        }
+        false
+    }
+
+    /// Lets everything under way arrive, time standing still.
+    pub fn drain(&mut self) {
+        for _ in 0..5_000 {
+            let more =
+                self.give_read(0) || self.exec_read(0, false) || self.deliver_hint() || self.tick();
+            if !more {
+                self.seen.push(Seen::Drained);
+                return;
+            }
+            if self.failure.is_some() {
+                return;
+            }
+        }
+        self.fail("it never comes to rest");
+    }
+
+    // --- everybody else ---
+
+    fn put(&mut self, path: &str, bytes: &[u8], how: How) {
+        match how {
+            How::InPlace => {
+                if let Some(node) = self.disk.node(path) {
+                    self.disk.set(node, b"", self.now);
+                    self.hint(path, Hint::Written);
+                    self.disk.set(node, bytes, self.now);
+                } else {
+                    let node = self.disk.create(bytes, self.now);
+                    self.disk.link(path, node);
+                    self.hint(path, Hint::Appeared);
+                }
+                self.hint(path, Hint::Written);
+                self.hint(path, Hint::Closed);
+            }
+            How::Replace => {
+                let node = self.disk.create(bytes, self.now);
+                self.disk.link(path, node);
+                // The temporary name is not tracked: to the watcher the
+                // content just arrives.
+                self.hint(path, Hint::Closed);
+            }
+            How::FromOutside => {
+                let node = self.disk.create(bytes, self.now);
+                self.disk.link(path, node);
+                self.hint(path, Hint::Closed);
+            }
+            How::Recreate => {
+                if self.disk.unlink(path).is_some() {
+                    self.hint(path, Hint::Removed);
+                }
+                self.put(path, bytes, How::InPlace);
+            }
+        }
+    }
+
+    fn remove(&mut self, path: &str) {
+        if self.disk.unlink(path).is_some() {
+            self.hint(path, Hint::Removed);
+        }
+    }
+
+    fn named(&self, path: &str, named: Named) -> Option<HashOrAbsent> {
+        match named {
+            Named::No => None,
+            Named::Disk => Some(self.disk.at(path).hash().into()),
+            Named::Content(id) => Some(HashOrAbsent::Hash(hash(&content(id)))),
+            Named::Absent => Some(HashOrAbsent::Absent),
+        }
+    }
+
+    fn planned(&self, path: &str, named: Named, slot: usize, file: usize) -> Option<Vec<u8>> {
+        match named {
+            Named::No => Some(content(1_000_000 + (slot * 8 + file) as u32)),
+            Named::Disk => self.disk.bytes(path).map(|bytes| bytes.to_vec()),
+            Named::Content(id) => Some(content(id)),
+            Named::Absent => None,
+        }
+    }
+
+    fn ask(&mut self, asking: &Asking) {
+        if self.engine.is_none() {
+            return;
+        }
+        let session = asking.session;
+        match &asking.ask {
+            Ask::Begin {
+                slot, files, call, ..
+            } => {
+                let files = files.iter().enumerate().map(|(index, (path, named))| {
+                    let planned = self.planned(path, *named, *slot, index);
+                    (*path, self.named(path, *named), planned)
+                });
+                let made = Slot {
+                    session,
+                    files: files.collect(),
+                    call: call.then(|| format!("call{slot}")),
+                    answered: false,
+                    edit: None,
+                };
+                self.slots.insert(*slot, made);
+            }
+            Ask::Mark {
+                slot, path, expect, ..
+            } => {
+                let planned = self.planned(path, *expect, *slot, 0);
+                let made = Slot {
+                    session,
+                    files: vec![(*path, self.named(path, *expect), planned)],
+                    call: None,
+                    answered: false,
+                    edit: None,
+                };
+                self.slots.insert(*slot, made);
+            }
+            _ => {}
+        }
+        let cursor = self.last_cursor.get(&session).cloned();
+        let lookup = |path: &str, named: Named| self.named(path, named);
+        let Some(request) = asks::request(asking, &self.slots, cursor, &lookup) else {
+            return;
+        };
+        let connection = match self.connections.get(&asking.connection) {
+            Some(connection) => *connection,
+            None => {
+                self.next_connection += 1;
+                self.connections
+                    .insert(asking.connection, self.next_connection);
+                self.next_connection
+            }
+        };
+        self.next_request += 1;
+        let id = self.next_request;
+        let asked = Asked {
+            asking: asking.clone(),
+            request: request.clone(),
+            id,
+            connection,
+            until: asking.within.map(|within| self.now + within),
+            moment: self.disk.moment,
+        };
+        self.pending.insert(id, asked.clone());
+        let until = asked.until;
+        self.seen.push(Seen::Asked(asked));
+        self.handle(Input::Request {
+            request: RequestId(id),
+            connection: ConnectionId(connection),
+            ask: request,
+            until,
+        });
+    }
+
+    pub fn step(&mut self, op: &Op) {
+        if self.trace {
+            eprintln!("[{}] {op:?}", self.now - START);
+        }
+        self.disk.moment += 1;
+        self.steps += 1;
+        match op {
+            Op::Write {
+                path,
+                content: id,
+                how,
+            } => self.put(path, &content(*id), *how),
+            Op::AgentWrite { slot, file, how } => {
+                let Some(slot) = self.slots.get(slot) else {
+                    return;
+                };
+                if slot.edit.is_none() || slot.files.is_empty() {
+                    return;
+                }
+                let (path, _, planned) = slot.files[file % slot.files.len()].clone();
+                match planned {
+                    Some(bytes) => self.put(path, &bytes, *how),
+                    None => self.remove(path),
+                }
+            }
+            Op::Unlink { path } => self.remove(path),
+            Op::Rename { from, to } => {
+                if from == to {
+                    return;
+                }
+                if let Some(node) = self.disk.unlink(from) {
+                    self.disk.link(to, node);
+                    if self.tracked.contains(*from) {
+                        if self.watched.contains(parent(to)) {
+                            self.push(Queued::Renamed((*from).into(), (*to).into()));
+                        } else {
+                            self.hint(from, Hint::Removed);
+                        }
+                    }
+                    self.hint(to, Hint::Closed);
+                }
+            }
+            Op::MoveOut { path } => {
+                if let Some(node) = self.disk.unlink(path) {
+                    self.outside.insert(path, node);
+                    self.hint(path, Hint::Removed);
+                }
+            }
+            Op::MoveBack { path } => {
+                if let Some(node) = self.outside.remove(path) {
+                    self.disk.link(path, node);
+                    self.hint(path, Hint::Closed);
+                }
+            }
+            Op::RenameDir { from, to } => self.rename_dir(from, to),
+            Op::Touch { path } => {
+                self.disk.touch(path, self.now, false);
+                self.hint(path, Hint::Touched);
+            }
+            Op::Chmod { path } => {
+                self.disk.touch(path, self.now, true);
+                self.hint(path, Hint::Touched);
+            }
+            Op::WOpen {
+                writer,
+                path,
+                truncate,
+                content: id,
+            } => {
+                self.close_writer(*writer);
+                self.disk.writer = Some(*writer);
+                let node = match self.disk.node(path) {
+                    Some(node) => {
+                        if *truncate {
+                            self.disk.set(node, b"", self.now);
+                            self.hint(path, Hint::Written);
+                        }
+                        node
+                    }
+                    None => {
+                        let node = self.disk.create(b"", self.now);
+                        self.disk.link(path, node);
+                        self.hint(path, Hint::Appeared);
+                        node
+                    }
+                };
+                self.disk.writer = None;
+                let left = content(*id);
+                self.writers.insert(*writer, Writer { node, left, path });
+            }
+            Op::WChunk { writer, part } => self.chunk(*writer, *part),
+            Op::WClose { writer } => self.close_writer(*writer),
+            Op::Ask(asking) => self.ask(asking),
+            Op::Await { slot } => {
+                for _ in 0..200 {
+                    if self.slots.get(slot).is_none_or(|slot| slot.answered) {
+                        break;
+                    }
+                    let _ = self.give_read(0) || self.exec_read(0, false) || self.deliver_hint();
+                }
+            }
+            Op::Hints(count) => {
+                for _ in 0..*count {
+                    self.deliver_hint();
+                }
+            }
+            Op::ExecRead { which, unstable } => {
+                self.exec_read(*which, *unstable);
+            }
+            Op::GiveRead { which } => {
+                self.give_read(*which);
+            }
+            Op::Drain => self.drain(),
+            Op::Pass(millis) => {
+                self.pass(*millis);
+            }
+            Op::Down => self.down(),
+            Op::Up { snapshot } => {
+                if self.engine.is_none() {
+                    self.up(*snapshot);
+                }
+            }
+            Op::Overflow => {
+                if self.engine.is_some() {
+                    // The rest of the queue is lost but for the fences, whose
+                    // end the watcher reports after the overflow.
+                    self.queue.retain(|queued| {
+                        matches!(queued, Queued::Fence(_) | Queued::FenceFailed(_))
+                    });
+                    self.queue.push_front(Queued::Overflow);
+                    self.seen.push(Seen::Gap(String::new()));
+                }
+            }
+            Op::Gap { below } => {
+                if self.engine.is_some() {
+                    let prefix = format!("{below}/");
+                    self.queue.retain(|queued| {
+                        !matches!(queued, Queued::Hint(path, _) if path.starts_with(&prefix))
+                    });
+                    self.queue.push_front(Queued::Gap((*below).into()));
+                    self.seen.push(Seen::Gap((*below).into()));
+                }
+            }
+            Op::FenceFails => self.fail_fence = true,
+            Op::Disconnect { connection } => {
+                if let Some(id) = self.connections.remove(connection) {
+                    let ended: Vec<u64> = self
+                        .pending
+                        .values()
+                        .filter(|asked| asked.connection == id)
+                        .map(|asked| asked.id)
+                        .collect();
+                    for request in ended {
+                        self.pending.remove(&request);
+                        self.gone.insert(request);
+                    }
+                    self.handle(Input::Disconnected {
+                        connection: ConnectionId(id),
+                    });
+                }
+            }
+        }
+    }
+
+    fn rename_dir(&mut self, from: Path, to: Path) {
+        let names = self.disk.below(from);
+        if names.is_empty() || !self.disk.below(to).is_empty() {
+            return;
+        }
+        // Only names of the game may come about.
+        let moved: Vec<(String, String)> = names
+            .into_iter()
+            .map(|name| (name.clone(), format!("{to}{}", &name[from.len()..])))
+            .collect();
+        if !moved
+            .iter()
+            .all(|(_, name)| ALL_FILES.contains(&name.as_str()))
+        {
+            return;
+        }
+        for (old, new) in moved {
+            if let Some(node) = self.disk.unlink(&old) {
+                self.disk.link(&new, node);
+            }
+        }
+        let below = |directory: &str| {
+            let prefix = format!("{directory}/");
+            self.tracked.iter().any(|path| path.starts_with(&prefix))
+        };
+        // An ancestor of anything tracked is watched, so both ends are seen
+        // from their parents.
+        if below(from) {
+            self.push(Queued::Renamed(from.into(), to.into()));
+        }
+        let arrived: Vec<String> = self
+            .tracked
+            .iter()
+            .filter(|path| {
+                path.strip_prefix(to)
+                    .is_some_and(|rest| rest.starts_with('/'))
+            })
+            .cloned()
+            .collect();
+        for path in arrived {
+            let hint = if self.disk.exists(&path) {
+                Hint::Closed
+            } else {
+                Hint::Removed
+            };
+            self.hint(&path, hint);
+        }
+    }
+
+    fn chunk(&mut self, writer: usize, part: usize) {
+        let Some(open) = self.writers.get_mut(&writer) else {
+            return;
+        };
+        let count = part.clamp(1, open.left.len().max(1)).min(open.left.len());
+        let piece: Vec<u8> = open.left.drain(..count).collect();
+        if piece.is_empty() {
+            return;
+        }
+        let node = open.node;
+        self.disk.writer = Some(writer);
+        self.disk.append(node, &piece, self.now);
+        self.disk.writer = None;
+        if let Some(name) = self.disk.name_of(node) {
+            self.hint(&name, Hint::Written);
+        }
+    }
+
+    fn close_writer(&mut self, writer: usize) {
+        self.chunk(writer, usize::MAX);
+        if let Some(open) = self.writers.remove(&writer) {
+            match self.disk.name_of(open.node) {
+                Some(name) => self.hint(&name, Hint::Closed),
+                // The event of a nameless file carries the name it had.
+                None => self.hint(open.path, Hint::Closed),
+            }
+        }
+    }
+
+    pub fn hash_of(&self, path: &str) -> Option<Hash> {
+        self.disk.at(path).hash()
+    }
+}

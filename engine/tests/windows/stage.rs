@@ -1,0 +1,427 @@
+//! A stage for stories: a small disk, and a shell that reads it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use touchmark_engine::{
+    Config, Content, Effect, Engine, Found, Hint, Input, ReadOutcome, Record, Stamp, State,
+};
+use touchmark_proto::changes::{Ack, ModifiedTake};
+use touchmark_proto::commands::{CommandBegin, CommandEnd};
+use touchmark_proto::daemon::{Audit, Holds};
+use touchmark_proto::editors::EditorDidSave;
+use touchmark_proto::edits::EditMark;
+use touchmark_proto::files::{FileRead, FileStatus};
+use touchmark_proto::sessions::SessionClose;
+use touchmark_proto::{
+    Author, AuthorKind, Change, ClientPath, ConnectionId, Error, Evidence, Hash, HashOrAbsent,
+    RelPath, Reply, Request, RequestId, SessionId,
+};
+
+/// Plays lines and returns what each answers.
+pub(crate) fn play(lines: &[&str]) -> Vec<String> {
+    let mut stage = Stage {
+        engine: Engine::restore(config(), State::new(1, false), [], 1_000),
+        now: 1_000,
+        disk: BTreeMap::new(),
+        stamps: 0,
+        records: Vec::new(),
+        answers: BTreeMap::new(),
+        requests: 0,
+        connection: 1,
+        commands: BTreeMap::new(),
+        awaited: BTreeSet::new(),
+        aside: Vec::new(),
+    };
+    stage.start();
+    lines.iter().map(|line| stage.line(line)).collect()
+}
+
+fn config() -> Config {
+    Config {
+        root: b"/w".to_vec(),
+        ..Config::default()
+    }
+}
+
+struct Stage {
+    engine: Engine,
+    now: u64,
+    disk: BTreeMap<RelPath, (String, u64)>,
+    stamps: u64,
+    records: Vec<Record>,
+    answers: BTreeMap<RequestId, Result<Reply, Error>>,
+    requests: u64,
+    connection: u64,
+    /// The names that the stories give to windows.
+    commands: BTreeMap<String, String>,
+    awaited: BTreeSet<u32>,
+    /// What happens right after the next read is ordered.
+    aside: Vec<String>,
+}
+
+/// A content is its text, so that outputs can be read.
+fn hash(text: &str) -> Hash {
+    let mut bytes = [0; 32];
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    Hash(bytes)
+}
+
+fn text(hash: Hash) -> String {
+    let end = hash.0.iter().position(|byte| *byte == 0).unwrap_or(32);
+    String::from_utf8_lossy(&hash.0[..end]).into_owned()
+}
+
+fn path(name: &str) -> RelPath {
+    RelPath::new(name.as_bytes()).unwrap()
+}
+
+fn spoken(name: &str) -> ClientPath {
+    ClientPath::new(name.as_bytes())
+}
+
+fn author(author: &Author) -> String {
+    match (author.kind, &author.session) {
+        (AuthorKind::Agent, Some(session)) => format!("agent:{session}"),
+        (AuthorKind::Agent, None) => "agent".into(),
+        (AuthorKind::User, _) => "user".into(),
+        (AuthorKind::Unknown, _) => "unknown".into(),
+    }
+}
+
+fn evidence(evidence: Evidence) -> String {
+    format!("{evidence:?}").to_lowercase()
+}
+
+fn changes(changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return "nothing".into();
+    }
+    let rows: Vec<String> = changes
+        .iter()
+        .map(|change| {
+            let by: Vec<String> = change.changed_by.iter().map(author).collect();
+            let on: Vec<String> = change.evidence.iter().copied().map(evidence).collect();
+            format!(
+                "{} {} by {} {}",
+                change.path,
+                format!("{:?}", change.kind).to_lowercase(),
+                by.join(","),
+                on.join(",")
+            )
+        })
+        .collect();
+    rows.join("; ")
+}
+
+impl Stage {
+    fn start(&mut self) {
+        let mut effects = Vec::new();
+        self.engine.start(self.now, &mut effects);
+        self.carry_out(effects);
+    }
+
+    fn line(&mut self, line: &str) -> String {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match *words.as_slice() {
+            ["write", name, content] => {
+                self.write(name, Some(content));
+                self.feed(Input::Hint {
+                    path: path(name),
+                    hint: Hint::Closed,
+                });
+            }
+            ["remove", name] => {
+                self.write(name, None);
+                self.feed(Input::Hint {
+                    path: path(name),
+                    hint: Hint::Removed,
+                });
+            }
+            ["quietly", "write", name, content] => self.write(name, Some(content)),
+            ["quietly", "remove", name] => self.write(name, None),
+            ["during", "audit", ..] => {
+                self.aside.push(words[2..].join(" "));
+            }
+            ["overflow"] => self.feed(Input::Overflow),
+            ["exit", pid] => {
+                let pid = pid.parse().unwrap();
+                if self.awaited.remove(&pid) {
+                    self.feed(Input::ProcessEnded { pid });
+                }
+            }
+            ["hang", "up"] => {
+                let connection = ConnectionId(self.connection);
+                self.connection += 1;
+                self.feed(Input::Disconnected { connection });
+            }
+            ["wait", ms] => self.wait(ms.parse().unwrap()),
+            ["restart"] => {
+                let records = std::mem::take(&mut self.records);
+                self.records.clone_from(&records);
+                self.engine = Engine::restore(config(), State::new(1, false), records, self.now);
+                self.connection = 1;
+                self.start();
+            }
+            ["saved", name, content] => self.saved(name, content, false),
+            ["formatted", name, content] => self.saved(name, content, true),
+            ["status", session, name] => {
+                let reply = self.ask(Request::FileStatus(FileStatus {
+                    session: id(session),
+                    paths: Some(vec![spoken(name)]),
+                    state: Vec::new(),
+                    sync: None,
+                    verify: None,
+                    limit: None,
+                    cursor: None,
+                }));
+                let Ok(Reply::FileStatus(states)) = reply else {
+                    panic!("{reply:?}")
+                };
+                return format!("{:?}", states.files[0].state).to_lowercase();
+            }
+            ["history", name] => return self.history(name),
+            ["audit"] => {
+                let reply = self.ask(Request::Audit(Audit {}));
+                let Ok(Reply::Audit(audited)) = reply else {
+                    panic!("{reply:?}")
+                };
+                let holds = |holds| match holds {
+                    Holds::File(hash) => format!("File({})", text(hash)),
+                    other => format!("{other:?}"),
+                };
+                let mut said = format!("{} checked", audited.checked);
+                for row in audited.differences {
+                    said.push_str(&format!(
+                        "; {} is {} not {}",
+                        row.path,
+                        holds(row.disk),
+                        holds(row.believed)
+                    ));
+                }
+                return said;
+            }
+            [session, "reads", name] => {
+                self.ok(Request::FileRead(FileRead {
+                    session: id(session),
+                    path: spoken(name),
+                    hash: None,
+                    range: None,
+                    total_lines: None,
+                    text: None,
+                    step: None,
+                    source: None,
+                    sync: None,
+                    verify: None,
+                }));
+            }
+            [session, "declares", name, content] => {
+                self.ok(Request::EditMark(EditMark {
+                    session: id(session),
+                    path: spoken(name),
+                    expect: Some(HashOrAbsent::Hash(hash(content))),
+                    require_read: false,
+                    bind: false,
+                    ttl_ms: None,
+                    step: None,
+                }));
+            }
+            [session, "begins", name, ref options @ ..] => self.begin(session, name, options),
+            [_, "ends", name] => {
+                let reply = self.ask(Request::CommandEnd(CommandEnd {
+                    command: self.commands.get(name).cloned(),
+                    ..CommandEnd::default()
+                }));
+                return match reply {
+                    Ok(Reply::CommandEnd(ended)) => changes(&ended.changes),
+                    Ok(other) => panic!("{other:?}"),
+                    Err(error) => error.code.name().into(),
+                };
+            }
+            [session, "takes"] => {
+                let reply = self.ask(Request::ModifiedTake(ModifiedTake {
+                    session: id(session),
+                    peek: false,
+                    ack: Ack::Implicit,
+                    paths: None,
+                    sync: None,
+                    verify: None,
+                    limit: None,
+                }));
+                let Ok(Reply::ModifiedTake(taken)) = reply else {
+                    panic!("{reply:?}")
+                };
+                return changes(&taken.changes);
+            }
+            [session, "closes"] => {
+                self.ok(Request::SessionClose(SessionClose {
+                    session: id(session),
+                    forget: false,
+                }));
+            }
+            _ => panic!("not understood: {line}"),
+        }
+        String::new()
+    }
+
+    fn begin(&mut self, session: &str, name: &str, options: &[&str]) {
+        let option = |wanted: &str| {
+            options
+                .iter()
+                .find_map(|option| option.strip_prefix(wanted)?.strip_prefix('='))
+        };
+        let reply = self.ask(Request::CommandBegin(CommandBegin {
+            session: id(session),
+            label: None,
+            paths: option("paths").map(|glob| vec![glob.to_owned()]),
+            pid: option("pid").map(|pid| pid.parse().unwrap()),
+            bind: options.contains(&"bind"),
+            call_id: None,
+            ttl_ms: None,
+            formatter: options.contains(&"formatter"),
+        }));
+        let Ok(Reply::CommandBegin(begun)) = reply else {
+            panic!("{reply:?}")
+        };
+        self.commands.insert(name.into(), begun.command);
+    }
+
+    fn saved(&mut self, name: &str, content: &str, formatted: bool) {
+        self.ok(Request::EditorDidSave(EditorDidSave {
+            path: spoken(name),
+            hash: hash(content),
+            time: None,
+            formatted,
+        }));
+    }
+
+    /// The versions of a path, the newest first.
+    fn history(&mut self, name: &str) -> String {
+        self.ask(Request::Sync(touchmark_proto::daemon::Sync {}))
+            .unwrap();
+        let state = self.engine.state();
+        let rows: Vec<String> = state.paths[&path(name)]
+            .versions
+            .iter()
+            .rev()
+            .map(|kept| {
+                let mut row = format!(
+                    "{} {} {}",
+                    kept.hash.map_or("gone".into(), text),
+                    author(&kept.author),
+                    evidence(kept.evidence)
+                );
+                if kept.fact.formatted {
+                    row.push_str(" formatted");
+                }
+                if !kept.fact.candidates.is_empty() {
+                    let names: Vec<&str> =
+                        kept.fact.candidates.iter().map(SessionId::as_str).collect();
+                    row.push_str(&format!(" [{}]", names.join(",")));
+                }
+                row
+            })
+            .collect();
+        rows.join("; ")
+    }
+
+    fn write(&mut self, name: &str, content: Option<&str>) {
+        self.stamps += 1;
+        match content {
+            Some(content) => {
+                self.disk.insert(path(name), (content.into(), self.stamps));
+            }
+            None => {
+                self.disk.remove(&path(name));
+            }
+        }
+    }
+
+    fn wait(&mut self, ms: u64) {
+        let until = self.now + ms;
+        while let Some(due) = self.engine.deadline().filter(|due| *due <= until) {
+            self.now = self.now.max(due);
+            self.feed(Input::Tick);
+        }
+        self.now = until;
+    }
+
+    fn ok(&mut self, ask: Request) {
+        self.ask(ask).unwrap();
+    }
+
+    fn ask(&mut self, ask: Request) -> Result<Reply, Error> {
+        self.requests += 1;
+        let request = RequestId(self.requests);
+        self.feed(Input::Request {
+            request,
+            connection: ConnectionId(self.connection),
+            ask,
+            until: None,
+        });
+        self.answers.remove(&request).expect("an answer")
+    }
+
+    fn feed(&mut self, input: Input) {
+        let mut effects = Vec::new();
+        self.engine.handle(self.now, input, &mut effects);
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
+            let input = match effect {
+                Effect::Record(record) => {
+                    self.records.push(record);
+                    continue;
+                }
+                Effect::Read(order) => {
+                    for line in std::mem::take(&mut self.aside) {
+                        self.line(&line);
+                    }
+                    Input::Read {
+                        outcome: self.outcome(&order.path),
+                        path: order.path,
+                        ticket: order.ticket,
+                    }
+                }
+                Effect::Fence(fence) => Input::FenceReached { fence },
+                Effect::AwaitProcess(pid) => {
+                    self.awaited.insert(pid);
+                    continue;
+                }
+                Effect::Reply { request, answer } => {
+                    self.answers
+                        .insert(request, answer.map(|answer| answer.reply));
+                    continue;
+                }
+                _ => continue,
+            };
+            let mut more = Vec::new();
+            self.engine.handle(self.now, input, &mut more);
+            effects.extend(more);
+        }
+    }
+
+    fn outcome(&self, path: &RelPath) -> ReadOutcome {
+        let Some((content, stamp)) = self.disk.get(path) else {
+            return Found::Absent.into();
+        };
+        Found::File(Content {
+            hash: hash(content),
+            size: content.len() as u64,
+            lines: 1,
+            mtime_ms: *stamp,
+            stamp: Stamp {
+                inode: 1,
+                modified: i128::from(*stamp),
+                changed: i128::from(*stamp),
+            },
+        })
+        .into()
+    }
+}
+
+fn id(session: &str) -> SessionId {
+    SessionId::new(session).unwrap()
+}

@@ -1,0 +1,53 @@
+//! What the documents say about the tests is so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// The names of all functions marked as tests below a directory.
+fn tests_below(directory: &Path, names: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            tests_below(&path, names);
+        } else if name.ends_with(".rs") {
+            let mut marked = false;
+            for line in fs::read_to_string(&path).unwrap().lines() {
+                let line = line.trim();
+                if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
+                    marked = true;
+                } else if let Some((_, function)) = line.split_once("fn ")
+                    && marked
+                {
+                    names.insert(function.split('(').next().unwrap().to_owned());
+                    marked = false;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_tests_that_hold_promises_exist() {
+    let document = fs::read_to_string(format!("{TOP}/docs/reliability.md")).unwrap();
+    let mut tests = BTreeSet::new();
+    tests_below(Path::new(TOP), &mut tests);
+    let mut named = 0;
+    for line in document.lines().filter(|line| line.starts_with("| ")) {
+        let Some(cell) = line.split(" | ").nth(1) else {
+            continue;
+        };
+        if let Some(name) = cell
+            .strip_prefix('`')
+            .and_then(|name| name.strip_suffix('`'))
+        {
+            named += 1;
+            assert!(tests.contains(name), "there is no test {name}: {line}");
+        }
+    }
+    assert!(named > 30, "the tables were not understood");
+}
