@@ -469,9 +469,12 @@ fn user_saves(path: &Path, content: &str, way: u64) {
     }
 }
 
+/// Steps passed, and what is to happen at which.
+type Plan = (u64, Vec<(u64, Box<dyn FnOnce()>)>);
+
 thread_local! {
     /// What happens at which step of the next write in this thread.
-    static AT_STEP: std::cell::RefCell<(u64, Vec<(u64, Box<dyn FnOnce()>)>)> =
+    static AT_STEP: std::cell::RefCell<Plan> =
         const { std::cell::RefCell::new((0, Vec::new())) };
 }
 
