@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, call, completions, daemon, demo, doctor, files, history, logs, man, modified, run,
-    sessions, socket, start, status, stop, watch,
+    audit, call, completions, daemon, demo, doctor, files, history, logs, man, modified, recovered,
+    run, sessions, socket, start, status, stop, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -75,6 +75,8 @@ pub(crate) enum Command {
     History(history::Options),
     /// The files a session knows, and what its copies are worth
     Files(files::Options),
+    /// Bytes that touchmark kept: list, show, restore, delete
+    Recovered(recovered::Options),
     /// The sessions
     Sessions(sessions::Options),
     /// Run a command whose changes are a session's; exits as it does

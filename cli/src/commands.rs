@@ -11,6 +11,7 @@ pub(crate) mod history;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod modified;
+pub(crate) mod recovered;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod socket;
@@ -44,6 +45,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Modified(options) => modified::run(&context, options),
                 Command::History(options) => history::run(&context, &options),
                 Command::Files(options) => files::run(&context, options),
+                Command::Recovered(options) => recovered::run(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
                 Command::Run(options) => run::run(&context, &options),
                 Command::Doctor(_) => doctor::run(&context),

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use touchmark_proto::Millis;
 
 pub use case::probe_case_insensitive;
-use units::{Bytes, Keep, Span};
+use units::{Bytes, Keep, KeepBytes, Span};
 
 /// A configuration file is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +99,11 @@ pub struct Config {
     /// `sessions.keep`: how long unused sessions are kept; 30 days unless
     /// told.
     pub sessions_keep: Millis,
+    /// `recovery.keep`: how long bytes are kept that would have lost their
+    /// name; 30 days unless told.
+    pub recovery_age: Millis,
+    /// `recovery.keep`: how many bytes of them; 1 GiB unless told.
+    pub recovery_bytes: u64,
     /// `dedup.enabled`: repeats are told from first reads; true unless told.
     pub dedup: bool,
 }
@@ -127,6 +132,8 @@ impl Default for Config {
             versions_per_path: 10_000,
             versions_age: 30 * DAY,
             sessions_keep: 30 * DAY,
+            recovery_age: 30 * DAY,
+            recovery_bytes: 1 << 30,
             dedup: true,
         }
     }
@@ -230,6 +237,10 @@ impl Config {
             set(&mut self.versions_age, age);
         }
         set(&mut self.sessions_keep, raw.sessions.keep);
+        if let Some(KeepBytes { bytes, age }) = raw.recovery.keep {
+            set(&mut self.recovery_bytes, bytes);
+            set(&mut self.recovery_age, age);
+        }
         set(&mut self.dedup, raw.dedup.enabled);
     }
 }
@@ -249,6 +260,7 @@ struct Raw {
     contents: Contents,
     versions: Versions,
     sessions: Sessions,
+    recovery: Recovery,
     dedup: Dedup,
 }
 
@@ -288,6 +300,12 @@ struct Versions {
 #[serde(deny_unknown_fields, default)]
 struct Sessions {
     keep: Option<Span>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Recovery {
+    keep: Option<KeepBytes>,
 }
 
 #[derive(Default, Deserialize)]
@@ -334,6 +352,8 @@ mod tests {
             keep = "1,000 per path, 2 days"
             [sessions]
             keep = "7 days"
+            [recovery]
+            keep = "3 days, 1 MiB"
             [dedup]
             enabled = false
             "#,
@@ -359,6 +379,8 @@ mod tests {
                 versions_per_path: 1000,
                 versions_age: 2 * 86_400_000,
                 sessions_keep: 7 * 86_400_000,
+                recovery_age: 3 * 86_400_000,
+                recovery_bytes: 1 << 20,
                 dedup: false,
             }
         );

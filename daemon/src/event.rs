@@ -1,6 +1,7 @@
 //! Everything that can happen to the daemon, as one closed enum.
 
-use touchmark_proto::{ConnectionId, Millis, RelPath, Request, RequestId};
+use touchmark_engine::WriteOutcome;
+use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
 
 use crate::content::Report;
 use crate::store::StoreEvent;
@@ -31,6 +32,22 @@ pub enum Event {
         ticket: u64,
         /// What was found.
         report: Report,
+    },
+    /// A guarded write ordered aside is done.
+    Written {
+        /// The path.
+        path: RelPath,
+        /// The number the order carried.
+        ticket: u64,
+        /// What became of it.
+        outcome: WriteOutcome,
+    },
+    /// The answer to a request that was answered aside.
+    Answered {
+        /// Which.
+        request: RequestId,
+        /// The answer.
+        outcome: Result<Reply, Error>,
     },
     /// The store has settled something.
     Store(StoreEvent),

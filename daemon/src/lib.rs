@@ -4,6 +4,7 @@
 //! - [`run`]: the loop. Who reads it sees everything that ever happens.
 //! - [`socket`]: connections; requests in, answers and events out.
 //! - [`watch`], [`links`], [`content`]: hints, and what the disk holds.
+//! - [`guard`]: writes that destroy nothing.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
 //! - [`doctor`]: what can be wrong around it.
@@ -14,6 +15,7 @@ pub mod content;
 pub mod doctor;
 pub mod error;
 pub mod event;
+pub mod guard;
 pub mod life;
 pub mod lines;
 pub mod links;

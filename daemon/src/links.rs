@@ -19,6 +19,8 @@ pub(crate) struct Resolved {
     pub(crate) links: Vec<RelPath>,
     /// What they led to.
     pub(crate) end: End,
+    /// Components that were still to come behind a missing one.
+    pub(crate) ahead: usize,
 }
 
 /// The end of a path.
@@ -57,8 +59,10 @@ pub(crate) fn resolve(
     known_directory: impl Fn(&RelPath) -> bool,
 ) -> Resolved {
     let mut links = Vec::new();
-    let end = walk(root, path, known_directory, &mut links);
-    Resolved { links, end }
+    let mut ahead = Vec::new();
+    let end = walk(root, path, known_directory, &mut links, &mut ahead);
+    let ahead = ahead.len();
+    Resolved { links, end, ahead }
 }
 
 fn walk(
@@ -66,10 +70,10 @@ fn walk(
     path: &RelPath,
     known_directory: impl Fn(&RelPath) -> bool,
     links: &mut Vec<RelPath>,
+    ahead: &mut Vec<Vec<u8>>,
 ) -> End {
-    let mut ahead: Vec<Vec<u8>> = Vec::new();
     let mut behind: Vec<Vec<u8>> = Vec::new();
-    push_reversed(&mut ahead, path.as_bytes());
+    push_reversed(ahead, path.as_bytes());
     let mut last = None;
     while let Some(name) = ahead.pop() {
         last = None;
@@ -81,7 +85,7 @@ fn walk(
                     out.push(std::ffi::OsString::from_vec(name));
                 }
                 match reenter(root, &out) {
-                    Some(rest) => push_reversed(&mut ahead, &rest),
+                    Some(rest) => push_reversed(ahead, &rest),
                     None => return End::Outside,
                 }
             }
@@ -113,12 +117,12 @@ fn walk(
                 match reenter(root, &target) {
                     Some(rest) => {
                         behind.clear();
-                        push_reversed(&mut ahead, &rest);
+                        push_reversed(ahead, &rest);
                     }
                     None => return End::Outside,
                 }
             } else {
-                push_reversed(&mut ahead, target.as_os_str().as_bytes());
+                push_reversed(ahead, target.as_os_str().as_bytes());
             }
         } else if ahead.is_empty() {
             last = Some((here, metadata));

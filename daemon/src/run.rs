@@ -15,6 +15,7 @@ mod admit;
 mod backlog;
 mod end;
 mod fill;
+mod guarded;
 mod host;
 mod open;
 mod outbox;
@@ -39,6 +40,7 @@ use crate::Error;
 use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
+use crate::guard::Guard;
 use crate::life::{self, Lock};
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
@@ -107,6 +109,7 @@ struct Daemon {
     /// Events of the watcher that wait for the loop.
     backlog: Arc<Backlog>,
     reader: Reader,
+    guard: Arc<Guard>,
     store: Store,
     /// A connection of the loop's own to the store; made anew if lost.
     log: Option<store::Reader>,
@@ -228,6 +231,25 @@ impl Daemon {
                 let input = self.report(path, ticket, report);
                 self.feed(input);
             }
+            Event::Written {
+                path,
+                ticket,
+                outcome,
+            } => {
+                self.feed(Input::Written {
+                    path,
+                    ticket,
+                    outcome,
+                });
+                self.tell_kept();
+            }
+            Event::Answered { request, outcome } => {
+                self.outbox.push(Say::Answer {
+                    request,
+                    answer: outcome.map(|reply| Box::new(reply.into())),
+                });
+                self.tell_kept();
+            }
             Event::Store(event) => self.stored(event),
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
@@ -252,7 +274,9 @@ impl Daemon {
 
     fn feed_all(&mut self, inputs: Vec<Input>) {
         for input in inputs {
-            self.feed(input);
+            if let Some(input) = guarded::without_temporary_names(input) {
+                self.feed(input);
+            }
         }
     }
 
@@ -287,6 +311,7 @@ impl Daemon {
             Effect::Read(order) => self.read(order),
             Effect::Fence(fence) => self.fence(fence),
             Effect::AwaitProcess(pid) => self.await_process(pid),
+            Effect::Write(order) => self.outbox.push(Say::Write(Box::new(order))),
             Effect::Reply { request, answer } => self.outbox.push(Say::Answer {
                 request,
                 answer: answer.map(Box::new),
@@ -432,6 +457,10 @@ impl Daemon {
                 self.ending = Some("the workspace is gone");
             }
         }
+        if self.guard.next_end().is_some_and(|end| end <= now) {
+            self.guard.look_again(None);
+            self.tell_kept();
+        }
         if self.idle_end().is_some_and(|end| end <= now) {
             self.ending = Some("idle");
         }
@@ -447,10 +476,16 @@ impl Daemon {
     /// (LIFE-3).
     fn wake(&self) -> Option<Instant> {
         let engine = self.engine.deadline().map(|due| self.time.instant(due));
-        [engine, self.next_mend, self.accept_after, self.idle_end()]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            engine,
+            self.next_mend,
+            self.accept_after,
+            self.guard.next_end(),
+            self.idle_end(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Stores the turn's facts and says what may be said. What is said can

@@ -1,7 +1,11 @@
 //! Everything the engine wants done, as one closed enum.
 
+use std::sync::Arc;
+
 use touchmark_proto::events::Happening;
-use touchmark_proto::{Clock, ConnectionId, Error, Hash, RelPath, Reply, Request, RequestId};
+use touchmark_proto::{
+    Author, Clock, ConnectionId, Error, Hash, RelPath, Reply, Request, RequestId,
+};
 
 use crate::record::Record;
 
@@ -25,6 +29,9 @@ pub enum Effect {
     /// Hand over [`Input::ProcessEnded`](crate::Input::ProcessEnded) once this
     /// process has ended, at once if there is none.
     AwaitProcess(u32),
+    /// Write a file, guarded, once every record before is committed; then
+    /// hand over [`Input::Written`](crate::Input::Written).
+    Write(WriteOrder),
     /// Answer a request.
     Reply {
         /// Which.
@@ -40,7 +47,8 @@ pub enum Effect {
         recall: Recall,
     },
     /// It is this request's turn, and the shell answers it by itself:
-    /// `initialize`, `ping`, `status`, `shutdown`, `subscribe`, `unsubscribe`.
+    /// `initialize`, `ping`, `status`, `shutdown`, `subscribe`, `unsubscribe`,
+    /// `recovery/*`.
     Host {
         /// Which.
         request: RequestId,
@@ -67,6 +75,29 @@ pub struct ReadOrder {
     /// Whether the content should be kept by its hash, for line counts
     /// (within the configured caps, never of secrets).
     pub keep: bool,
+}
+
+/// An order to put a content in the place of another, and of no third
+/// (GUARD-1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteOrder {
+    /// What.
+    pub path: RelPath,
+    /// Comes back with the outcome.
+    pub ticket: u64,
+    /// What must be there; `None` for no file.
+    pub base: Option<Hash>,
+    /// What shall be there.
+    pub bytes: Arc<[u8]>,
+    /// Its hash.
+    pub hash: Hash,
+    /// The session has not seen all of the base: it is kept, and where it may
+    /// not be kept nothing is written (GUARD-3).
+    pub keep_base: bool,
+    /// Who wrote the base, where that is known.
+    pub base_author: Option<Author>,
+    /// Make the directories that are missing.
+    pub create_directories: bool,
 }
 
 /// An answer, with what the shell is to fill in from kept contents.

@@ -68,6 +68,9 @@ pub struct Engine {
     pub(crate) unconfirmed: BTreeSet<RelPath>,
     /// Reads that must be done before anything is answered (LOSS-1).
     pub(crate) reconciling: BTreeMap<RelPath, u64>,
+    /// Paths being written by the daemon, with the read that will show the
+    /// end of it: what lies between makes no version (GUARD-1).
+    pub(crate) writing: BTreeMap<RelPath, Option<u64>>,
     pub(crate) fences: Fences,
     pub(crate) pending: BTreeMap<RequestId, Pending>,
     pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
@@ -197,6 +200,7 @@ impl Engine {
             unsettled: BTreeSet::new(),
             unconfirmed: BTreeSet::new(),
             reconciling: BTreeMap::new(),
+            writing: BTreeMap::new(),
             fences: Fences::default(),
             pending: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -273,6 +277,11 @@ impl Engine {
                 ticket,
                 outcome,
             } => self.read_done(&path, ticket, outcome),
+            Input::Written {
+                path,
+                ticket,
+                outcome,
+            } => self.written(&path, ticket, outcome),
             Input::FenceReached { fence } => self.fence_reached(fence, true),
             Input::FenceFailed { fence } => self.fence_reached(fence, false),
             Input::Disconnected { connection } => self.disconnected(connection),
@@ -309,6 +318,11 @@ impl Engine {
     /// Whether an answer is still owed to somebody.
     pub fn is_busy(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    /// Whether a guarded write is under way.
+    pub fn is_writing(&self) -> bool {
+        !self.writing.is_empty()
     }
 
     /// Records a fact: folds it in and has it kept.
@@ -504,7 +518,14 @@ impl Engine {
                 self.outstanding.remove(path);
             }
         }
-        if newest_seen {
+        // While the daemon itself writes here, only its last step counts.
+        let last = self.writing.get(path).copied();
+        let settled = match last {
+            None => true,
+            Some(last) => last.is_some_and(|last| last <= ticket),
+        };
+        if newest_seen && settled {
+            self.writing.remove(path);
             self.observe(path, &outcome);
         }
         for batch in self.fences.batches.values_mut() {

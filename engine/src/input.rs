@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use touchmark_proto::{ConnectionId, Hash, Millis, RelPath, Request, RequestId};
+use touchmark_proto::writes::Guard;
+use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId};
 
 /// Something happened. The shell hands these over one by one, in the order
 /// in which it learned of them.
@@ -52,6 +53,15 @@ pub enum Input {
         ticket: u64,
         /// What was found.
         outcome: ReadOutcome,
+    },
+    /// A guarded write that the engine ordered is done, or was not done.
+    Written {
+        /// The path the order named.
+        path: RelPath,
+        /// The number the order carried.
+        ticket: u64,
+        /// What became of it.
+        outcome: WriteOutcome,
     },
     /// Every hint about anything written before the fence was ordered has
     /// been handed over.
@@ -130,6 +140,32 @@ impl From<Found> for ReadOutcome {
             bytes: None,
         }
     }
+}
+
+/// What became of a guarded write (GUARD-1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// The new content took the place of the base.
+    Done {
+        /// How it was guarded.
+        guard: Guard,
+        /// Whether a lease told of others who had the file open.
+        lease: bool,
+        /// Absolute paths of bytes kept.
+        recovered: Vec<String>,
+    },
+    /// Something else than the base was there, or somebody had it open: it
+    /// is there still, or something newer of the same writer's.
+    Conflict {
+        /// What was found in place of the base; `None` for no file.
+        found: Option<Hash>,
+        /// Why, for a person or a model.
+        cause: String,
+        /// Absolute paths of bytes kept.
+        recovered: Vec<String>,
+    },
+    /// It could not be done; the base is there still.
+    Failed(Error),
 }
 
 /// What is at a path.

@@ -20,13 +20,13 @@ pub mod ranges;
 pub mod recall;
 pub mod record;
 mod resolve;
-
 pub mod state;
+pub mod text;
 mod view;
 
 pub use config::Config;
-pub use effect::{Answer, Effect, LinesWanted, Marks, Notice, ReadOrder, Recall};
+pub use effect::{Answer, Effect, LinesWanted, Marks, Notice, ReadOrder, Recall, WriteOrder};
 pub use engine::{Counts, Engine};
-pub use input::{Content, Found, Hint, Input, ReadOutcome, Stamp};
+pub use input::{Content, Found, Hint, Input, ReadOutcome, Stamp, WriteOutcome};
 pub use record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
 pub use state::State;

@@ -7,8 +7,8 @@ use touchmark_proto::{
     ConnectionId, Error, ErrorCode, ErrorData, Millis, RelPath, Request, RequestId,
 };
 
-use crate::asks::Need;
-use crate::effect::{Answer, Effect};
+use crate::asks::{Need, Write};
+use crate::effect::{Answer, Effect, WriteOrder};
 use crate::engine::{CUT_DELAY, Engine, Timer};
 use crate::input::ReadOutcome;
 use crate::observe::Scope;
@@ -61,6 +61,8 @@ pub(crate) struct Pending {
     pub not_before: Option<Millis>,
     /// What it held before that second look (SEEN-1).
     pub first_hash: Option<Option<touchmark_proto::Hash>>,
+    /// What is being written for it.
+    pub write: Option<Write>,
 }
 
 /// How far a request has come.
@@ -72,6 +74,8 @@ pub(crate) enum Stage {
     Reads,
     /// Another session's edit is in its way.
     Blocked,
+    /// The shell writes for it; it cannot be taken back.
+    Writing,
 }
 
 /// What came of looking at a request.
@@ -86,6 +90,8 @@ pub(crate) enum Step {
     Fence,
     /// Another session's edit is in its way.
     Blocked(Error),
+    /// The shell is to write for it.
+    Write(Box<Write>, WriteOrder),
 }
 
 impl Engine {
@@ -121,6 +127,7 @@ impl Engine {
             looks: 0,
             not_before: None,
             first_hash: None,
+            write: None,
         };
         // New paths are watched, and read, from the request's arrival on, so
         // that what happens to them after it is noticed (SEEN-1).
@@ -159,6 +166,7 @@ impl Engine {
                 looks: 0,
                 not_before: None,
                 first_hash: None,
+                write: None,
             },
         );
         wanted
@@ -216,12 +224,14 @@ impl Engine {
             && !waits
             && fenced
             && pending.reads.is_empty()
-            && (self.reconciling.is_empty() || pending.is_for_the_shell())
+            && ((self.reconciling.is_empty() && self.writing.is_empty())
+                || pending.is_for_the_shell())
     }
 
     /// Looks at one request; whether it made others possible.
     fn step(&mut self, request: RequestId, mut pending: Pending) -> bool {
-        if pending.until.is_some_and(|until| self.now > until) {
+        let late = pending.until.is_some_and(|until| self.now > until);
+        if late && pending.stage != Stage::Writing {
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
             return true;
         }
@@ -276,6 +286,14 @@ impl Engine {
             Step::Fence => {
                 pending.fence = Some(self.want_fence());
                 self.pending.insert(request, pending);
+                false
+            }
+            Step::Write(write, order) => {
+                self.writing.insert(order.path.clone(), None);
+                pending.write = Some(*write);
+                pending.stage = Stage::Writing;
+                self.pending.insert(request, pending);
+                self.out.push(Effect::Write(order));
                 false
             }
             Step::Blocked(error) => {
@@ -403,7 +421,9 @@ impl Engine {
         let Some(pending) = self.pending.get(&request) else {
             return;
         };
-        if pending.until.is_some_and(|until| self.now >= until) {
+        if pending.stage == Stage::Writing {
+            // What is written is told, however late.
+        } else if pending.until.is_some_and(|until| self.now >= until) {
             let pending = pending.clone();
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
         } else if pending.wait_until.is_some_and(|until| self.now >= until) {
@@ -426,8 +446,14 @@ impl Engine {
             .map(|(request, _)| *request)
             .collect();
         for request in orphans {
-            if let Some(pending) = self.pending.remove(&request) {
-                self.leave(request, &pending);
+            if let Some(mut pending) = self.pending.remove(&request) {
+                if pending.stage == Stage::Writing {
+                    // It takes effect, though nobody hears of it.
+                    pending.connection = None;
+                    self.pending.insert(request, pending);
+                } else {
+                    self.leave(request, &pending);
+                }
             }
         }
         self.queues.remove(&connection);

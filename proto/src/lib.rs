@@ -12,7 +12,7 @@
 //! - [`facts`]: versions, changes, states of files: what the daemon tells.
 //! - [`error`]: every error with its code, name and hint.
 //! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
-//!   [`edits`], [`commands`], [`changes`], [`editors`].
+//!   [`edits`], [`writes`], [`commands`], [`changes`], [`editors`].
 //! - [`places`]: where the daemon of a workspace keeps its things.
 //! - [`methods`]: the table that joins a method's name, parameters and result.
 //! - [`events`]: notifications to subscribers.
@@ -36,6 +36,7 @@ pub mod path;
 pub mod places;
 pub mod range;
 pub mod sessions;
+pub mod writes;
 
 pub use clock::{Clock, Millis};
 pub use error::{Error, ErrorCode, ErrorData};

@@ -20,6 +20,11 @@ use crate::sessions::{
     Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRows,
     SessionTruncated,
 };
+use crate::writes::{
+    FileEdit, FileEdited, FileWrite, FileWritten, QuotesFound, QuotesMatch, QuotesNormalize,
+    QuotesNormalized, RecoveryDelete, RecoveryItems, RecoveryList, RecoveryRestore,
+    RecoveryRestored, RecoveryShow, RecoveryShown,
+};
 
 /// The parameters of one method, and what it answers.
 pub trait Method: Sized {
@@ -167,4 +172,12 @@ methods! {
     CommandBegin: "command/begin", CommandBegin => CommandBegun;
     CommandEnd: "command/end", CommandEnd => CommandEnded;
     Audit: "audit", Audit => Audited;
+    FileWrite: "file/write", FileWrite => FileWritten;
+    FileEdit: "file/edit", FileEdit => FileEdited;
+    RecoveryList: "recovery/list", RecoveryList => RecoveryItems;
+    RecoveryShow: "recovery/show", RecoveryShow => RecoveryShown;
+    RecoveryRestore: "recovery/restore", RecoveryRestore => RecoveryRestored;
+    RecoveryDelete: "recovery/delete", RecoveryDelete => RecoveryItems;
+    QuotesNormalize: "quotes/normalize", QuotesNormalize => QuotesNormalized;
+    QuotesMatch: "quotes/match", QuotesMatch => Option<QuotesFound>;
 }

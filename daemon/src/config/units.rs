@@ -23,6 +23,15 @@ pub(super) struct Keep {
     pub(super) age: Option<Span>,
 }
 
+/// How many bytes and how long: `"30 days, 1 GiB"`; either may stand alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct KeepBytes {
+    /// How many.
+    pub(super) bytes: Option<Bytes>,
+    /// How long.
+    pub(super) age: Option<Span>,
+}
+
 impl From<Span> for Millis {
     fn from(span: Span) -> Self {
         span.0
@@ -86,6 +95,19 @@ fn keep(text: &str) -> Option<Keep> {
     Some(keep)
 }
 
+fn keep_bytes(text: &str) -> Option<KeepBytes> {
+    let mut keep = KeepBytes::default();
+    for part in text.split(", ") {
+        match (span(part), bytes(part)) {
+            // A number alone could be either.
+            (Some(_), Some(_)) | (None, None) => return None,
+            (Some(age), None) => keep.age = Some(age),
+            (None, Some(bytes)) => keep.bytes = Some(bytes),
+        }
+    }
+    Some(keep)
+}
+
 /// Reads a text by a function, or a whole number by another.
 struct Quantity<T> {
     what: &'static str,
@@ -137,6 +159,16 @@ impl<'de> Deserialize<'de> for Keep {
         deserializer.deserialize_any(Quantity {
             what: "a bound like \"10,000 per path, 30 days\"",
             text: keep,
+            number: |_| None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for KeepBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Quantity {
+            what: "a bound like \"30 days, 1 GiB\"",
+            text: keep_bytes,
             number: |_| None,
         })
     }

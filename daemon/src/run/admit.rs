@@ -57,6 +57,7 @@ impl Daemon {
             let refusal = say::storage(cause);
             return self.refuse(connection, request, refusal);
         }
+        self.look_at_moved(&ask);
         self.asked.insert(
             request,
             Asked {
@@ -96,7 +97,11 @@ fn changes_state(ask: &Request) -> bool {
         | Request::FileList(_)
         | Request::FileHistory(_)
         | Request::ModifiedList(_)
-        | Request::Audit(_) => false,
+        | Request::Audit(_)
+        | Request::RecoveryList(_)
+        | Request::RecoveryShow(_)
+        | Request::QuotesNormalize(_)
+        | Request::QuotesMatch(_) => false,
         Request::ModifiedTake(take) => !take.peek,
         Request::FileReadText(read) => read.track.unwrap_or(true),
         Request::SessionOpen(_)
@@ -117,6 +122,10 @@ fn changes_state(ask: &Request) -> bool {
         | Request::EditorDidOpen(_)
         | Request::EditorDidClose(_)
         | Request::EditorDirty(_)
-        | Request::EditorDidSave(_) => true,
+        | Request::EditorDidSave(_)
+        | Request::FileWrite(_)
+        | Request::FileEdit(_)
+        | Request::RecoveryRestore(_)
+        | Request::RecoveryDelete(_) => true,
     }
 }

@@ -19,7 +19,7 @@ impl Daemon {
         tracing::info!("ending: {}", self.ending.unwrap_or_default());
         let deadline = Instant::now() + PATIENCE;
         self.close_turn();
-        while !self.outbox.is_empty() {
+        while !self.outbox.is_empty() || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {
                 // Whoever asks now is refused below.
                 Ok(Some(Event::Ask {
@@ -27,7 +27,14 @@ impl Daemon {
                     connection,
                     ..
                 })) => self.refuse(connection, request, ending()),
-                Ok(Some(event @ (Event::Store(_) | Event::Disconnected(_)))) => {
+                // What is being written is told.
+                Ok(Some(
+                    event @ (Event::Store(_)
+                    | Event::Disconnected(_)
+                    | Event::Written { .. }
+                    | Event::Read { .. }
+                    | Event::Answered { .. }),
+                )) => {
                     self.take(event);
                     self.close_turn();
                 }
@@ -35,6 +42,7 @@ impl Daemon {
                 Ok(None) | Err(_) => break,
             }
         }
+        self.guard.look_again(None);
         for (request, asked) in std::mem::take(&mut self.asked) {
             self.refuse(asked.connection, request, ending());
         }

@@ -30,6 +30,10 @@ impl Daemon {
                 Err(error) => Err(error),
             },
             Request::Unsubscribe(ask) => self.unsubscribe(connection, &ask),
+            Request::RecoveryList(_)
+            | Request::RecoveryShow(_)
+            | Request::RecoveryRestore(_)
+            | Request::RecoveryDelete(_) => return self.recover(request, ask),
             other => Err(Error::new(
                 ErrorCode::InternalError,
                 format!("{} is not for the shell to answer", other.method()),

@@ -19,6 +19,7 @@ use crate::Error;
 use crate::config::{Case, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
+use crate::guard::{self, Guard};
 use crate::life::{Lock, private_directory};
 use crate::socket::{Hub, Listener};
 use crate::store::{self, Opened};
@@ -87,6 +88,20 @@ impl Daemon {
             .map_err(|error| part("contents.exclude", &error))?;
         let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
 
+        let guard = Guard::open(
+            guard::Settings {
+                root: workspace.clone(),
+                state: places.state.clone(),
+                keep: guard::Keep {
+                    age: config.recovery_age,
+                    bytes: config.recovery_bytes,
+                },
+                durable: config.durability == Durability::Power,
+            },
+            reader.clone(),
+            time,
+        )?;
+
         let hub = Hub {
             events: events.clone(),
             requests: AtomicU64::new(1),
@@ -101,6 +116,7 @@ impl Daemon {
             watcher,
             backlog,
             reader,
+            guard: Arc::new(guard),
             store,
             log: None,
             loss: trouble,

@@ -1,6 +1,6 @@
 //! Saying what may be said: answers, events.
 
-use touchmark_engine::{Answer, Input, Notice, Recall, recall};
+use touchmark_engine::{Answer, Input, Notice, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
@@ -25,6 +25,9 @@ pub(super) enum Say {
     /// An answer to be looked up in the log, which by then holds all that was
     /// recorded before.
     Recall { request: RequestId, recall: Recall },
+    /// A guarded write, which begins when the edit that declares it is
+    /// stored.
+    Write(Box<WriteOrder>),
     /// Events for subscribers.
     Notice(Box<Notice>),
     /// A subscription begins: what it missed up to fact `until`, then
@@ -106,6 +109,7 @@ impl Daemon {
                     self.answer(asked.connection, request, outcome);
                 }
             }
+            Say::Write(order) => self.write(*order, failed),
             Say::Notice(notice) => self.tell(*notice),
             Say::Subscribed {
                 request,

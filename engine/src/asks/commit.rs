@@ -22,10 +22,10 @@ use crate::state::Kept;
 use crate::view::is_own;
 
 /// What became of one file.
-struct Verdict {
-    outcome: Outcome,
-    version: Option<u64>,
-    late: bool,
+pub(super) struct Verdict {
+    pub outcome: Outcome,
+    pub version: Option<u64>,
+    pub late: bool,
 }
 
 impl Verdict {
@@ -154,7 +154,7 @@ impl Engine {
         ))
     }
 
-    fn commit_path(
+    pub(super) fn commit_path(
         &mut self,
         pending: &Pending,
         edit: u64,
@@ -309,7 +309,7 @@ impl Engine {
         }
     }
 
-    fn wrote(&mut self, session: &SessionId, path: &RelPath, hash: HashOrAbsent) {
+    pub(super) fn wrote(&mut self, session: &SessionId, path: &RelPath, hash: HashOrAbsent) {
         self.record(Fact::Wrote {
             session: session.clone(),
             path: path.clone(),
@@ -513,7 +513,7 @@ impl Engine {
             .map(|kept| (kept.n, kept.evidence))
     }
 
-    fn version(&self, path: &RelPath, n: u64) -> Option<Version> {
+    pub(super) fn version(&self, path: &RelPath, n: u64) -> Option<Version> {
         let kept = self.newest_kept(path, |kept| kept.n == n)?;
         Some(version_of(
             self.state.epoch,

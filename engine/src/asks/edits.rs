@@ -20,17 +20,17 @@ use crate::record::{EditFact, EditFileFact, Fact};
 const FILES_PER_EDIT: usize = 10_000;
 
 /// An edit about to begin.
-struct Plan {
-    session: SessionId,
-    files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)>,
-    require_read: bool,
-    force: bool,
-    ttl: Millis,
-    one_shot: bool,
-    bound: Option<ConnectionId>,
-    call: Option<String>,
-    tool: Option<String>,
-    step: Option<u64>,
+pub(super) struct Plan {
+    pub session: SessionId,
+    pub files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)>,
+    pub require_read: bool,
+    pub force: bool,
+    pub ttl: Millis,
+    pub one_shot: bool,
+    pub bound: Option<ConnectionId>,
+    pub call: Option<String>,
+    pub tool: Option<String>,
+    pub step: Option<u64>,
 }
 
 impl Engine {
@@ -162,6 +162,14 @@ impl Engine {
         if let Some(step) = self.read_named(pending, &paths) {
             return Err(Box::new(step));
         }
+        self.may_begin(pending, plan)?;
+        Ok(self.record_begun(pending, plan))
+    }
+
+    /// Whether an edit of paths that have been read may begin (GUARD-4,
+    /// GUARD-5).
+    pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Step>> {
+        let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
         for path in &paths {
             if let Some(error) = self.unusable(path, pending) {
                 return Err(Box::new(Step::Done(Err(error))));
@@ -174,6 +182,12 @@ impl Engine {
             self.may_edit(pending, plan)
                 .map_err(|error| Box::new(Step::Done(Err(error))))?;
         }
+        Ok(())
+    }
+
+    /// Begins an edit that may begin.
+    pub(super) fn record_begun(&mut self, pending: &Pending, plan: &Plan) -> (u64, Millis) {
+        let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
         self.ensure_session(&plan.session);
         for path in &paths {
             self.begin_log(path, pending);
@@ -220,7 +234,7 @@ impl Engine {
             },
             None,
         );
-        Ok((edit, deadline))
+        (edit, deadline)
     }
 
     /// Marks read the paths they name before they answer: what was written

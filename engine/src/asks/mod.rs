@@ -8,9 +8,11 @@ mod editors;
 mod edits;
 mod files;
 mod sessions;
+mod writes;
 
 use touchmark_proto::daemon::Synced;
 use touchmark_proto::events::{Happening, SessionPhase};
+use touchmark_proto::writes::QuotesNormalized;
 use touchmark_proto::{
     ClientPath, Error, ErrorCode, ErrorData, RelPath, Reply, Request, RequestId, SessionId,
 };
@@ -21,6 +23,9 @@ use crate::live::Obstacle;
 use crate::observe::Scope;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
+use crate::text::quotes;
+
+pub(crate) use writes::Write;
 
 /// What a request needs before it is looked at.
 pub(crate) struct Need {
@@ -62,7 +67,10 @@ impl Need {
             | Request::EditMark(_)
             | Request::CommandBegin(_)
             | Request::CommandEnd(_)
-            | Request::Audit(_) => fenced,
+            | Request::Audit(_)
+            | Request::FileWrite(_)
+            | Request::FileEdit(_)
+            | Request::RecoveryRestore(_) => fenced,
             Request::Initialize(_)
             | Request::Ping(_)
             | Request::Status(_)
@@ -78,7 +86,12 @@ impl Need {
             | Request::EditorDidOpen(_)
             | Request::EditorDidClose(_)
             | Request::EditorDirty(_)
-            | Request::EditorDidSave(_) => at_once,
+            | Request::EditorDidSave(_)
+            | Request::RecoveryList(_)
+            | Request::RecoveryShow(_)
+            | Request::RecoveryDelete(_)
+            | Request::QuotesNormalize(_)
+            | Request::QuotesMatch(_) => at_once,
         }
     }
 }
@@ -93,6 +106,10 @@ pub(crate) fn is_for_the_shell(ask: &Request) -> bool {
             | Request::Shutdown(_)
             | Request::Subscribe(_)
             | Request::Unsubscribe(_)
+            | Request::RecoveryList(_)
+            | Request::RecoveryShow(_)
+            | Request::RecoveryRestore(_)
+            | Request::RecoveryDelete(_)
     )
 }
 
@@ -105,6 +122,8 @@ impl Engine {
             Request::FileReadText(ask) => vec![&ask.path],
             Request::FileMention(ask) => vec![&ask.path],
             Request::EditMark(ask) => vec![&ask.path],
+            Request::FileWrite(ask) => vec![&ask.path],
+            Request::FileEdit(ask) => vec![&ask.path],
             Request::EditBegin(ask) => ask.files.iter().map(|file| &file.path).collect(),
             Request::EditCommit(ask) => ask.files.iter().map(|file| &file.path).collect(),
             Request::FileStatus(ask) => ask.paths.iter().flatten().collect(),
@@ -162,7 +181,11 @@ impl Engine {
             | Request::Status(_)
             | Request::Shutdown(_)
             | Request::Subscribe(_)
-            | Request::Unsubscribe(_) => match pending.connection {
+            | Request::Unsubscribe(_)
+            | Request::RecoveryList(_)
+            | Request::RecoveryShow(_)
+            | Request::RecoveryRestore(_)
+            | Request::RecoveryDelete(_) => match pending.connection {
                 Some(connection) => Step::Passed(Effect::Host {
                     request,
                     connection,
@@ -193,6 +216,14 @@ impl Engine {
             Request::EditCommit(ask) => self.edit_commit(pending, &ask),
             Request::EditAbort(ask) => self.edit_abort(&ask),
             Request::EditMark(ask) => self.edit_mark(pending, &ask),
+            Request::FileWrite(ask) => self.file_write(pending, &ask),
+            Request::FileEdit(ask) => self.file_edit(pending, &ask),
+            Request::QuotesNormalize(ask) => done(Reply::QuotesNormalize(QuotesNormalized {
+                text: quotes::normalize(&ask.text),
+            })),
+            Request::QuotesMatch(ask) => {
+                done(Reply::QuotesMatch(quotes::find(&ask.needle, &ask.haystack)))
+            }
             Request::ModifiedList(ask) => self.modified_list(request, pending, &ask),
             Request::ModifiedTake(ask) => self.modified_take(pending, &ask),
             Request::ModifiedAck(ask) => self.modified_ack(&ask),

@@ -22,6 +22,9 @@ use touchmark_proto::sessions::{
     SessionCompacted, SessionOpen, SessionOpened, SessionRow, SessionRows, SessionTruncated,
     Truncated, Warning,
 };
+use touchmark_proto::writes::{
+    FileEdit, FileEdited, FileWrite, Guard, Matched, RecoveryItem, RecoveryItems,
+};
 use touchmark_proto::*;
 
 /// The workspace that names below refer to.
@@ -251,7 +254,39 @@ fn writes() -> impl Strategy<Value = Request> {
                 step: Some(u64::MAX),
             })
         });
-    prop_oneof![begin, commit, mark]
+    let write = (
+        session(),
+        client_path(),
+        any::<(Option<String>, bool)>(),
+        of(hash()),
+    )
+        .prop_map(|(session, path, (text, force), base)| {
+            Request::FileWrite(FileWrite {
+                session,
+                path,
+                base64: text.is_none().then(|| "/wD/".into()),
+                text,
+                base,
+                force,
+                require_read: Some(!force),
+                create_directories: force,
+                step: None,
+            })
+        });
+    let edit = (session(), client_path(), any::<(String, String, bool)>()).prop_map(
+        |(session, path, (old_string, new_string, replace_all))| {
+            Request::FileEdit(FileEdit {
+                session,
+                path,
+                old_string,
+                new_string,
+                replace_all,
+                force: !replace_all,
+                step: Some(7),
+            })
+        },
+    );
+    prop_oneof![begin, commit, mark, write, edit]
 }
 
 pub fn request() -> impl Strategy<Value = Request> {
@@ -475,7 +510,38 @@ pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
             more: None,
         })
     });
+    let edited = (of(version()), any::<Vec<String>>(), any::<(u32, u32)>()).prop_map(
+        |(version, recovered, (replacements, line))| {
+            Reply::FileEdit(FileEdited {
+                version,
+                outcome: Outcome::Applied,
+                guard: Guard::Exchange,
+                lease: true,
+                recovered,
+                matched: Matched::LineEndings,
+                replacements,
+                line,
+            })
+        },
+    );
+    let kept = (rel_path(), hash(), of(author()), any::<(String, u64)>()).prop_map(
+        |(path, hash, author, (id, time))| {
+            let item = RecoveryItem {
+                file: format!("/kept/{id}"),
+                id,
+                path,
+                hash,
+                author,
+                time,
+                size: time,
+            };
+            Reply::RecoveryList(RecoveryItems { items: vec![item] })
+        },
+    );
     prop_oneof![
+        edited.prop_map(|reply| ("file/edit", reply)),
+        kept.prop_map(|reply| ("recovery/list", reply)),
+        Just(("quotes/match", Reply::QuotesMatch(None))),
         Just(("ping", Reply::Ping(Done {}))),
         opened.prop_map(|reply| ("session/open", reply)),
         rows.prop_map(|reply| ("session/list", reply)),

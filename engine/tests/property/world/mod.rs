@@ -276,6 +276,9 @@ impl World {
                 Effect::Recall { request, .. } | Effect::Host { request, .. } => {
                     self.reply(request, Outcome::Shell);
                 }
+                Effect::Write(order) => {
+                    self.fail(format!("no operation writes through the daemon: {order:?}"));
+                }
                 // No operation names a process.
                 Effect::Publish(_) | Effect::AwaitProcess(_) => {}
             }

@@ -1,0 +1,152 @@
+//! `touchmark recovered`: bytes that touchmark kept, because a write would
+//! have taken their name before anybody had seen them.
+
+use std::io::Write as _;
+
+use anstyle::Style;
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use touchmark_client::proto::Reply;
+use touchmark_client::proto::writes::{
+    RecoveryDelete, RecoveryItem, RecoveryList, RecoveryRestore, RecoveryShow,
+};
+
+use crate::commands::call::result_json;
+use crate::context::{Context, is_terminal, zone};
+use crate::output::{self, Outcome, table};
+use crate::style;
+use crate::text::{MAX_NAME, author, bytes, date, is_harmful, path, safe};
+
+/// Bytes that touchmark kept.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// What to do with them
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Action {
+    /// What is kept, newest first
+    List {
+        /// Only this one
+        id: Option<String>,
+    },
+    /// The kept bytes themselves
+    Show {
+        /// Which, as `list` names it
+        id: String,
+    },
+    /// Give kept bytes their name back; what is there now is kept in turn
+    Restore {
+        /// Which, as `list` names it
+        id: String,
+    },
+    /// Remove kept bytes for good
+    Delete {
+        /// Which, as `list` names it
+        id: String,
+    },
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let action = options.action.clone();
+    match action.unwrap_or(Action::List { id: None }) {
+        Action::List { id } => list(context, id),
+        Action::Show { id } => show(context, id),
+        Action::Restore { id } => restore(context, id),
+        Action::Delete { id } => delete(context, id),
+    }
+}
+
+fn list(context: &Context, id: Option<String>) -> Outcome {
+    let workspace = context.workspace()?;
+    let items = context.connect(&workspace)?.call(RecoveryList { id })?;
+    if context.global.json {
+        return context.json(&result_json(Reply::RecoveryList(items), &workspace.root));
+    }
+    if items.items.is_empty() {
+        return context.say("nothing is kept");
+    }
+    let zone = zone();
+    let rows: Vec<_> = items
+        .items
+        .iter()
+        .map(|item| {
+            vec![
+                (style::AGENT, safe(&item.id, MAX_NAME)),
+                (style::DIM, date(item.time, &zone)),
+                (Style::new(), path(&item.path)),
+                (Style::new(), bytes(item.size)),
+                (style::DIM, by(item)),
+                (style::DIM, safe(&item.file, 4096)),
+            ]
+        })
+        .collect();
+    table(&rows).iter().try_for_each(|line| output::line(line))
+}
+
+fn by(item: &RecoveryItem) -> String {
+    item.author
+        .as_ref()
+        .map_or_else(String::new, |of| format!("by {}", author(of)))
+}
+
+fn show(context: &Context, id: String) -> Outcome {
+    let workspace = context.workspace()?;
+    let shown = context.connect(&workspace)?.call(RecoveryShow { id })?;
+    if context.global.json {
+        return context.json(&result_json(Reply::RecoveryShow(shown), &workspace.root));
+    }
+    let Some(item) = shown.items.first() else {
+        return context.say("nothing is kept");
+    };
+    // The answer is cut to a length; the file is whole.
+    let content = std::fs::read(&item.file).with_context(|| item.file.clone())?;
+    let mut out = std::io::stdout().lock();
+    if is_terminal() {
+        let text: String = String::from_utf8_lossy(&content)
+            .chars()
+            .map(|c| {
+                if is_harmful(c) && !matches!(c, '\n' | '\t') {
+                    '\u{fffd}'
+                } else {
+                    c
+                }
+            })
+            .collect();
+        out.write_all(text.as_bytes())?;
+    } else {
+        out.write_all(&content)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn restore(context: &Context, id: String) -> Outcome {
+    let workspace = context.workspace()?;
+    let restored = context.connect(&workspace)?.call(RecoveryRestore { id })?;
+    if context.global.json {
+        let reply = Reply::RecoveryRestore(restored);
+        return context.json(&result_json(reply, &workspace.root));
+    }
+    for item in &restored.items {
+        context.say(&format!("{} is back", path(&item.path)))?;
+    }
+    for file in &restored.recovered {
+        context.say(&format!("what was there is kept in {}", safe(file, 4096)))?;
+    }
+    Ok(())
+}
+
+fn delete(context: &Context, id: String) -> Outcome {
+    let workspace = context.workspace()?;
+    let deleted = context.connect(&workspace)?.call(RecoveryDelete { id })?;
+    if context.global.json {
+        let reply = Reply::RecoveryDelete(deleted);
+        return context.json(&result_json(reply, &workspace.root));
+    }
+    for item in &deleted.items {
+        context.say(&format!("{} is removed", safe(&item.id, MAX_NAME)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! What an open file holds, at this moment.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+
+use sha2::{Digest as _, Sha256};
+use touchmark_proto::Hash;
+
+/// What changes when a file is written, as far as the file system tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    size: u64,
+    modified: (i64, i64),
+}
+
+pub(super) fn stamp(file: &File) -> io::Result<Stamp> {
+    let metadata = file.metadata()?;
+    Ok(Stamp {
+        size: metadata.len(),
+        // Not the change time: a rename touches that.
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+    })
+}
+
+/// The hash of what a file holds; `None` if it was written meanwhile. The
+/// file's own offset is left alone.
+pub(super) fn hash(file: &File) -> io::Result<Option<(Hash, Stamp)>> {
+    let before = stamp(file)?;
+    let mut hasher = Sha256::new();
+    let mut size = 0_u64;
+    each(file, |data| {
+        hasher.update(data);
+        size += data.len() as u64;
+    })?;
+    let same = size == before.size && stamp(file)? == before;
+    Ok(same.then(|| (Hash(hasher.finalize().into()), before)))
+}
+
+/// All that a file holds.
+pub(super) fn bytes(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    each(file, |data| bytes.extend_from_slice(data))?;
+    Ok(bytes)
+}
+
+fn each(file: &File, mut see: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut chunk = vec![0; 64 << 10];
+    let mut at = 0_u64;
+    loop {
+        match file.read_at(&mut chunk, at) {
+            Ok(0) => return Ok(()),
+            Ok(count) => {
+                see(chunk.get(..count).unwrap_or_default());
+                at += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

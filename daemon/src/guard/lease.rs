@@ -1,0 +1,168 @@
+//! Leases: being told that somebody opens a file, before they have it.
+//!
+//! The one module with `unsafe` code: neither `rustix` nor another kept safe
+//! crate has `F_SETLEASE`. Three calls of one C function, each with an integer
+//! as its argument; no memory is handed over.
+//!
+//! A lease is granted only while nobody has the file open in a conflicting
+//! way: a read lease while nobody has it open for writing (a shared writable
+//! mapping keeps the file open and counts), a write lease while nobody else
+//! has it open at all. Whoever opens it later in such a way waits until the
+//! lease is given up (or fails at once, if told not to wait). It is given up
+//! here within 5 ms (GUARD-2).
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::raw::c_int;
+
+/// Names the signal that tells of a waiting opener; from the kernel's
+/// `fcntl.h`, which `libc` leaves out.
+const F_SETSIG: c_int = 10;
+
+/// Which opens a lease is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Opens for writing, and truncation. The descriptor is open for reading
+    /// only.
+    Read,
+    /// Every other open.
+    Write,
+}
+
+/// Why there is no lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// Somebody has the file open in a conflicting way.
+    Busy,
+    /// The file system has no leases, or the file is another user's.
+    Unavailable,
+}
+
+/// A lease, given up when dropped.
+#[derive(Debug)]
+pub(super) struct Lease<'f> {
+    file: &'f File,
+    kind: Kind,
+}
+
+impl<'f> Lease<'f> {
+    /// Takes a lease on an open file.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub(super) fn take(file: &'f File, kind: Kind) -> Result<Self, Refused> {
+        // The kernel tells of a waiting opener by a signal, SIGIO unless
+        // another is named, and SIGIO ends a process that does not handle it.
+        // SIGURG is ignored unless handled, so nothing can come of it. First,
+        // so that no lease is ever held without it.
+        control(file.as_fd(), F_SETSIG, libc::SIGURG).map_err(|_| Refused::Unavailable)?;
+        match control(file.as_fd(), libc::F_SETLEASE, kind.code()) {
+            Ok(_) => Ok(Self { file, kind }),
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Err(Refused::Busy),
+            Err(_) => Err(Refused::Unavailable),
+        }
+    }
+
+    /// Whether nobody has asked for the file since the lease was taken. While
+    /// somebody does, the kernel reports the kind of lease that they would
+    /// leave.
+    pub(super) fn is_whole(&self) -> bool {
+        control(self.file.as_fd(), libc::F_GETLEASE, 0).is_ok_and(|kind| kind == self.kind.code())
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        // Fails only if the kernel has taken it away already.
+        let _gone = control(self.file.as_fd(), libc::F_SETLEASE, libc::F_UNLCK as c_int);
+    }
+}
+
+impl Kind {
+    fn code(self) -> c_int {
+        // Shorts on some systems.
+        match self {
+            Self::Read => libc::F_RDLCK as c_int,
+            Self::Write => libc::F_WRLCK as c_int,
+        }
+    }
+}
+
+/// `fcntl(2)` with an integer argument.
+fn control(file: BorrowedFd<'_>, command: c_int, argument: c_int) -> io::Result<c_int> {
+    // SAFETY: the descriptor is open for as long as the borrow lasts. All
+    // commands used here (F_SETSIG, F_SETLEASE, F_GETLEASE) take an integer or
+    // nothing, so no pointer is passed and no memory is touched; what they
+    // change is the open file itself, which this process owns.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    fn file() -> (tempfile::TempDir, std::path::PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        std::fs::write(&path, "x").unwrap();
+        (directory, path)
+    }
+
+    #[test]
+    fn a_read_lease_needs_a_file_that_nobody_writes() {
+        let (_directory, path) = file();
+        let writer = OpenOptions::new().write(true).open(&path).unwrap();
+        let reader = File::open(&path).unwrap();
+        assert_eq!(Lease::take(&reader, Kind::Read).unwrap_err(), Refused::Busy);
+        drop(writer);
+        let lease = Lease::take(&reader, Kind::Read).unwrap();
+        assert!(lease.is_whole());
+        // Readers do not matter.
+        drop(File::open(&path).unwrap());
+        assert!(lease.is_whole());
+    }
+
+    #[test]
+    fn an_opener_waits_and_the_process_lives() {
+        let (_directory, path) = file();
+        let reader = File::open(&path).unwrap();
+        let lease = Lease::take(&reader, Kind::Read).unwrap();
+        let impatient = OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&path);
+        assert_eq!(impatient.unwrap_err().raw_os_error(), Some(libc::EAGAIN));
+        assert!(!lease.is_whole());
+        let opener = std::thread::spawn({
+            let path = path.clone();
+            move || OpenOptions::new().write(true).open(path).unwrap()
+        });
+        drop(lease);
+        opener.join().unwrap();
+        // Nothing is left of it.
+        Lease::take(&reader, Kind::Read).unwrap();
+    }
+
+    #[test]
+    fn a_write_lease_needs_a_file_that_nobody_else_has_open() {
+        let (_directory, path) = file();
+        let both = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
+        let reader = File::open(&path).unwrap();
+        assert_eq!(Lease::take(&both, Kind::Write).unwrap_err(), Refused::Busy);
+        drop(reader);
+        assert!(Lease::take(&both, Kind::Write).unwrap().is_whole());
+    }
+}

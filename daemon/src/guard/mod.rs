@@ -1,0 +1,601 @@
+//! Guarded writes: compare-and-swap on a file's content (GUARD-1 to GUARD-3).
+//!
+//! - [`place`]: where it goes; [`temporary`]: the new file beside the old.
+//! - [`exchange`]: the two swap names, and what came out is looked at.
+//! - [`checked`]: in place, where names cannot be swapped.
+//! - [`lease`]: who else has the file open.
+//! - [`intent`]: what the next start completes or reverts.
+//! - [`recovery`], [`moved`]: nothing that lost its name is lost.
+
+mod checked;
+mod content;
+mod exchange;
+mod intent;
+mod lease;
+mod moved;
+mod place;
+mod recovery;
+mod temporary;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use base64::Engine as _;
+use rustix::fs::{OFlags, RenameFlags};
+use rustix::io::Errno;
+use touchmark_engine::{WriteOrder, WriteOutcome};
+use touchmark_proto::files::TextEncoding;
+use touchmark_proto::writes::{
+    Guard as Way, RecoveryItem, RecoveryItems, RecoveryRestored, RecoveryShown,
+};
+use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, RelPath};
+
+use self::exchange::Old;
+use self::intent::{Intent, Intents, Phase};
+use self::moved::{Moved, Net};
+use self::place::{Place, refused};
+use self::recovery::Recovery;
+use self::temporary::Temporary;
+use crate::content::Reader;
+use crate::time::Timeline;
+
+pub use self::recovery::Keep;
+pub use self::temporary::is_temporary;
+
+const CHANGED: &str = "somebody has changed the file";
+const BUSY: &str = "another program has the file open for writing";
+const SECRET: &str = "the session has not seen all of it, and its content may not be kept";
+
+/// Writes files of one workspace, one after another. May be used from several
+/// threads.
+#[derive(Debug)]
+pub struct Guard {
+    root: PathBuf,
+    reader: Reader,
+    recovery: Recovery,
+    intents: Intents,
+    net: Net,
+    durable: bool,
+    time: Timeline,
+    /// One write at a time.
+    gate: Mutex<()>,
+    /// Bytes kept by a second look that nobody has been told of.
+    late: Mutex<Vec<Kept>>,
+}
+
+/// Bytes that were kept: of which file, and their absolute path.
+pub type Kept = (RelPath, String);
+
+/// What a guard is to know.
+#[derive(Debug)]
+pub struct Settings {
+    /// The canonical path of the workspace.
+    pub root: PathBuf,
+    /// The state directory.
+    pub state: PathBuf,
+    /// How much is kept for how long.
+    pub keep: Keep,
+    /// Everything is synced (DUR-1, `durability = "power"`).
+    pub durable: bool,
+}
+
+/// One write.
+struct Job<'o> {
+    order: &'o WriteOrder,
+    durable: bool,
+    /// The copy of the base that stays.
+    copy: Option<RecoveryItem>,
+}
+
+impl Job<'_> {
+    fn paths<'a>(&'a self, place: &'a Place) -> (&'a RelPath, &'a RelPath) {
+        (&self.order.path, &place.real)
+    }
+}
+
+/// Why nothing was written.
+enum Stop {
+    /// This was there in place of the base.
+    Changed(Option<Hash>),
+    /// Somebody has it open.
+    Busy,
+    /// It may neither be kept nor overwritten unseen (GUARD-3).
+    Secret,
+    /// Names cannot be exchanged here.
+    NoExchange,
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What the state directory or an open file refuses.
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        let cause = error.to_string();
+        Self::Failed(
+            Error::new(
+                ErrorCode::Storage,
+                format!("nothing was written, since it could not be made safe: {cause}"),
+            )
+            .with(ErrorData {
+                cause: Some(cause),
+                ..ErrorData::default()
+            }),
+        )
+    }
+}
+
+impl From<Stop> for WriteOutcome {
+    fn from(stop: Stop) -> Self {
+        let conflict = |found, cause: &str| Self::Conflict {
+            found,
+            cause: cause.into(),
+            recovered: Vec::new(),
+        };
+        match stop {
+            Stop::Changed(found) => conflict(found, CHANGED),
+            Stop::Busy => conflict(None, BUSY),
+            Stop::Secret => conflict(None, SECRET),
+            Stop::NoExchange => conflict(None, "names cannot be exchanged here"),
+            Stop::Failed(error) => Self::Failed(error),
+        }
+    }
+}
+
+impl Guard {
+    /// Opens the state of guarded writes, and completes or reverts what an
+    /// earlier daemon left undone.
+    ///
+    /// # Errors
+    /// If the state directory cannot be used.
+    pub fn open(settings: Settings, reader: Reader, time: Timeline) -> Result<Self, crate::Error> {
+        let Settings {
+            root,
+            state,
+            keep,
+            durable,
+        } = settings;
+        let guard = Self {
+            root,
+            reader,
+            recovery: Recovery::open(state.join("recovery"), keep)?,
+            intents: Intents::open(state.join("intents"), durable)?,
+            net: Net::default(),
+            durable,
+            time,
+            gate: Mutex::new(()),
+            late: Mutex::default(),
+        };
+        guard.recovery.prune(time.now(), None);
+        guard.resume();
+        Ok(guard)
+    }
+
+    /// Puts a content in the place of its base. Blocks for as long as the
+    /// disk does.
+    pub fn write(&self, order: &WriteOrder) -> WriteOutcome {
+        let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        self.attempt(order).unwrap_or_else(WriteOutcome::from)
+    }
+
+    fn attempt(&self, order: &WriteOrder) -> Result<WriteOutcome, Stop> {
+        let place = Place::find(&self.root, &order.path, order.create_directories)?;
+        let mut job = Job {
+            order,
+            durable: self.durable,
+            copy: None,
+        };
+        if order.base.is_none() {
+            return self.create(&job, &place);
+        }
+        if order.keep_base && self.is_secret(job.paths(&place)) {
+            return Err(Stop::Secret);
+        }
+        let old = Old::open(&job, &place)?;
+        if order.keep_base {
+            let copy = self.keep_copy(&job, &old.file)?;
+            if Some(copy.hash) != order.base {
+                self.drop_copy(Some(&copy));
+                return Err(Stop::Changed(Some(copy.hash)));
+            }
+            job.copy = Some(copy);
+        }
+        let mut result = self.replace(&job, &place, old);
+        if let Ok(WriteOutcome::Done { recovered, .. }) = &mut result {
+            recovered.extend(job.copy.map(|copy| copy.file));
+        } else {
+            self.drop_copy(job.copy.as_ref());
+        }
+        result
+    }
+
+    fn replace(&self, job: &Job<'_>, place: &Place, old: Old) -> Result<WriteOutcome, Stop> {
+        if old.links > 1 {
+            return self.checked(job, place, old);
+        }
+        let name = temporary::new_name();
+        let mut intent = self.intents.record(job.intent(place, &name))?;
+        step();
+        let metadata = old.file.metadata()?;
+        let like = Some((&old.file, &metadata));
+        let temporary = match Temporary::write(place, &name, &job.order.bytes, like, job.durable) {
+            Ok(temporary) => temporary,
+            Err(errno) => {
+                intent.end();
+                return match errno {
+                    // The directory is closed; the file may be open.
+                    Errno::ACCESS | Errno::PERM | Errno::ROFS => self.checked(job, place, old),
+                    errno => Err(refused(&job.order.path, errno).into()),
+                };
+            }
+        };
+        let result = self.exchange(job, place, old, &mut intent, temporary);
+        intent.end();
+        match result {
+            Err(Stop::NoExchange) => self.checked(job, place, Old::open(job, place)?),
+            result => result,
+        }
+    }
+
+    /// Gives a new file a name that nobody has.
+    fn create(&self, job: &Job<'_>, place: &Place) -> Result<WriteOutcome, Stop> {
+        if place.stat(&place.name).is_ok() {
+            return Err(Stop::Changed(found(place)));
+        }
+        let failed = |errno| Stop::from(refused(&job.order.path, errno));
+        let name = temporary::new_name();
+        let mut intent = self.intents.record(job.intent(place, &name))?;
+        step();
+        let created = Temporary::write(place, &name, &job.order.bytes, None, job.durable)
+            .map_err(failed)
+            .and_then(|temporary| {
+                intent.advance(Phase::Creating)?;
+                step();
+                let flags = RenameFlags::NOREPLACE;
+                match place.rename(temporary.name(), &place.name, flags) {
+                    Ok(()) => {
+                        temporary.into_name();
+                        Ok(())
+                    }
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                        // A second name is as good, and the first one goes.
+                        place.link(temporary.name(), &place.name).map_err(failed)
+                    }
+                    Err(Errno::EXIST) => Err(Stop::Changed(found(place))),
+                    Err(errno) => Err(failed(errno)),
+                }
+            });
+        step();
+        if created.is_ok() && job.durable {
+            place.sync();
+        }
+        intent.end();
+        created?;
+        Ok(WriteOutcome::Done {
+            guard: Way::Noreplace,
+            lease: false,
+            recovered: Vec::new(),
+        })
+    }
+
+    /// Completes or reverts what an earlier daemon left undone.
+    fn resume(&self) {
+        for recorded in self.intents.left() {
+            let intent = &recorded.intent;
+            let kept = match Place::at(&self.root, &intent.real) {
+                // The directory is gone, and the temporary file with it.
+                Err(_) => Vec::new(),
+                Ok(place) => match intent.phase {
+                    Phase::Preparing | Phase::Creating => {
+                        place.unlink(intent.temporary.as_bytes());
+                        Vec::new()
+                    }
+                    Phase::Exchanging => self.resume_exchange(intent, &place),
+                    Phase::Writing => self.resume_writing(intent, &place),
+                },
+            };
+            tracing::info!("a write of {} was cut short, and is settled", intent.path);
+            let path = intent.path.clone();
+            self.late(kept.into_iter().map(|file| (path.clone(), file)));
+            recorded.end();
+        }
+    }
+
+    fn is_secret(&self, (path, real): (&RelPath, &RelPath)) -> bool {
+        self.reader.is_secret(path) || self.reader.is_secret(real)
+    }
+
+    fn keep_copy(&self, job: &Job<'_>, file: &File) -> std::io::Result<RecoveryItem> {
+        let author = job.order.base_author.clone();
+        let now = self.time.now();
+        self.recovery.keep(&job.order.path, file, author, now)
+    }
+
+    fn drop_copy(&self, copy: Option<&RecoveryItem>) {
+        if let Some(copy) = copy
+            && let Err(error) = self.recovery.delete(&copy.id)
+        {
+            tracing::warn!("{}: {error}", copy.file);
+        }
+    }
+
+    /// Keeps what is by the name `aside` and takes that name away. What may
+    /// not be kept (SEC-3), or cannot be, stays where it is, in the user's own
+    /// directory, by a name that says so.
+    fn keep_or_leave(
+        &self,
+        paths: (&RelPath, &RelPath),
+        place: &Place,
+        aside: &[u8],
+        file: Option<&File>,
+    ) -> Option<String> {
+        if let Some(file) = file
+            && !self.is_secret(paths)
+        {
+            match self.recovery.keep(paths.0, file, None, self.time.now()) {
+                Ok(item) => {
+                    place.unlink(aside);
+                    return Some(item.file);
+                }
+                Err(error) => tracing::error!("{}: not kept: {error}", paths.0),
+            }
+        }
+        let name = left_name(place, &self.time);
+        match place.rename(aside, &name, RenameFlags::NOREPLACE) {
+            Ok(()) => Some(place.path_of(&name).to_string_lossy().into_owned()),
+            Err(errno) => {
+                tracing::error!("{}: {errno}", place.path_of(aside).display());
+                Some(place.path_of(aside).to_string_lossy().into_owned())
+            }
+        }
+    }
+
+    fn hold(&self, file: File, paths: (&RelPath, &RelPath), hash: Hash) {
+        self.net
+            .hold(file, paths, hash, |moved| self.changed(moved));
+    }
+
+    /// A file without a name was written: its bytes are kept.
+    fn changed(&self, moved: &Moved) {
+        let paths = (&moved.path, &moved.real);
+        if !self.is_secret(paths) {
+            match self
+                .recovery
+                .keep(&moved.path, &moved.file, None, self.time.now())
+            {
+                Ok(item) => return self.late([(moved.path.clone(), item.file)]),
+                Err(error) => tracing::error!("{}: not kept: {error}", moved.path),
+            }
+        }
+        // Into the user's own directory, for they are the user's own bytes.
+        let left = Place::at(&self.root, &moved.real).map(|place| {
+            let name = left_name(&place, &self.time);
+            let bytes = content::bytes(&moved.file).unwrap_or_default();
+            let mut file = place.create(&name, 0o600)?;
+            std::io::Write::write_all(&mut file, &bytes)
+                .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+            Ok::<_, Errno>(place.path_of(&name).to_string_lossy().into_owned())
+        });
+        match left {
+            Ok(Ok(file)) => self.late([(moved.path.clone(), file)]),
+            Ok(Err(errno)) | Err(errno) => tracing::error!("{}: lost: {errno}", moved.path),
+        }
+    }
+
+    fn late(&self, kept: impl IntoIterator<Item = Kept>) {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, file) in kept {
+            tracing::warn!("bytes of {path} are kept in {file}");
+            late.push((path, file));
+        }
+    }
+
+    /// Looks again at files that lost their name: those of one path, or all
+    /// for the last time that they may be looked at.
+    pub fn look_again(&self, only: Option<&RelPath>) {
+        if !self.net.is_empty() {
+            self.net.look_again(only, |moved| self.changed(moved));
+        }
+    }
+
+    /// Whether any file is held to be looked at again.
+    pub fn holds_any(&self) -> bool {
+        !self.net.is_empty()
+    }
+
+    /// When a held file is looked at for the last time.
+    pub fn next_end(&self) -> Option<Instant> {
+        self.net.next_end()
+    }
+
+    /// What was kept by second looks since the last call.
+    pub fn take_late(&self) -> Vec<Kept> {
+        std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// `recovery/list`.
+    ///
+    /// # Errors
+    /// `notFound` for an id that there is not.
+    pub fn list(&self, id: Option<&str>) -> Result<RecoveryItems, Error> {
+        self.look_again(None);
+        Ok(RecoveryItems {
+            items: match id {
+                Some(id) => vec![self.item(id)?],
+                None => self.recovery.list(),
+            },
+        })
+    }
+
+    /// `recovery/show`: at most `limit` bytes.
+    ///
+    /// # Errors
+    /// `notFound` for an id that there is not, `storage`.
+    pub fn show(&self, id: &str, limit: u64) -> Result<RecoveryShown, Error> {
+        let item = self.item(id)?;
+        let (bytes, truncated) = recovery::read(&item, limit).map_err(storage)?;
+        let (text, encoding) = match String::from_utf8(bytes) {
+            Ok(text) => (text, TextEncoding::Utf8),
+            Err(error) => (
+                base64::engine::general_purpose::STANDARD.encode(error.as_bytes()),
+                TextEncoding::Base64,
+            ),
+        };
+        Ok(RecoveryShown {
+            items: vec![item],
+            text,
+            encoding,
+            truncated,
+        })
+    }
+
+    /// `recovery/restore`: what is there is kept in turn.
+    ///
+    /// # Errors
+    /// `notFound` for an id that there is not, and whatever a guarded write
+    /// answers.
+    pub fn restore(&self, id: &str) -> Result<RecoveryRestored, Error> {
+        let item = self.item(id)?;
+        let bytes = std::fs::read(&item.file).map_err(storage)?;
+        let base = match Place::find(&self.root, &item.path, true) {
+            Ok(place) => found(&place),
+            Err(error) => return Err(error),
+        };
+        if base == Some(item.hash) {
+            return Ok(RecoveryRestored {
+                items: vec![item],
+                recovered: Vec::new(),
+            });
+        }
+        let order = WriteOrder {
+            path: item.path.clone(),
+            ticket: 0,
+            base,
+            hash: Hash::of(&bytes),
+            bytes: bytes.into(),
+            keep_base: base.is_some(),
+            base_author: None::<Author>,
+            create_directories: true,
+        };
+        match self.write(&order) {
+            WriteOutcome::Done { recovered, .. } => Ok(RecoveryRestored {
+                items: vec![item],
+                recovered,
+            }),
+            WriteOutcome::Conflict {
+                found,
+                cause,
+                recovered,
+            } => Err(
+                Error::new(ErrorCode::Conflict, format!("not restored: {cause}")).with(ErrorData {
+                    path: Some(item.path),
+                    hash: found,
+                    recovered: Some(recovered),
+                    ..ErrorData::default()
+                }),
+            ),
+            WriteOutcome::Failed(error) => Err(error),
+        }
+    }
+
+    /// `recovery/delete`.
+    ///
+    /// # Errors
+    /// `notFound` for an id that there is not, `storage`.
+    pub fn delete(&self, id: &str) -> Result<RecoveryItems, Error> {
+        let item = self.item(id)?;
+        self.recovery.delete(id).map_err(storage)?;
+        Ok(RecoveryItems { items: vec![item] })
+    }
+
+    fn item(&self, id: &str) -> Result<RecoveryItem, Error> {
+        self.recovery.get(id).ok_or_else(|| {
+            Error::new(ErrorCode::NotFound, format!("nothing is kept as {id:.40?}"))
+                .hint("see `recovery/list`")
+        })
+    }
+}
+
+impl Job<'_> {
+    fn intent(&self, place: &Place, temporary: &str) -> Intent {
+        Intent {
+            phase: Phase::Preparing,
+            path: self.order.path.clone(),
+            real: place.real.clone(),
+            temporary: temporary.into(),
+            base: self.order.base,
+            new: self.order.hash,
+            copy: self.copy.as_ref().map(|copy| copy.id.clone()),
+            keep: self.order.keep_base,
+        }
+    }
+}
+
+impl Intent {
+    /// The order that it came from, as far as it is told.
+    fn order(&self) -> WriteOrder {
+        WriteOrder {
+            path: self.path.clone(),
+            ticket: 0,
+            base: self.base,
+            bytes: [].into(),
+            hash: self.new,
+            // The copy that is to stay was made before the exchange.
+            keep_base: false,
+            base_author: None,
+            create_directories: false,
+        }
+    }
+}
+
+/// What a place's own name holds; `None` for no readable file.
+fn found(place: &Place) -> Option<Hash> {
+    let file = place.open(&place.name, OFlags::RDONLY).ok()?;
+    let (hash, _) = content::hash(&file).ok().flatten()?;
+    Some(hash)
+}
+
+/// The name of bytes that are left in the user's own directory.
+fn left_name(place: &Place, time: &Timeline) -> Vec<u8> {
+    let mut name = place.name.clone();
+    name.truncate(200);
+    name.extend_from_slice(format!(".recovered-{}", time.now()).as_bytes());
+    name
+}
+
+fn storage(error: std::io::Error) -> Error {
+    let cause = error.to_string();
+    Error::new(ErrorCode::Storage, format!("kept bytes: {cause}")).with(ErrorData {
+        cause: Some(cause),
+        ..ErrorData::default()
+    })
+}
+
+/// A boundary between two steps of a write. Tests end the process at the n-th
+/// of them; a release has none.
+fn step() {
+    #[cfg(test)]
+    tests::at_step();
+    #[cfg(debug_assertions)]
+    {
+        use std::sync::LazyLock;
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static LEFT: LazyLock<Option<AtomicU64>> = LazyLock::new(|| {
+            let text = std::env::var("TOUCHMARK_ABORT_AT_STEP").ok()?;
+            Some(AtomicU64::new(text.parse().ok()?))
+        });
+        if let Some(left) = &*LEFT
+            && left.fetch_sub(1, Ordering::Relaxed) == 1
+        {
+            std::process::abort();
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Where a guarded write goes: the directory that holds the file's own name,
+//! held open, so that whatever is moved meanwhile the names stay together.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath};
+
+use crate::links::{End, absolute, resolve};
+
+/// Directories made for one write at most.
+const MOST_DIRECTORIES: usize = 256;
+
+/// A file's own name, symlinks followed (GUARD-2), in its directory.
+#[derive(Debug)]
+pub(super) struct Place {
+    directory: OwnedFd,
+    /// Without any link in it, relative to the workspace.
+    pub(super) real: RelPath,
+    /// The last component.
+    pub(super) name: Vec<u8>,
+    absolute: PathBuf,
+}
+
+/// What an inode is told by while it is held open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity(u64, u64);
+
+impl From<&Stat> for Identity {
+    fn from(stat: &Stat) -> Self {
+        Self(stat.st_dev, stat.st_ino)
+    }
+}
+
+/// The same of an open file's metadata.
+pub(super) fn identity(metadata: &std::fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt as _;
+    Identity(metadata.dev(), metadata.ino())
+}
+
+impl Place {
+    /// Follows `path` to where its file is or will be.
+    pub(super) fn find(
+        root: &Path,
+        path: &RelPath,
+        create_directories: bool,
+    ) -> Result<Self, Error> {
+        for _ in 0..MOST_DIRECTORIES {
+            let resolved = resolve(root, path, |_| false);
+            let missing = match resolved.end {
+                End::There(real, metadata) if metadata.is_file() => {
+                    return Self::at(root, &real).map_err(|errno| refused(path, errno));
+                }
+                End::There(_, metadata) => return Err(not_a_file(path, &metadata)),
+                End::Root => {
+                    return Err(Error::path(ErrorCode::NotAFile, path, "a directory"));
+                }
+                End::Outside => {
+                    return Err(Error::path(
+                        ErrorCode::OutsideWorkspace,
+                        path,
+                        "a link leads out of the workspace",
+                    ));
+                }
+                End::Loop => return Err(refused(path, Errno::LOOP)),
+                End::Denied(error) => {
+                    let errno = Errno::from_io_error(&error).unwrap_or(Errno::ACCESS);
+                    return Err(refused(path, errno));
+                }
+                End::Missing(missing) => missing,
+            };
+            if resolved.ahead == 0 {
+                return Self::at(root, &missing).map_err(|errno| refused(path, errno));
+            }
+            if !create_directories {
+                return Err(
+                    Error::path(ErrorCode::NotFound, path, "the directory does not exist")
+                        .hint("say `createDirectories`"),
+                );
+            }
+            let made = Self::at(root, &missing).and_then(|place| {
+                rustix::fs::mkdirat(
+                    &place.directory,
+                    place.name.as_slice(),
+                    Mode::from_raw_mode(0o777),
+                )
+            });
+            match made {
+                Ok(()) => {}
+                Err(Errno::EXIST) if absolute(root, &missing).is_dir() => {}
+                // Something else than a directory lies in the way.
+                Err(Errno::EXIST) => return Err(refused(path, Errno::NOTDIR)),
+                Err(errno) => return Err(refused(path, errno)),
+            }
+        }
+        Err(refused(path, Errno::LOOP))
+    }
+
+    /// The place of a name without links, each directory on the way opened by
+    /// the one above, so that no link can be put in its place.
+    pub(super) fn at(root: &Path, real: &RelPath) -> Result<Self, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut directory = rustix::fs::open(root, flags, Mode::empty())?;
+        let mut names: Vec<&[u8]> = real.as_bytes().split(|byte| *byte == b'/').collect();
+        let name = names.pop().unwrap_or_default().to_vec();
+        for name in names {
+            directory =
+                rustix::fs::openat(&directory, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+        }
+        Ok(Self {
+            directory,
+            real: real.clone(),
+            name,
+            absolute: absolute(root, real),
+        })
+    }
+
+    /// Opens a name here, if it is a regular file; never waits.
+    pub(super) fn open(&self, name: &[u8], access: OFlags) -> Result<File, Errno> {
+        let stat = self.stat(name)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Errno::ISDIR);
+        }
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Errno::ISDIR);
+        }
+        Ok(file.into())
+    }
+
+    /// Makes a new file here and opens it for writing.
+    pub(super) fn create(&self, name: &[u8], mode: u32) -> Result<File, Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode);
+        Ok(rustix::fs::openat(&self.directory, name, flags, mode)?.into())
+    }
+
+    /// What is by a name here, links not followed.
+    pub(super) fn stat(&self, name: &[u8]) -> Result<Stat, Errno> {
+        rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Exchanges or renames, atomically.
+    pub(super) fn rename(&self, from: &[u8], to: &[u8], how: RenameFlags) -> Result<(), Errno> {
+        rustix::fs::renameat_with(&self.directory, from, &self.directory, to, how)
+    }
+
+    /// Gives a file here a second name, if nobody has that.
+    pub(super) fn link(&self, from: &[u8], to: &[u8]) -> Result<(), Errno> {
+        rustix::fs::linkat(&self.directory, from, &self.directory, to, AtFlags::empty())
+    }
+
+    /// Takes a name away; none is none.
+    pub(super) fn unlink(&self, name: &[u8]) {
+        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => tracing::warn!("{}: {errno}", self.path_of(name).display()),
+        }
+    }
+
+    /// Has the names survive the machine's death.
+    pub(super) fn sync(&self) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let synced = rustix::fs::openat(&self.directory, ".", flags, Mode::empty())
+            .and_then(|directory| rustix::fs::fsync(&directory));
+        if let Err(errno) = synced {
+            tracing::warn!("{}: {errno}", self.absolute.display());
+        }
+    }
+
+    /// The absolute path of a name here.
+    pub(super) fn path_of(&self, name: &[u8]) -> PathBuf {
+        self.absolute
+            .with_file_name(std::ffi::OsStr::from_bytes(name))
+    }
+}
+
+fn not_a_file(path: &RelPath, metadata: &std::fs::Metadata) -> Error {
+    use std::os::unix::fs::FileTypeExt as _;
+    let file_type = metadata.file_type();
+    let name = if file_type.is_dir() {
+        "directory"
+    } else if file_type.is_fifo() {
+        "fifo"
+    } else if file_type.is_socket() {
+        "socket"
+    } else {
+        "device"
+    };
+    Error::new(ErrorCode::NotAFile, format!("a {name}")).with(ErrorData {
+        path: Some(path.clone()),
+        file_type: Some(name.into()),
+        ..ErrorData::default()
+    })
+}
+
+/// The system's refusal to write, as an error of the request.
+pub(super) fn refused(path: &RelPath, errno: Errno) -> Error {
+    let cause = std::io::Error::from(errno).to_string();
+    let (code, hint) = match errno {
+        Errno::NOSPC | Errno::DQUOT => (
+            ErrorCode::Storage,
+            "make room on the disk; nothing was changed",
+        ),
+        Errno::ISDIR => (ErrorCode::NotAFile, "name a regular file"),
+        Errno::NOENT | Errno::NOTDIR => (ErrorCode::NotFound, "check the name"),
+        _ => (
+            ErrorCode::Unreadable,
+            "check the permissions of the file and its directory; nothing was changed",
+        ),
+    };
+    Error::new(code, format!("it cannot be written: {cause}"))
+        .with(ErrorData {
+            path: Some(path.clone()),
+            cause: Some(cause),
+            ..ErrorData::default()
+        })
+        .hint(hint)
+}

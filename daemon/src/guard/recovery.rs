@@ -1,0 +1,312 @@
+//! Kept bytes: contents that would have lost their name without anybody
+//! having seen them (GUARD-1). Each is a file in a directory of its own in
+//! the state directory, with a small description beside it, so that the list
+//! survives whatever happens to the store.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use touchmark_proto::writes::RecoveryItem;
+use touchmark_proto::{Author, Hash, Millis, RelPath};
+
+use crate::life::private_directory;
+
+/// The longest part of a file's own name in the name it is kept by.
+const LONGEST_NAME: usize = 80;
+
+/// How much is kept for how long: `recovery.keep`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Older ones go.
+    pub age: Millis,
+    /// While there is more than this in bytes, the oldest goes.
+    pub bytes: u64,
+}
+
+/// What stands beside kept bytes.
+#[derive(Debug, Serialize, Deserialize)]
+struct Description {
+    path: RelPath,
+    hash: Hash,
+    author: Option<Author>,
+    time: Millis,
+    size: u64,
+    /// The name of the file in the same directory.
+    file: String,
+}
+
+/// The directory of kept bytes. May be used from several threads.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    directory: PathBuf,
+    keep: Keep,
+    last: Mutex<u64>,
+}
+
+impl Recovery {
+    /// Opens the directory, made if it is not there.
+    pub(super) fn open(directory: PathBuf, keep: Keep) -> Result<Self, crate::Error> {
+        private_directory(&directory)?;
+        let last = numbers(&directory).into_iter().max().unwrap_or(0);
+        Ok(Self {
+            directory,
+            keep,
+            last: Mutex::new(last),
+        })
+    }
+
+    /// Keeps what an open file holds. The file's own offset is left alone.
+    pub(super) fn keep(
+        &self,
+        path: &RelPath,
+        file: &File,
+        author: Option<Author>,
+        now: Millis,
+    ) -> io::Result<RecoveryItem> {
+        let number = {
+            let mut last = self.last.lock().unwrap_or_else(|e| e.into_inner());
+            *last += 1;
+            *last
+        };
+        let name = format!("r{number}-{}", plain_name(path));
+        let data = self.directory.join(&name);
+        let kept = copy(file, &data).and_then(|(hash, size)| {
+            let description = Description {
+                path: path.clone(),
+                hash,
+                author,
+                time: now,
+                size,
+                file: name,
+            };
+            let text = serde_json::to_vec(&description)?;
+            // Whole or not at all: the list is read from these.
+            let part = self.directory.join(format!("r{number}.part"));
+            let mut file = private(&part)?;
+            file.write_all(&text)?;
+            file.sync_data()?;
+            fs::rename(&part, self.description(number))?;
+            File::open(&self.directory)?.sync_data()?;
+            Ok(self.item(number, description))
+        });
+        if kept.is_err() {
+            let _not_there = fs::remove_file(&data);
+        }
+        self.prune(now, Some(number));
+        kept
+    }
+
+    /// All kept bytes, the newest first.
+    pub(super) fn list(&self) -> Vec<RecoveryItem> {
+        let mut numbers = numbers(&self.directory);
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        numbers
+            .into_iter()
+            .filter_map(|number| self.get_number(number))
+            .collect()
+    }
+
+    /// One of them.
+    pub(super) fn get(&self, id: &str) -> Option<RecoveryItem> {
+        self.get_number(number_of(id)?)
+    }
+
+    /// Removes one.
+    pub(super) fn delete(&self, id: &str) -> io::Result<()> {
+        let Some(item) = self.get(id) else {
+            return Ok(());
+        };
+        // The bytes last: what is listed is there.
+        if let Some(number) = number_of(id) {
+            fs::remove_file(self.description(number))?;
+        }
+        fs::remove_file(&item.file)
+    }
+
+    /// Removes what is too old or too much, never `newest`.
+    pub(super) fn prune(&self, now: Millis, newest: Option<u64>) {
+        let mut total = 0_u64;
+        for item in self.list() {
+            total = total.saturating_add(item.size);
+            let old = item.time.saturating_add(self.keep.age) < now;
+            let over = total > self.keep.bytes;
+            if (old || over) && number_of(&item.id) != newest {
+                tracing::info!("{} ({}) is kept no longer", item.file, item.path);
+                if let Err(error) = self.delete(&item.id) {
+                    tracing::warn!("{}: {error}", item.file);
+                }
+            }
+        }
+    }
+
+    fn get_number(&self, number: u64) -> Option<RecoveryItem> {
+        let text = fs::read(self.description(number)).ok()?;
+        let description: Description = serde_json::from_slice(&text).ok()?;
+        // Never led out of the directory by what the description says.
+        if description.file.contains('/') {
+            return None;
+        }
+        Some(self.item(number, description))
+    }
+
+    fn item(&self, number: u64, description: Description) -> RecoveryItem {
+        RecoveryItem {
+            id: format!("r{number}"),
+            path: description.path,
+            hash: description.hash,
+            author: description.author,
+            time: description.time,
+            size: description.size,
+            file: self
+                .directory
+                .join(description.file)
+                .to_string_lossy()
+                .into_owned(),
+        }
+    }
+
+    fn description(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("r{number}.json"))
+    }
+}
+
+/// The first bytes of kept bytes, and whether there are more.
+pub(super) fn read(item: &RecoveryItem, limit: u64) -> io::Result<(Vec<u8>, bool)> {
+    let mut bytes = Vec::new();
+    File::open(&item.file)?
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = bytes.len() > limit;
+    bytes.truncate(limit);
+    Ok((bytes, more))
+}
+
+/// Copies all of an open file to a new one, synced.
+fn copy(from: &File, to: &Path) -> io::Result<(Hash, u64)> {
+    let mut to = private(to)?;
+    let mut hasher = Sha256::new();
+    let mut chunk = vec![0; 64 << 10];
+    let mut size = 0_u64;
+    loop {
+        match from.read_at(&mut chunk, size) {
+            Ok(0) => break,
+            Ok(count) => {
+                let data = chunk.get(..count).unwrap_or_default();
+                hasher.update(data);
+                to.write_all(data)?;
+                size += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    to.sync_data()?;
+    Ok((Hash(hasher.finalize().into()), size))
+}
+
+fn private(path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}
+
+fn numbers(directory: &Path) -> Vec<u64> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name();
+            number_of(name.to_str()?.strip_suffix(".json")?)
+        })
+        .collect()
+}
+
+fn number_of(id: &str) -> Option<u64> {
+    id.strip_prefix('r')?.parse().ok()
+}
+
+/// A file's own name as far as every file system and terminal takes it.
+fn plain_name(path: &RelPath) -> String {
+    let mut name: String = String::from_utf8_lossy(path.file_name())
+        .chars()
+        .map(|c| match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '_' | '-' => c,
+            _ => '_',
+        })
+        .collect();
+    name.truncate(LONGEST_NAME);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn kept(recovery: &Recovery, name: &str, content: &str, now: Millis) -> RecoveryItem {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("f");
+        fs::write(&file, content).unwrap();
+        let path = RelPath::new(name.as_bytes()).unwrap();
+        recovery
+            .keep(&path, &File::open(file).unwrap(), None, now)
+            .unwrap()
+    }
+
+    fn ids(recovery: &Recovery) -> Vec<String> {
+        recovery.list().into_iter().map(|item| item.id).collect()
+    }
+
+    #[test]
+    fn the_list_survives() {
+        let state = tempfile::tempdir().unwrap();
+        let keep = Keep {
+            age: 1000,
+            bytes: 1 << 20,
+        };
+        let open = || Recovery::open(state.path().join("recovery"), keep).unwrap();
+        let recovery = open();
+        let first = kept(&recovery, "a/ü b.txt", "one", 1);
+        assert_eq!(first.id, "r1");
+        assert_eq!(first.hash, Hash::of(b"one"));
+        assert!(first.file.ends_with("/r1-__b.txt") || first.file.ends_with("/r1-_b.txt"));
+        kept(&recovery, "b", "two", 2);
+        drop(recovery);
+        let recovery = open();
+        assert_eq!(ids(&recovery), ["r2", "r1"]);
+        assert_eq!(recovery.get("r1").unwrap(), first);
+        assert_eq!(read(&first, 2).unwrap(), (b"on".to_vec(), true));
+        assert_eq!(read(&first, 3).unwrap(), (b"one".to_vec(), false));
+        recovery.delete("r1").unwrap();
+        assert_eq!(ids(&recovery), ["r2"]);
+        assert!(recovery.get("r1").is_none());
+        // A number is not used again while a later one is there.
+        assert_eq!(kept(&recovery, "c", "", 3).id, "r3");
+    }
+
+    #[test]
+    fn the_old_and_the_too_much_go() {
+        let state = tempfile::tempdir().unwrap();
+        let keep = Keep { age: 10, bytes: 8 };
+        let recovery = Recovery::open(state.path().join("recovery"), keep).unwrap();
+        kept(&recovery, "a", "12345", 1);
+        kept(&recovery, "b", "123", 5);
+        assert_eq!(ids(&recovery), ["r2", "r1"]);
+        kept(&recovery, "c", "1", 6);
+        assert_eq!(ids(&recovery), ["r3", "r2"]);
+        kept(&recovery, "d", "1", 16);
+        assert_eq!(ids(&recovery), ["r4", "r3"]);
+        // What was kept just now stays, however large.
+        kept(&recovery, "e", "123456789", 17);
+        assert_eq!(ids(&recovery), ["r5"]);
+    }
+}

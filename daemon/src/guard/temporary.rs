@@ -1,0 +1,148 @@
+//! The temporary file beside the target, and what it takes over from the old
+//! file (GUARD-2).
+
+use std::fs::{File, Metadata};
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+
+use rustix::fs::{Gid, Mode, Uid, XattrFlags};
+use rustix::io::Errno;
+use touchmark_proto::RelPath;
+
+use super::place::Place;
+
+const PREFIX: &str = ".touchmark-";
+const SUFFIX: &str = ".tmp";
+
+/// Attributes larger than this are not copied; no file system's are.
+const LARGEST_ATTRIBUTE: usize = 64 << 10;
+
+/// Whether a path is one of a guarded write's temporary files: nobody tracks
+/// those.
+pub fn is_temporary(path: &RelPath) -> bool {
+    let name = path.file_name();
+    name.strip_prefix(PREFIX.as_bytes())
+        .and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()))
+        .is_some_and(|token| token.len() == 32 && token.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// A name that nobody has.
+pub(super) fn new_name() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    // Two hashers with random keys of the system's.
+    let random = || RandomState::new().hash_one(std::process::id());
+    format!("{PREFIX}{:016x}{:016x}{SUFFIX}", random(), random())
+}
+
+/// The temporary file; its name goes when this is dropped.
+pub(super) struct Temporary<'p> {
+    place: &'p Place,
+    name: Option<Vec<u8>>,
+}
+
+impl<'p> Temporary<'p> {
+    /// Writes a file with all of `bytes` that stands in for `like`, or is as
+    /// any new file.
+    pub(super) fn write(
+        place: &'p Place,
+        name: &str,
+        bytes: &[u8],
+        like: Option<(&File, &Metadata)>,
+        durable: bool,
+    ) -> Result<Self, Errno> {
+        // Until it is known who may read it, nobody may.
+        let mode = if like.is_some() { 0o600 } else { 0o666 };
+        let mut file = place.create(name.as_bytes(), mode)?;
+        let temporary = Self {
+            place,
+            name: Some(name.as_bytes().to_vec()),
+        };
+        super::step();
+        let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        file.write_all(bytes).map_err(io)?;
+        if let Some((old, metadata)) = like {
+            take_over(&file, old, metadata)?;
+        }
+        if durable {
+            file.sync_all().map_err(io)?;
+        }
+        Ok(temporary)
+    }
+
+    pub(super) fn name(&self) -> &[u8] {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    /// The name is somebody else's from now on.
+    pub(super) fn into_name(mut self) -> Vec<u8> {
+        self.name.take().unwrap_or_default()
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            self.place.unlink(name);
+        }
+    }
+}
+
+/// Gives a new file the owner (where possible), attributes and mode of the
+/// old one.
+fn take_over(file: &File, old: &File, metadata: &Metadata) -> Result<(), Errno> {
+    let own = file.metadata().ok();
+    let (user, group) = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
+    let mut mode = metadata.mode() & 0o7777;
+    if own.is_none_or(|own| (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()))
+        && rustix::fs::fchown(file, Some(user), Some(group)).is_err()
+    {
+        // An ordinary user can give a file to a group of their own only.
+        let group_kept = rustix::fs::fchown(file, None, Some(group)).is_ok();
+        // Whoever owns it now must not lend another's rights.
+        mode &= if group_kept { !0o4000 } else { !0o6000 };
+    }
+    copy_attributes(file, old);
+    // Last: a change of owner or of an access list touches the mode.
+    rustix::fs::fchmod(file, Mode::from_raw_mode(mode))
+}
+
+/// Copies extended attributes, access lists among them. One that may not be
+/// copied (`security.*` as an ordinary user) is the system's to set.
+fn copy_attributes(file: &File, old: &File) {
+    let mut names = vec![0; LARGEST_ATTRIBUTE];
+    let Ok(length) = rustix::fs::flistxattr(old, names.as_mut_slice()) else {
+        return;
+    };
+    names.truncate(length);
+    let mut value = vec![0; LARGEST_ATTRIBUTE];
+    for name in names.split(|byte| *byte == 0).filter(|n| !n.is_empty()) {
+        let Ok(length) = rustix::fs::fgetxattr(old, name, value.as_mut_slice()) else {
+            continue;
+        };
+        let value = value.get(..length).unwrap_or_default();
+        if let Err(errno) = rustix::fs::fsetxattr(file, name, value, XattrFlags::empty()) {
+            tracing::debug!("{}: {errno}", String::from_utf8_lossy(name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn its_names_are_known() {
+        let path = |name: &str| RelPath::new(name.as_bytes()).unwrap();
+        assert!(is_temporary(&path(&format!("a/b/{}", new_name()))));
+        assert_ne!(new_name(), new_name());
+        for other in [
+            ".touchmark.toml",
+            ".touchmark-x.tmp",
+            "a",
+            ".touchmark-.tmp",
+        ] {
+            assert!(!is_temporary(&path(other)));
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Guarded writes and kept bytes: what the loop hands to the guard, and what
+//! it tells of it.
+
+use std::sync::Arc;
+
+use touchmark_engine::{Hint, Input, Notice, WriteOrder, WriteOutcome};
+use touchmark_proto::events::Happening;
+use touchmark_proto::{ClientPath, Reply, Request, RequestId};
+
+use super::Daemon;
+use super::say::{Say, storage};
+use crate::event::Event;
+use crate::guard::is_temporary;
+
+/// What the watcher saw, without the temporary files of guarded writes: nobody
+/// tracks them, and what is renamed to one has not become it.
+pub(super) fn without_temporary_names(input: Input) -> Option<Input> {
+    match input {
+        // The new name is hinted by itself.
+        Input::Renamed { from, .. } if is_temporary(&from) => None,
+        Input::Renamed { from, to } if is_temporary(&to) => Some(Input::Hint {
+            path: from,
+            hint: Hint::Removed,
+        }),
+        input => Some(input),
+    }
+}
+
+impl Daemon {
+    /// Writes aside; the edit that declares it is stored, or `failed`.
+    pub(super) fn write(&mut self, order: WriteOrder, failed: Option<&str>) {
+        if let Some(cause) = failed {
+            return self.feed(Input::Written {
+                path: order.path,
+                ticket: order.ticket,
+                outcome: WriteOutcome::Failed(storage(cause)),
+            });
+        }
+        let (guard, events) = (Arc::clone(&self.guard), self.events.clone());
+        tokio::task::spawn_blocking(move || {
+            let outcome = guard.write(&order);
+            let WriteOrder { path, ticket, .. } = order;
+            let _loop_has_ended = events.send(Event::Written {
+                path,
+                ticket,
+                outcome,
+            });
+        });
+    }
+
+    /// `recovery/*`, answered aside.
+    pub(super) fn recover(&mut self, request: RequestId, ask: Request) {
+        let (guard, events) = (Arc::clone(&self.guard), self.events.clone());
+        let limit = self.options.config.read_text;
+        tokio::task::spawn_blocking(move || {
+            let outcome = match ask {
+                Request::RecoveryList(ask) => {
+                    guard.list(ask.id.as_deref()).map(Reply::RecoveryList)
+                }
+                Request::RecoveryShow(ask) => guard.show(&ask.id, limit).map(Reply::RecoveryShow),
+                Request::RecoveryRestore(ask) => guard.restore(&ask.id).map(Reply::RecoveryRestore),
+                Request::RecoveryDelete(ask) => guard.delete(&ask.id).map(Reply::RecoveryDelete),
+                _ => return,
+            };
+            let _loop_has_ended = events.send(Event::Answered { request, outcome });
+        });
+    }
+
+    /// A request names files: those that lost their name to a write there are
+    /// looked at again (GUARD-1).
+    pub(super) fn look_at_moved(&mut self, ask: &Request) {
+        if !self.guard.holds_any() {
+            return;
+        }
+        for path in named(ask) {
+            if let Ok(path) = path.normalise(&self.hub.root) {
+                self.guard.look_again(Some(&path));
+            }
+        }
+        self.tell_kept();
+    }
+
+    /// Tells subscribers of bytes that a second look has kept.
+    pub(super) fn tell_kept(&mut self) {
+        let state = self.engine.state();
+        let clock = state.clock(state.n);
+        for (path, kept) in self.guard.take_late() {
+            self.outbox.push(Say::Notice(Box::new(Notice {
+                clock,
+                happening: Happening::Recovered { path, kept },
+                lines: None,
+            })));
+        }
+    }
+}
+
+/// The files that a request names.
+fn named(ask: &Request) -> Vec<&ClientPath> {
+    match ask {
+        Request::FileRead(ask) => vec![&ask.path],
+        Request::FileReadText(ask) => vec![&ask.path],
+        Request::FileMention(ask) => vec![&ask.path],
+        Request::FileHistory(ask) => vec![&ask.path],
+        Request::FileUntrack(ask) => vec![&ask.path],
+        Request::FileStatus(ask) => ask.paths.iter().flatten().collect(),
+        Request::EditBegin(ask) => ask.files.iter().map(|file| &file.path).collect(),
+        Request::EditCommit(ask) => ask.files.iter().map(|file| &file.path).collect(),
+        Request::EditMark(ask) => vec![&ask.path],
+        Request::FileWrite(ask) => vec![&ask.path],
+        Request::FileEdit(ask) => vec![&ask.path],
+        Request::EditorDidSave(ask) => vec![&ask.path],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,457 @@
+//! `file/write`, `file/edit`: writes that the daemon itself carries out, so
+//! that they destroy nothing the session has not seen (GUARD-1).
+//!
+//! The way of one: read the path, look whether the session may write
+//! (GUARD-4, GUARD-5), begin an edit that declares the new content, have the
+//! shell put it in the place of the base, read once more, and end the edit by
+//! what was found. Nothing else takes effect meanwhile, so what lies between
+//! is seen by nobody.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use touchmark_proto::edits::Outcome;
+use touchmark_proto::events::{EditPhase, Happening};
+use touchmark_proto::writes::{FileEdit, FileEdited, FileWrite, FileWritten, Guard, Matched};
+use touchmark_proto::{
+    Error, ErrorCode, ErrorData, Hash, HashOrAbsent, RelPath, Reply, SessionId, Version,
+};
+
+use super::edits::Plan;
+use super::{done, show};
+use crate::effect::WriteOrder;
+use crate::engine::Engine;
+use crate::input::{Found, WriteOutcome};
+use crate::pending::{Pending, Step};
+use crate::ranges::RangeSet;
+use crate::text::replace::{Wanted, replace};
+
+/// A write that the shell carries out for a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    ticket: u64,
+    session: SessionId,
+    path: RelPath,
+    /// The edit that declares it.
+    edit: u64,
+    base: Option<Hash>,
+    hash: Hash,
+    /// What the answer of `file/edit` says of the text.
+    found: Option<TextFound>,
+    /// What became of it.
+    outcome: Option<WriteOutcome>,
+}
+
+/// How `file/edit` found its text.
+#[derive(Clone, Copy, Debug)]
+struct TextFound {
+    matched: Matched,
+    count: u32,
+    line: u32,
+}
+
+/// A write about to begin.
+struct Draft {
+    plan: Plan,
+    path: RelPath,
+    base: Option<Hash>,
+    bytes: Vec<u8>,
+    /// All of the base will be gone, not only what the session named.
+    whole: bool,
+    create_directories: bool,
+    found: Option<TextFound>,
+}
+
+impl Engine {
+    pub(super) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Step {
+        if let Some(write) = pending.write.take() {
+            return self.end_write(pending, write);
+        }
+        let bytes = match (&ask.text, &ask.base64) {
+            (Some(text), None) => text.clone().into_bytes(),
+            (None, Some(text)) => {
+                match base64::engine::general_purpose::STANDARD.decode(text.as_bytes()) {
+                    Ok(bytes) => bytes,
+                    Err(error) => {
+                        return Step::Done(Err(Error::invalid(format!("base64: {error}"))));
+                    }
+                }
+            }
+            _ => {
+                return Step::Done(Err(Error::invalid(
+                    "give the content either as `text` or as `base64`",
+                )));
+            }
+        };
+        let path = match self.resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        if let Some(step) = self.read_named(pending, std::slice::from_ref(&path)) {
+            return step;
+        }
+        let now = self.current(&path, pending.found.get(&path));
+        let named = ask.base.filter(|_| !ask.force);
+        let plan = Plan {
+            require_read: ask.require_read != Some(false),
+            ..self.write_plan(&ask.session, &path, named, ask.force, ask.step)
+        };
+        if let Err(step) = self.may_begin(pending, &plan) {
+            return *step;
+        }
+        if now.trouble.is_some() {
+            return Step::Done(Err(unstable(&path)));
+        }
+        if named.is_some_and(|named| Some(named) != now.held.hash) {
+            let error = self.conflict(pending, &path, named, "it differs from `base`", Vec::new());
+            return Step::Done(Err(error));
+        }
+        self.begin_write(
+            pending,
+            Draft {
+                plan,
+                base: now.held.hash,
+                bytes,
+                whole: true,
+                create_directories: ask.create_directories,
+                found: None,
+                path,
+            },
+        )
+    }
+
+    pub(super) fn file_edit(&mut self, pending: &mut Pending, ask: &FileEdit) -> Step {
+        if let Some(write) = pending.write.take() {
+            return self.end_write(pending, write);
+        }
+        if ask.old_string.is_empty() {
+            return Step::Done(Err(Error::invalid("`oldString` is empty")
+                .hint("to write a whole file, use `file/write`")));
+        }
+        let path = match self.resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let with_bytes = |pending: &Pending| {
+            let outcome = pending.found.get(&path)?;
+            match (&outcome.found, &outcome.bytes) {
+                (Found::File(content), Some(bytes)) => Some((content.hash, Arc::clone(bytes))),
+                _ => None,
+            }
+        };
+        if !pending.rechecked {
+            pending.rechecked = true;
+            return Step::Read(vec![path], true);
+        }
+        let content = with_bytes(pending);
+        let base = content.as_ref().map(|(hash, _)| *hash);
+        let plan = self.write_plan(&ask.session, &path, base, ask.force, ask.step);
+        if let Err(step) = self.may_begin(pending, &plan) {
+            return *step;
+        }
+        let Some((base, bytes)) = content else {
+            return Step::Done(Err(match pending.found.get(&path).map(|o| &o.found) {
+                Some(Found::File(content)) => Error::new(
+                    ErrorCode::TooLarge,
+                    format!("{} is too large to be edited here", show(&path)),
+                )
+                .with(ErrorData {
+                    path: Some(path.clone()),
+                    size: Some(content.size),
+                    ..ErrorData::default()
+                })
+                .hint("mark it with `edit/begin` and write it yourself"),
+                Some(Found::Unstable { .. }) => unstable(&path),
+                _ => Error::path(
+                    ErrorCode::NotFound,
+                    &path,
+                    format!("there is no file {}", show(&path)),
+                ),
+            }));
+        };
+        let wanted = Wanted {
+            old: &ask.old_string,
+            new: &ask.new_string,
+            all: ask.replace_all,
+        };
+        let replaced = match replace(&bytes, wanted) {
+            Ok(replaced) => replaced,
+            Err(matches) => return Step::Done(Err(no_match(&path, matches))),
+        };
+        self.begin_write(
+            pending,
+            Draft {
+                plan,
+                base: Some(base),
+                found: Some(TextFound {
+                    matched: replaced.matched,
+                    count: replaced.count,
+                    line: replaced.line,
+                }),
+                bytes: replaced.bytes,
+                whole: false,
+                create_directories: false,
+                path,
+            },
+        )
+    }
+
+    fn write_plan(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        base: Option<Hash>,
+        force: bool,
+        step: Option<u64>,
+    ) -> Plan {
+        Plan {
+            session: session.clone(),
+            files: vec![(path.clone(), None, base)],
+            require_read: true,
+            force,
+            // Only a death of the daemon leaves it open that long.
+            ttl: self.config.flag_ttl,
+            one_shot: false,
+            bound: None,
+            call: None,
+            tool: None,
+            step,
+        }
+    }
+
+    fn begin_write(&mut self, pending: &mut Pending, draft: Draft) -> Step {
+        let Draft {
+            mut plan,
+            path,
+            base,
+            bytes,
+            whole,
+            create_directories,
+            found,
+        } = draft;
+        let hash = Hash::of(&bytes);
+        let session = plan.session.clone();
+        if base == Some(hash) {
+            // Nothing to do; the session knows what is there.
+            self.ensure_session(&session);
+            self.begin_log(&path, pending);
+            self.hold(
+                &session,
+                &path,
+                touchmark_proto::files::Source::AgentEdited,
+                plan.step,
+            );
+            self.wrote(&session, &path, HashOrAbsent::Hash(hash));
+            let version = self
+                .state
+                .paths
+                .get(&path)
+                .and_then(|state| state.latest())
+                .filter(|kept| kept.hash == Some(hash))
+                .map(|kept| kept.n);
+            let version = version.and_then(|n| self.version(&path, n));
+            return done(reply(
+                version,
+                Outcome::Unchanged,
+                (Guard::Checked, false, Vec::new()),
+                found,
+            ));
+        }
+        let seen = base.is_none_or(|base| {
+            self.state
+                .knowledge(&session, &path)
+                .filter(|knowledge| !knowledge.uncertain)
+                .and_then(|knowledge| knowledge.of(Some(base)))
+                .is_some_and(|seen| seen.ranges.covers(&RangeSet::whole()))
+        });
+        let base_author = self
+            .state
+            .paths
+            .get(&path)
+            .and_then(|state| state.latest())
+            .filter(|kept| kept.hash == base)
+            .map(|kept| kept.author.clone());
+        plan.files = vec![(path.clone(), Some(HashOrAbsent::Hash(hash)), base)];
+        let (edit, _) = self.record_begun(pending, &plan);
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        Step::Write(
+            Box::new(Write {
+                ticket,
+                session,
+                path: path.clone(),
+                edit,
+                base,
+                hash,
+                found,
+                outcome: None,
+            }),
+            WriteOrder {
+                path,
+                ticket,
+                base,
+                bytes: bytes.into(),
+                hash,
+                keep_base: whole && !seen,
+                base_author,
+                create_directories,
+            },
+        )
+    }
+
+    /// The shell has written, or has not: one more read shows what is there.
+    pub(crate) fn written(&mut self, path: &RelPath, ticket: u64, outcome: WriteOutcome) {
+        let recovered = match &outcome {
+            WriteOutcome::Done { recovered, .. } | WriteOutcome::Conflict { recovered, .. } => {
+                recovered.as_slice()
+            }
+            WriteOutcome::Failed(_) => &[],
+        };
+        for kept in recovered {
+            self.publish(
+                Happening::Recovered {
+                    path: path.clone(),
+                    kept: kept.clone(),
+                },
+                None,
+            );
+        }
+        let request = self.pending.iter().find_map(|(request, pending)| {
+            let write = pending.write.as_ref()?;
+            (write.ticket == ticket).then_some((*request, write.edit))
+        });
+        if let Some((_, edit)) = request
+            && !matches!(outcome, WriteOutcome::Done { .. })
+        {
+            // Whatever is there now is not this edit's.
+            self.end_all(edit, EditPhase::Aborted);
+        }
+        let last = self.order_read(path, false);
+        self.writing.insert(path.clone(), Some(last));
+        if let Some((request, _)) = request
+            && let Some(pending) = self.pending.get_mut(&request)
+        {
+            pending.reads.insert(path.clone(), last);
+            if let Some(write) = &mut pending.write {
+                write.outcome = Some(outcome);
+            }
+        }
+    }
+
+    fn end_write(&mut self, pending: &Pending, write: Write) -> Step {
+        let Write {
+            session,
+            path,
+            edit,
+            base,
+            hash,
+            found,
+            outcome,
+            ..
+        } = write;
+        match outcome {
+            Some(WriteOutcome::Done {
+                guard,
+                lease,
+                recovered,
+            }) => {
+                let claim = Some(HashOrAbsent::Hash(hash));
+                let verdict = self.commit_path(pending, edit, &session, &path, claim);
+                let version = verdict.version.and_then(|n| self.version(&path, n));
+                done(reply(
+                    version,
+                    verdict.outcome,
+                    (guard, lease, recovered),
+                    found,
+                ))
+            }
+            Some(WriteOutcome::Conflict {
+                cause, recovered, ..
+            }) => Step::Done(Err(self.conflict(pending, &path, base, &cause, recovered))),
+            Some(WriteOutcome::Failed(error)) => Step::Done(Err(error)),
+            None => Step::Done(Err(Error::new(
+                ErrorCode::InternalError,
+                "a write without an outcome",
+            ))),
+        }
+    }
+
+    fn conflict(
+        &self,
+        pending: &Pending,
+        path: &RelPath,
+        expected: Option<Hash>,
+        cause: &str,
+        recovered: Vec<String>,
+    ) -> Error {
+        let now = self.current(path, pending.found.get(path));
+        Error::new(
+            ErrorCode::Conflict,
+            format!("{} was not written: {cause}", show(path)),
+        )
+        .with(ErrorData {
+            path: Some(path.clone()),
+            hash: now.held.hash,
+            expected: Some(HashOrAbsent::from(expected)),
+            recovered: Some(recovered),
+            cause: Some(cause.to_owned()),
+            ..ErrorData::default()
+        })
+    }
+}
+
+fn reply(
+    version: Option<Version>,
+    outcome: Outcome,
+    (guard, lease, recovered): (Guard, bool, Vec<String>),
+    found: Option<TextFound>,
+) -> Reply {
+    match found {
+        None => Reply::FileWrite(FileWritten {
+            version,
+            outcome,
+            guard,
+            lease,
+            recovered,
+        }),
+        Some(TextFound {
+            matched,
+            count,
+            line,
+        }) => Reply::FileEdit(FileEdited {
+            version,
+            outcome,
+            guard,
+            lease,
+            recovered,
+            matched,
+            replacements: count,
+            line,
+        }),
+    }
+}
+
+fn unstable(path: &RelPath) -> Error {
+    Error::path(
+        ErrorCode::Unreadable,
+        path,
+        format!("{} changes faster than it can be read", show(path)),
+    )
+    .hint("ask again when its writer has paused")
+}
+
+fn no_match(path: &RelPath, matches: u32) -> Error {
+    let message = match matches {
+        0 => format!("the text is not in {}", show(path)),
+        n => format!("the text is in {} {n} times", show(path)),
+    };
+    let error = Error::new(ErrorCode::NoMatch, message).with(ErrorData {
+        path: Some(path.clone()),
+        matches: Some(matches),
+        ..ErrorData::default()
+    });
+    match matches {
+        0 => error,
+        _ => error.hint("give more of the text around it, or say `replaceAll`"),
+    }
+}

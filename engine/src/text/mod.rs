@@ -1,0 +1,6 @@
+//! Replacing a text in a file's bytes, so that line endings, quotation marks,
+//! a byte order mark and a missing last newline stay as the file has them
+//! (GUARD-2).
+
+pub mod quotes;
+pub mod replace;

@@ -1,0 +1,288 @@
+//! `file/edit`'s replacement.
+
+use touchmark_proto::writes::Matched;
+
+use super::quotes;
+
+/// UTF-8's byte order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What an edit asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The text to replace.
+    pub old: &'a str,
+    /// What stands in its place.
+    pub new: &'a str,
+    /// Wherever it is; else it must be there once.
+    pub all: bool,
+}
+
+/// A file with the text replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The new content.
+    pub bytes: Vec<u8>,
+    /// How the text was found.
+    pub matched: Matched,
+    /// How often it was replaced.
+    pub count: u32,
+    /// The line of the first replacement, from 1.
+    pub line: u32,
+}
+
+/// Replaces a text in a file. A match as given comes first, then one with the
+/// file's line endings, then one that differs in quotation marks. Each text
+/// found is replaced once, never what a replacement brought.
+///
+/// # Errors
+/// How many matches there are, where that is none or too many.
+pub fn replace(file: &[u8], wanted: Wanted<'_>) -> Result<Replaced, u32> {
+    // The byte order mark stays where it is, whether or not the model saw it.
+    let old = wanted.old.trim_start_matches('\u{feff}');
+    let new = wanted.new.trim_start_matches('\u{feff}');
+    let all = wanted.all;
+    if old.is_empty() {
+        return Err(0);
+    }
+    let endings = Endings::of(file);
+    let exact = places(file, old.as_bytes());
+    if !exact.is_empty() {
+        // A line end that the match itself spells out is as the file has it.
+        let new = endings.adapt(new);
+        return build(file, &exact, all, Matched::Exact, |_| new.clone());
+    }
+
+    // Models write line feeds.
+    let (old, new) = (endings.adapt(old), endings.adapt(new));
+    let adapted = places(file, old.as_bytes());
+    if !adapted.is_empty() {
+        return build(file, &adapted, all, Matched::LineEndings, |_| new.clone());
+    }
+    // The last line has no newline, the text has one.
+    if let Some(short) = old.strip_suffix(endings.text()).filter(|s| !s.is_empty())
+        && file.ends_with(short.as_bytes())
+    {
+        let new = new.strip_suffix(endings.text()).unwrap_or(&new).to_owned();
+        let place = (file.len() - short.len(), file.len());
+        return build(file, &[place], all, Matched::LineEndings, |_| new.clone());
+    }
+
+    // Quotation marks are characters, which bytes that are no text have not.
+    let Ok(text) = std::str::from_utf8(file) else {
+        return Err(0);
+    };
+    let quoted = quotes::matches(&old, text);
+    build(file, &quoted, all, Matched::Quotes, |(start, end)| {
+        quotes::adapt(text.get(start..end).unwrap_or_default(), &old, &new)
+    })
+}
+
+fn build(
+    file: &[u8],
+    places: &[(usize, usize)],
+    all: bool,
+    matched: Matched,
+    new: impl Fn((usize, usize)) -> String,
+) -> Result<Replaced, u32> {
+    let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+    let Some(first) = places.first() else {
+        return Err(0);
+    };
+    if count > 1 && !all {
+        return Err(count);
+    }
+    let before = &file[..first.0];
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let mut bytes = Vec::with_capacity(file.len());
+    let mut copied = 0;
+    for &(start, end) in places {
+        bytes.extend_from_slice(&file[copied..start]);
+        bytes.extend_from_slice(new((start, end)).as_bytes());
+        copied = end;
+    }
+    bytes.extend_from_slice(&file[copied..]);
+    Ok(Replaced {
+        bytes,
+        matched,
+        count,
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+    })
+}
+
+/// Every place where `needle` stands; no two overlap.
+fn places(file: &[u8], needle: &[u8]) -> Vec<(usize, usize)> {
+    if needle.is_empty() {
+        return Vec::new();
+    }
+    memchr::memmem::find_iter(file, needle)
+        .map(|start| (start, start + needle.len()))
+        .collect()
+}
+
+/// How a file ends its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Endings {
+    /// By line feeds; also where it has no line end.
+    Unix,
+    /// By carriage return and line feed, all of them.
+    Windows,
+    /// Some so, some so: nothing is adapted.
+    Mixed,
+}
+
+impl Endings {
+    fn of(file: &[u8]) -> Self {
+        let file = file.strip_prefix(MARK).unwrap_or(file);
+        let mut counts = (0_usize, 0_usize);
+        for at in memchr::memchr_iter(b'\n', file) {
+            if at > 0 && file[at - 1] == b'\r' {
+                counts.1 += 1;
+            } else {
+                counts.0 += 1;
+            }
+        }
+        match counts {
+            (0, 0) => Self::Mixed,
+            (_, 0) => Self::Unix,
+            (0, _) => Self::Windows,
+            _ => Self::Mixed,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Windows => "\r\n",
+            Self::Unix | Self::Mixed => "\n",
+        }
+    }
+
+    /// A text with the file's line endings.
+    fn adapt(self, text: &str) -> String {
+        match self {
+            Self::Unix => text.replace("\r\n", "\n"),
+            Self::Windows => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+            Self::Mixed => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn edit(file: &str, old: &str, new: &str) -> Result<(String, Matched, u32, u32), u32> {
+        run(file.as_bytes(), old, new, false)
+    }
+
+    fn run(
+        file: &[u8],
+        old: &str,
+        new: &str,
+        all: bool,
+    ) -> Result<(String, Matched, u32, u32), u32> {
+        let done = replace(file, Wanted { old, new, all })?;
+        Ok((
+            String::from_utf8(done.bytes).unwrap(),
+            done.matched,
+            done.count,
+            done.line,
+        ))
+    }
+
+    #[test]
+    fn one_match_is_replaced_once() {
+        // The seed replaced twice where the new text holds the old one.
+        assert_eq!(
+            edit("a\nfoo\n", "foo", "foofoo"),
+            Ok(("a\nfoofoo\n".into(), Matched::Exact, 1, 2))
+        );
+        // `$&` means nothing here.
+        assert_eq!(edit("x", "x", "$&").unwrap().0, "$&");
+        assert_eq!(edit("a", "b", "c"), Err(0));
+        assert_eq!(edit("a", "", "c"), Err(0));
+    }
+
+    #[test]
+    fn several_matches_need_replace_all() {
+        assert_eq!(edit("a a a", "a", "b"), Err(3));
+        assert_eq!(
+            run(b"a a a", "a", "b", true),
+            Ok(("b b b".into(), Matched::Exact, 3, 1))
+        );
+        assert_eq!(edit("“a” “a”", "\"a\"", "b"), Err(2));
+        assert_eq!(
+            run("“a” “a”".as_bytes(), "\"a\"", "\"b\"", true),
+            Ok(("“b” “b”".into(), Matched::Quotes, 2, 1))
+        );
+    }
+
+    #[test]
+    fn line_endings_stay() {
+        assert_eq!(
+            edit("a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz"),
+            Ok(("x\r\ny\r\nz\r\nc\r\n".into(), Matched::LineEndings, 1, 1))
+        );
+        // An exact match of one line; the new text has more of them.
+        assert_eq!(
+            edit("a\r\nb\r\n", "b", "b\nc"),
+            Ok(("a\r\nb\r\nc\r\n".into(), Matched::Exact, 1, 2))
+        );
+        assert_eq!(edit("a\nb\n", "a\r\nb", "x\r\ny").unwrap().0, "x\ny\n");
+        // A mixed file is left as it is.
+        assert_eq!(edit("a\r\nb\nc", "b", "b\nd").unwrap().0, "a\r\nb\nd\nc");
+    }
+
+    #[test]
+    fn the_mark_and_the_missing_newline_stay() {
+        assert_eq!(
+            edit("\u{feff}first\nlast", "\u{feff}first\n", "1\n")
+                .unwrap()
+                .0,
+            "\u{feff}1\nlast"
+        );
+        assert_eq!(
+            edit("\u{feff}first\nlast", "first", "1").unwrap().0,
+            "\u{feff}1\nlast"
+        );
+        assert_eq!(
+            edit("first\nlast", "\u{feff}first", "1").unwrap().0,
+            "1\nlast"
+        );
+        assert_eq!(
+            edit("a\nlast", "last\n", "end\n"),
+            Ok(("a\nend".into(), Matched::LineEndings, 1, 2))
+        );
+    }
+
+    #[test]
+    fn quotation_marks_come_last() {
+        assert_eq!(
+            edit("x\nsay “hi”\n", "say \"hi\"", "say \"bye\""),
+            Ok(("x\nsay “bye”\n".into(), Matched::Quotes, 1, 2))
+        );
+        // An exact match elsewhere wins.
+        assert_eq!(edit("“a” \"a\"", "\"a\"", "b").unwrap().0, "“a” b");
+        // Together with line endings.
+        assert_eq!(
+            edit("“a”\r\n“b”\r\n", "\"a\"\n\"b\"", "\"c\"").unwrap().0,
+            "“c”\r\n"
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_matched_as_bytes() {
+        let file = b"\xff\xfe foo \xe2\x80\x9cbar\xe2\x80\x9d";
+        let wanted = |old| Wanted {
+            old,
+            new: "x",
+            all: false,
+        };
+        assert_eq!(
+            replace(file, wanted("foo")).unwrap().bytes,
+            b"\xff\xfe x \xe2\x80\x9cbar\xe2\x80\x9d"
+        );
+        assert_eq!(replace(file, wanted("\"bar\"")), Err(0));
+    }
+}
