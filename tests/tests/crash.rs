@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use touchmark_tests::repeat::Load;
@@ -174,7 +175,18 @@ fn dur1_kill_minus_nine_fifty_times_under_load() {
                 let world = &world;
                 scope.spawn(move || work(world, worker, round as u64, answered));
             }
-            // At another moment each time, in the middle of requests.
+            // At another moment each time, in the middle of requests: a busy
+            // machine may take its time until the first is answered.
+            let begun = Instant::now();
+            let worked = || {
+                answered
+                    .iter()
+                    .map(|a| a.lock().unwrap().requests)
+                    .sum::<usize>()
+            };
+            while worked() == before && begun.elapsed() < Duration::from_secs(20) {
+                std::thread::yield_now();
+            }
             let next = seed
                 .load(Ordering::Relaxed)
                 .wrapping_mul(6_364_136_223_846_793_005)
