@@ -94,6 +94,9 @@ fn sec2_symlinks_swapped_during_requests() {
                 let _ = symlink(&secret, &outside);
                 let _ = fs::rename(&outside, world.path("d"));
                 let _ = fs::rename(&inside, world.path("d"));
+                // Often within every request; without a pause the watcher's
+                // backlog, not the resolution, would be what is tested.
+                user::pause(1);
             }
         });
         let mut agent = world.session("s");
