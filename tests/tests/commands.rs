@@ -260,8 +260,9 @@ fn run_on_a_terminal() {
     // must not be passed on a second time.
     let counts = r#"$SIG{INT} = sub { $n++ }; $| = 1; print -t 0 && -t 1 ? "ready\n" : "no tty\n"; 1 until $n; select undef, undef, undef, 0.3; print "ints $n\n";"#;
     fs::write(world.outside().join("counts.pl"), counts).unwrap();
+    // `exec`: a shell left between would die of the interrupt itself.
     let line = format!(
-        "{} run --session s --workspace {} -- perl {}",
+        "exec {} run --session s --workspace {} -- perl {}",
         touchmark_tests::world::binary().display(),
         world.workspace().display(),
         world.outside().join("counts.pl").display()
@@ -269,6 +270,7 @@ fn run_on_a_terminal() {
     let mut script = Command::new("script");
     world.dress(&mut script);
     let mut script = script
+        .env("SHELL", "/bin/sh")
         .args(["-qec", &line, "/dev/null"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
