@@ -13,6 +13,8 @@ mod chaos;
 mod content;
 mod disk;
 mod eager;
+mod fuzzed;
+mod inputs;
 mod model;
 mod op;
 mod regressions;
