@@ -527,6 +527,7 @@ impl Engine {
         if newest_seen && settled {
             self.writing.remove(path);
             self.observe(path, &outcome);
+            self.looked(path, ticket);
         }
         for batch in self.fences.batches.values_mut() {
             release(batch, path, ticket);
@@ -613,7 +614,7 @@ impl Engine {
                     // Only the latest reason to wait counts.
                     let due = self.live.get(&path).map(|live| live.settle_at);
                     if due.is_some_and(|due| due <= self.now) {
-                        self.settle(&path);
+                        self.settle_in_time(&path);
                     }
                 }
                 Timer::Edit(edit) => self.edit_due(edit),

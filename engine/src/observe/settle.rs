@@ -43,6 +43,41 @@ impl Engine {
         }
     }
 
+    /// Something unsettled has had its time. What is known of an absence or a
+    /// copy may be as old as that time, and where the machine is busy the
+    /// hints that it has dissolved are on their way still: it is looked at
+    /// once more.
+    pub(crate) fn settle_in_time(&mut self, path: &RelPath) {
+        let Some(live) = self.live.get(path) else {
+            return;
+        };
+        if !self.unsettled.contains(path) || live.last_look.is_some() {
+            return;
+        }
+        if !live.absent && live.copy_of.is_none() {
+            self.settle(path);
+            return;
+        }
+        let ticket = self.order_read(path, false);
+        self.live.entry(path.clone()).or_default().last_look = Some(ticket);
+    }
+
+    /// A read is done: what it was the last look at, and is there still, is
+    /// recorded.
+    pub(crate) fn looked(&mut self, path: &RelPath, ticket: u64) {
+        let Some(live) = self.live.get_mut(path) else {
+            return;
+        };
+        if live.last_look.is_some_and(|wanted| wanted <= ticket) {
+            live.last_look = None;
+            // Another absence may have begun meanwhile, with a time of its own.
+            let due = live.settle_at <= self.now;
+            if due && self.unsettled.contains(path) {
+                self.settle(path);
+            }
+        }
+    }
+
     /// Records an absence, a copy or an unclosed content that has not
     /// dissolved.
     pub(crate) fn settle(&mut self, path: &RelPath) {
