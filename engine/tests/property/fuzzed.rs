@@ -18,10 +18,8 @@ pub fn operations(bytes: &[u8]) {
     let rng = Rng::from_bytes(choices);
     match kind % 3 {
         0 => inputs::run(rng),
-        1 => judge(script_of(rng, STEPS), |script| chaos::run(script, true)),
-        _ => judge(eager_script_of(rng, STEPS), |script| {
-            eager::run(script, true)
-        }),
+        1 => judge(script_of(rng, STEPS), chaos::run),
+        _ => judge(eager_script_of(rng, STEPS), eager::run),
     }
 }
 

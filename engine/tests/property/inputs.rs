@@ -4,6 +4,7 @@
 //! panic, and its facts must give its state after every one of them.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use touchmark_engine::{
@@ -21,6 +22,8 @@ use crate::world::{EPOCH, START, rel};
 /// Every method's parameters; a test in `proto` keeps it true.
 const SCHEMA: &str = include_str!("../../../docs/protocol.schema.json");
 
+static PARSED: OnceLock<Value> = OnceLock::new();
+
 /// Plays inputs until the choices are spent.
 pub fn run(rng: Rng) {
     let config = Config {
@@ -28,7 +31,7 @@ pub fn run(rng: Rng) {
         ..Config::default()
     };
     let mut stage = Stage {
-        schema: serde_json::from_str(SCHEMA).unwrap(),
+        schema: PARSED.get_or_init(|| serde_json::from_str(SCHEMA).unwrap()),
         engine: Engine::restore(config.clone(), State::new(EPOCH, false), [], START),
         config,
         folded: State::new(EPOCH, false),
@@ -53,7 +56,7 @@ pub fn run(rng: Rng) {
 
 struct Stage {
     rng: Rng,
-    schema: Value,
+    schema: &'static Value,
     config: Config,
     engine: Engine,
     folded: State,
@@ -137,8 +140,10 @@ impl Stage {
 
     fn ask(&mut self) {
         let method = self.rng.pick(METHODS);
-        let params = self.schema["methods"][method]["params"].clone();
-        let params = self.value(&params, "").unwrap_or_else(|| json!({}));
+        let schema = self.schema;
+        let params = self
+            .value(&schema["methods"][method]["params"], "")
+            .unwrap_or_else(|| json!({}));
         // The schema is wider than the parameters where it has no words for
         // what is meant, as for paths.
         let Ok(ask) = Request::from_json(method, params) else {
@@ -356,21 +361,18 @@ impl Stage {
 
     fn value(&mut self, schema: &Value, name: &str) -> Option<Value> {
         if let Some(reference) = schema["$ref"].as_str() {
-            let target = self
-                .schema
-                .pointer(reference.trim_start_matches('#'))?
-                .clone();
-            return self.value(&target, name);
+            let target = self.schema.pointer(reference.trim_start_matches('#'))?;
+            return self.value(target, name);
         }
         if let Some(constant) = schema.get("const") {
             return Some(constant.clone());
         }
         for choice in ["enum", "oneOf", "anyOf"] {
             if let Some(all) = schema[choice].as_array() {
-                let one = all[self.rng.below(all.len())].clone();
+                let one = &all[self.rng.below(all.len())];
                 return match choice {
-                    "enum" => Some(one),
-                    _ => self.value(&one, name),
+                    "enum" => Some(one.clone()),
+                    _ => self.value(one, name),
                 };
             }
         }

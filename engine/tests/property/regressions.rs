@@ -47,7 +47,7 @@ fn holds(tick: u64, initial: &[(Path, u32)], ops: Vec<Op>) {
         initial: initial.to_vec(),
         ops,
     };
-    chaos::run(&script, true).unwrap();
+    chaos::run(&script).unwrap();
     let in_step = script.ops.iter().all(|op| {
         !matches!(
             op,
@@ -55,7 +55,7 @@ fn holds(tick: u64, initial: &[(Path, u32)], ops: Vec<Op>) {
         )
     });
     if in_step {
-        eager::run(&script, true).unwrap();
+        eager::run(&script).unwrap();
     }
 }
 
