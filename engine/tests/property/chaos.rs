@@ -31,16 +31,14 @@ pub fn run(script: &Script) -> Result<u64, (usize, String)> {
 
 /// Folding the facts gives the state (the sixth promise).
 pub fn replay(world: &World) -> Result<(), String> {
-    if let Some(engine) = &world.engine {
-        if world.folded != *engine.state() {
-            return Err(format!(
-                "replay: the facts give\n{:?}\nand the engine holds\n{:?}",
-                world.folded,
-                engine.state()
-            ));
-        }
+    match &world.engine {
+        Some(engine) if world.folded != *engine.state() => Err(format!(
+            "replay: the facts give\n{:?}\nand the engine holds\n{:?}",
+            world.folded,
+            engine.state()
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn go(world: &mut World, audit: &mut Audit, op: Op) -> Result<Vec<Seen>, String> {
