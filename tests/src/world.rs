@@ -94,17 +94,29 @@ impl World {
             env: Vec::new(),
             launcher: Vec::new(),
         };
-        let printed = world.run(&["socket"]);
+        world.find_socket();
+        world
+    }
+
+    /// Makes a directory below the workspace the workspace, before the start.
+    pub fn nest(&mut self, relative: &str) {
+        assert!(self.daemon.is_none(), "a daemon is running");
+        self.workspace = self.workspace.join(relative);
+        fs::create_dir_all(&self.workspace).expect("a workspace");
+        self.find_socket();
+    }
+
+    fn find_socket(&mut self) {
+        let printed = self.run(&["socket"]);
         assert!(
             printed.status.success(),
             "touchmark socket: {}",
             String::from_utf8_lossy(&printed.stderr)
         );
-        world.socket = String::from_utf8(printed.stdout)
+        self.socket = String::from_utf8(printed.stdout)
             .expect("a UTF-8 socket path")
             .trim_end()
             .into();
-        world
     }
 
     /// Adds a variable for daemons and commands started from now on.

@@ -230,7 +230,7 @@ fn fresh_is_not_said(agent: &mut Session, path: &str) {
         .and_then(|id| agent.client.try_answer(id));
     match answer {
         Ok(Ok(files)) => panic!("answered: {files}"),
-        Ok(Err(error)) => assert_eq!(error.data["name"], "shuttingDown", "{error}"),
+        Ok(Err(error)) => assert_eq!(error.name, "shuttingDown", "{error}"),
         Err(_gone) => {}
     }
 }
