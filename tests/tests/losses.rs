@@ -96,13 +96,13 @@ fn loss1_overflows_in_a_row() {
     let mut world = World::new();
     let mut agent = world.session("s");
     // More than are compared at a time, and some that take a while.
-    let names: Vec<String> = (0..700)
-        .map(|number| format!("d/f{number:03}.txt"))
+    let names: Vec<String> = (0..2000)
+        .map(|number| format!("d/f{number:04}.txt"))
         .collect();
     for (number, name) in names.iter().enumerate() {
         world.file(
             name,
-            if number % 50 == 0 {
+            if number % 100 == 0 {
                 "x".repeat(1 << 20)
             } else {
                 "one\n".into()
@@ -114,13 +114,14 @@ fn loss1_overflows_in_a_row() {
     for round in 0..6 {
         signal(&world, Signal::STOP);
         storm(&world.path("d"), "storm");
-        let name = &names[100 * round + 50];
+        // The first asked about is among the last to be compared.
+        let name = &names[1990 - 300 * round];
         user::write(&world.path(name), "two\n");
         changed.push(name.as_str());
         signal(&world, Signal::CONT);
         if round % 2 == 0 {
             assert_eq!(agent.state(name), "stale");
-            assert_eq!(agent.state(&names[100 * round + 51]), "fresh");
+            assert_eq!(agent.state(&names[1991 - 300 * round]), "fresh");
         }
     }
     // While events rain without an end, each answer is as of now.
@@ -133,8 +134,8 @@ fn loss1_overflows_in_a_row() {
         });
         // Also where an expectation fails.
         let _end = Clearing(&raining);
-        for (number, name) in names.iter().enumerate().skip(60).step_by(100) {
-            if number % 200 == 60 {
+        for (number, name) in names.iter().enumerate().skip(60).step_by(300) {
+            if number % 600 == 60 {
                 // What comes meanwhile overflows the queue.
                 signal(&world, Signal::STOP);
                 storm(&world.path("d"), "storm");
