@@ -13,6 +13,7 @@
 
 mod admit;
 mod backlog;
+mod coverage;
 mod end;
 mod fill;
 mod guarded;
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{Effect, Engine, Hint, Input, ReadOrder, Record};
+use touchmark_proto::daemon::Degraded;
 use touchmark_proto::{ConnectionId, Places, RequestId};
 
 use crate::Error;
@@ -45,7 +47,7 @@ use crate::life::{self, Lock};
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
 use crate::time::Timeline;
-use crate::watch::Watcher;
+use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
 use outbox::Outbox;
@@ -64,9 +66,6 @@ const INLINE_READS: usize = 256;
 
 /// While too many descriptors are open, this long nobody is let in.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// How often degraded places are looked at (LOSS-2).
-const MEND_PACE: Duration = Duration::from_secs(10);
 
 /// Facts since the last snapshot, before a new one is made.
 const SNAPSHOT_FACTS: u64 = 50_000;
@@ -144,6 +143,8 @@ struct Daemon {
     last_use: Instant,
     accept_after: Option<Instant>,
     next_mend: Option<Instant>,
+    /// What subscribers were told of.
+    told_degraded: Vec<Degraded>,
     ending: Option<&'static str>,
 }
 
@@ -165,6 +166,7 @@ impl Daemon {
             part: "signals",
             cause: cause.to_string(),
         })?;
+        let mounts = MountBell::open();
         self.begin();
         tokio::pin!(shutdown);
         while self.ending.is_none() {
@@ -181,6 +183,7 @@ impl Daemon {
                 }
                 event = events.recv() => event,
                 _ = hangup.recv() => Some(Event::HungUp),
+                () = mounts.rung() => Some(Event::Mounted),
                 () = sleep_until(wake) => None,
             };
             self.turn(first, &mut events);
@@ -266,8 +269,12 @@ impl Daemon {
             }
             Event::HungUp => {
                 tracing::info!("SIGHUP: the configuration is read at the start only");
-                self.watcher.check_root();
+                self.mend_coverage();
                 self.look_at_places();
+            }
+            Event::Mounted => {
+                self.look_around();
+                self.carry_out_all();
             }
         }
     }
@@ -400,33 +407,6 @@ impl Daemon {
         });
     }
 
-    /// Where changes come without events, the paths are hinted before the
-    /// fence, so that the answer behind it rests on reads (LOSS-2).
-    fn fence(&mut self, fence: u64) {
-        self.hint_blind_paths();
-        if let Err(error) = self.watcher.fence(fence) {
-            tracing::debug!("{error}");
-            self.decide(Input::FenceFailed { fence });
-        }
-    }
-
-    fn hint_blind_paths(&mut self) {
-        if self.watcher.degraded().is_empty() {
-            return;
-        }
-        let paths = self.engine.state().paths.keys();
-        let blind: Vec<_> = paths
-            .filter(|path| self.watcher.blind(path))
-            .cloned()
-            .collect();
-        for path in blind {
-            self.decide(Input::Hint {
-                path,
-                hint: Hint::Touched,
-            });
-        }
-    }
-
     /// What has come due: the engine's deadline, the degraded places, the
     /// idle exit.
     fn look_at_the_time(&mut self) {
@@ -441,22 +421,7 @@ impl Daemon {
         {
             self.feed(Input::Tick);
         }
-        if self.watcher.degraded().is_empty() {
-            self.next_mend = None;
-        } else if *self.next_mend.get_or_insert(now + MEND_PACE) <= now {
-            self.next_mend = Some(now + MEND_PACE);
-            let mut inputs = Vec::new();
-            self.watcher.mend(&mut inputs);
-            self.feed_all(inputs);
-            if !self.subscriptions.is_empty() {
-                self.hint_blind_paths();
-                self.feed(Input::Tick);
-            }
-            self.look_at_places();
-            if self.watcher.check_root() {
-                self.ending = Some("the workspace is gone");
-            }
-        }
+        self.look_at_coverage(now);
         if self.guard.next_end().is_some_and(|end| end <= now) {
             self.guard.look_again(None);
             self.tell_kept();

@@ -26,6 +26,8 @@ pub struct World {
     starts: u32,
     /// More variables for the daemon and for commands.
     env: Vec<(String, String)>,
+    /// What the daemon is started by, if not directly.
+    launcher: Vec<String>,
 }
 
 /// The program under test: `TOUCHMARK_BIN`, or beside this test's directory.
@@ -65,6 +67,11 @@ impl World {
         // Not below /tmp: editors treat files there otherwise.
         let place = target().join("worlds");
         fs::create_dir_all(&place).expect("a place for worlds");
+        Self::asleep_in(&place)
+    }
+
+    /// The same below another directory.
+    pub fn asleep_in(place: &Path) -> Self {
         let base = tempfile::Builder::new()
             .prefix("w")
             .tempdir_in(place)
@@ -85,23 +92,42 @@ impl World {
             daemon: None,
             starts: 0,
             env: Vec::new(),
+            launcher: Vec::new(),
         };
-        let printed = world.run(&["socket"]);
+        world.find_socket();
+        world
+    }
+
+    /// Makes a directory below the workspace the workspace, before the start.
+    pub fn nest(&mut self, relative: &str) {
+        assert!(self.daemon.is_none(), "a daemon is running");
+        self.workspace = self.workspace.join(relative);
+        fs::create_dir_all(&self.workspace).expect("a workspace");
+        self.find_socket();
+    }
+
+    fn find_socket(&mut self) {
+        let printed = self.run(&["socket"]);
         assert!(
             printed.status.success(),
             "touchmark socket: {}",
             String::from_utf8_lossy(&printed.stderr)
         );
-        world.socket = String::from_utf8(printed.stdout)
+        self.socket = String::from_utf8(printed.stdout)
             .expect("a UTF-8 socket path")
             .trim_end()
             .into();
-        world
     }
 
     /// Adds a variable for daemons and commands started from now on.
     pub fn set_env(&mut self, name: &str, value: &str) {
         self.env.push((name.into(), value.into()));
+    }
+
+    /// Has the daemon started by this program with these arguments, which
+    /// must become the daemon by `exec`.
+    pub fn launch_through(&mut self, launcher: &[&str]) {
+        self.launcher = launcher.iter().map(|&word| word.into()).collect();
     }
 
     fn base(&self) -> &Path {
@@ -150,7 +176,10 @@ impl World {
 
     /// A command of touchmark's in this world, not yet run.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        self.command_of(Command::new(binary()), args)
+    }
+
+    fn command_of(&self, mut command: Command, args: &[&str]) -> Command {
         command
             // Before the command: behind `run` it would be that command's.
             .arg("--workspace")
@@ -198,8 +227,16 @@ impl World {
         assert!(self.daemon.is_none(), "a daemon is running");
         self.starts += 1;
         let log = File::create(self.log_path()).expect("a log");
+        let program = match self.launcher.split_first() {
+            None => Command::new(binary()),
+            Some((launcher, arguments)) => {
+                let mut command = Command::new(launcher);
+                command.args(arguments).arg(binary());
+                command
+            }
+        };
         let child = self
-            .command(&["daemon"])
+            .command_of(program, &["daemon"])
             .stdout(log.try_clone().expect("the log"))
             .stderr(log)
             .process_group(0)

@@ -112,7 +112,8 @@ impl Daemon {
         }
     }
 
-    fn degraded(&self) -> Vec<Degraded> {
+    /// Where less is seen, or kept, than should be.
+    pub(super) fn degraded(&self) -> Vec<Degraded> {
         let everything = |cause: String| Degraded { path: None, cause };
         let mut degraded = self.watcher.degraded();
         degraded.extend(

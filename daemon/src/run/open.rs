@@ -140,6 +140,7 @@ impl Daemon {
             last_use: Instant::now(),
             accept_after: None,
             next_mend: None,
+            told_degraded: Vec::new(),
             ending: None,
             options,
         };
