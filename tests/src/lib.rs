@@ -8,10 +8,12 @@
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
+//! - [`race`]: processes that race for the same files, and an oracle.
 //!
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod race;
 pub mod repeat;
 pub mod session;
 pub mod user;

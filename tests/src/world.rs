@@ -128,6 +128,13 @@ impl World {
         self.base().join("config")
     }
 
+    /// Writes the user's configuration, for daemons started from now on.
+    pub fn configure(&self, text: &str) {
+        let directory = self.config().join("touchmark");
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::write(directory.join("config.toml"), text).expect("a configuration");
+    }
+
     /// A directory outside the workspace, on the same file system.
     pub fn outside(&self) -> PathBuf {
         self.base().join("home")
