@@ -7,6 +7,7 @@ mod commit;
 mod editors;
 mod edits;
 mod files;
+mod reads;
 mod sessions;
 mod writes;
 
