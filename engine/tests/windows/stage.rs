@@ -130,6 +130,15 @@ impl Stage {
                     hint: Hint::Closed,
                 });
             }
+            // A writer whose content was read already.
+            ["close", name] => {
+                for hint in [Hint::Written, Hint::Closed] {
+                    self.feed(Input::Hint {
+                        path: path(name),
+                        hint,
+                    });
+                }
+            }
             ["remove", name] => {
                 self.write(name, None);
                 self.feed(Input::Hint {
@@ -215,16 +224,9 @@ impl Stage {
                 }));
             }
             [session, "declares", name, content] => {
-                self.ok(Request::EditMark(EditMark {
-                    session: id(session),
-                    path: spoken(name),
-                    expect: Some(HashOrAbsent::Hash(hash(content))),
-                    require_read: false,
-                    bind: false,
-                    ttl_ms: None,
-                    step: None,
-                }));
+                self.mark(session, name, Some(HashOrAbsent::Hash(hash(content))));
             }
+            [session, "marks", name] => self.mark(session, name, None),
             [session, "begins", name, ref options @ ..] => self.begin(session, name, options),
             [_, "ends", name] => {
                 let reply = self.ask(Request::CommandEnd(CommandEnd {
@@ -283,6 +285,18 @@ impl Stage {
             panic!("{reply:?}")
         };
         self.commands.insert(name.into(), begun.command);
+    }
+
+    fn mark(&mut self, session: &str, name: &str, expect: Option<HashOrAbsent>) {
+        self.ok(Request::EditMark(EditMark {
+            session: id(session),
+            path: spoken(name),
+            expect,
+            require_read: false,
+            bind: false,
+            ttl_ms: None,
+            step: None,
+        }));
     }
 
     fn saved(&mut self, name: &str, content: &str, formatted: bool) {

@@ -209,7 +209,9 @@ impl Agent<'_> {
                 }
             }
             Some(Err(error)) => {
-                self.log.end(id, json!({"error": error.name}));
+                let cause = &error.data["cause"];
+                self.log
+                    .end(id, json!({"error": error.name, "cause": cause}));
                 self.known.remove(path);
             }
         }

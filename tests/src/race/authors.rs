@@ -120,18 +120,21 @@ impl<'a> Claims<'a> {
     fn take_guarded(&mut self, act: &'a Act) {
         let who = act.who.as_str();
         let fields = ["hash", "to", "written"].map(|field| act.text(field));
-        // An edit without an answer may have found another content that the
-        // session has seen.
-        let edited = act
-            .text("line")
-            .and_then(|line| self.account.with_line(line));
-        let edited = edited.into_iter().flatten().map(String::as_str);
-        for hash in fields.into_iter().flatten().chain(edited) {
+        for hash in fields.into_iter().flatten() {
             self.declared.insert((who, hash));
             if act.text("error").is_none() {
                 self.guarded.entry(hash).or_insert(who);
             }
         }
+        // An edit without an answer may have found another content that the
+        // session has seen. What else holds its line is somebody's who added
+        // to that.
+        let edited = act
+            .text("line")
+            .and_then(|line| self.account.with_line(line));
+        let edited = edited.into_iter().flatten();
+        self.declared
+            .extend(edited.map(|hash| (who, hash.as_str())));
     }
 
     fn judge(&self, version: &Version) -> Result<(), String> {
@@ -192,7 +195,8 @@ impl<'a> Claims<'a> {
             && let (Some(saved), Some(reported)) = (put.t1, report.t1)
             && report.flag("ok")
             && reported - saved < REPORT
-            && !self.account.gap_between(put.t0, reported)
+            // What is found after a gap is `unknown` (ATTR-13).
+            && !self.account.gap_between(put.t0, reported.max(version.time))
             && version.evidence != "editor"
         {
             return Err("an editor has reported it".into());

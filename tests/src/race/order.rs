@@ -41,8 +41,9 @@ pub fn check(account: &Account) -> Vec<String> {
         lines(account, path, &mut wrong);
     }
     for act in account.acts.iter().filter(|act| act.act == "guarded") {
-        // With force it may, and what it clobbered is kept (GUARD-4).
-        let kept = act.flag("force") && act.fields["kept"][0].is_string();
+        // Told to, it may, and what it clobbered is kept (GUARD-4).
+        let told = act.flag("force") || act.flag("fresh");
+        let kept = told && act.fields["kept"][0].is_string();
         if act.text("outcome") == Some("clobbered") && !kept {
             wrong.push(format!("a guarded write clobbered: {}", act.fields));
         }
