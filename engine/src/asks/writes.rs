@@ -22,7 +22,6 @@ use super::{done, show};
 use crate::effect::WriteOrder;
 use crate::engine::Engine;
 use crate::input::{Found, WriteOutcome};
-use crate::observe::Scope;
 use crate::pending::{Pending, Step};
 use crate::ranges::RangeSet;
 use crate::text::replace::{Wanted, replace};
@@ -233,9 +232,7 @@ impl Engine {
         let hash = Hash::of(&bytes);
         let session = plan.session.clone();
         if base.is_none() {
-            // Its owner has taken the file away: nothing of theirs is lost to
-            // the new one.
-            self.settle_for(&Scope::Paths(vec![path.clone()]));
+            self.settle_absence(&path);
         }
         if base == Some(hash) {
             // Nothing to do; the session knows what is there.

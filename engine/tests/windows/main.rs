@@ -409,3 +409,22 @@ fn an_editors_report_is_not_taken_back_by_a_later_close() {
         ",
     );
 }
+
+/// A declared writer is waited for, and comes; what was held back meanwhile is
+/// the editor's that reported it.
+#[test]
+fn an_editors_report_speaks_for_what_was_held_back() {
+    story(
+        "
+        write f one
+        a reads f
+        a declares f three
+        saved f two
+        fences stall
+        write f two
+        write f three
+        fences go on
+        history f -> three agent:a declared; two user editor
+        ",
+    );
+}

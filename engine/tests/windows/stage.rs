@@ -31,6 +31,7 @@ pub(crate) fn play(lines: &[&str]) -> Vec<String> {
         commands: BTreeMap::new(),
         awaited: BTreeSet::new(),
         aside: Vec::new(),
+        stalled: None,
     };
     stage.start();
     lines.iter().map(|line| stage.line(line)).collect()
@@ -57,6 +58,8 @@ struct Stage {
     awaited: BTreeSet<u32>,
     /// What happens right after the next read is ordered.
     aside: Vec<String>,
+    /// Fences that are not reached yet, while they stall.
+    stalled: Option<Vec<u64>>,
 }
 
 /// A content is its text, so that outputs can be read.
@@ -150,6 +153,12 @@ impl Stage {
             ["quietly", "remove", name] => self.write(name, None),
             ["during", "audit", ..] => {
                 self.aside.push(words[2..].join(" "));
+            }
+            ["fences", "stall"] => self.stalled = Some(Vec::new()),
+            ["fences", "go", "on"] => {
+                for fence in self.stalled.take().unwrap() {
+                    self.feed(Input::FenceReached { fence });
+                }
             }
             ["overflow"] => self.feed(Input::Overflow),
             ["exit", pid] => {
@@ -399,7 +408,13 @@ impl Stage {
                         ticket: order.ticket,
                     }
                 }
-                Effect::Fence(fence) => Input::FenceReached { fence },
+                Effect::Fence(fence) => match &mut self.stalled {
+                    Some(fences) => {
+                        fences.push(fence);
+                        continue;
+                    }
+                    None => Input::FenceReached { fence },
+                },
                 Effect::AwaitProcess(pid) => {
                     self.awaited.insert(pid);
                     continue;
