@@ -6,10 +6,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::Field;
 use super::arena::{Link, Seat};
 use super::dice::Dice;
 use super::log::{Log, now};
-use super::{FILES, Field};
 use crate::wire::Answer;
 use crate::{Way, sha256, user};
 
@@ -44,7 +44,7 @@ pub fn play(seat: &Seat) {
         count: 0,
     };
     while now() < seat.until {
-        let path = *agent.dice.pick(FILES);
+        let path = seat.aim(&mut agent.dice);
         match agent.dice.below(100) {
             0..35 => agent.read(path),
             35..45 => agent.read_text(path),
@@ -132,9 +132,9 @@ impl Agent<'_> {
         };
         let content = self.new_content();
         let new = sha256(&content);
-        let way = *self
-            .dice
-            .pick(&["base", "base", "seen", "force", "edit", "edit", "new"]);
+        let way = *self.dice.pick(&[
+            "base", "base", "base", "edit", "edit", "edit", "seen", "force", "new",
+        ]);
         let (method, params, fields) = match way {
             // What was read is named.
             "base" => (
@@ -206,6 +206,10 @@ impl Agent<'_> {
                     self.known.insert(path, Copy { hash, text });
                 } else {
                     self.known.remove(path);
+                }
+                if self.dice.percent(60) {
+                    // What is there now came after whatever was there before.
+                    self.read(path);
                 }
             }
             Some(Err(error)) => {

@@ -22,6 +22,9 @@ pub const SEAT: &str = "TOUCHMARK_RACE_SEAT";
 /// The agents, and the names of their sessions.
 const AGENTS: &[&str] = &["ann", "ben"];
 
+/// So long, in nanoseconds, everybody mostly goes for one file.
+const CROWD: u64 = 150_000_000;
+
 /// What a player is told.
 #[derive(Clone, Debug)]
 pub struct Seat {
@@ -75,6 +78,17 @@ impl Seat {
     /// This player's log.
     pub fn log(&self) -> Log {
         Log::open(&self.directory, &self.name, self.turn)
+    }
+
+    /// The file to go for: mostly the one that everybody goes for at this
+    /// moment.
+    pub fn aim(&self, dice: &mut Dice) -> &'static str {
+        let crowd = usize::try_from(now() / CROWD).expect("an index") % FILES.len();
+        if dice.percent(70) {
+            FILES[crowd]
+        } else {
+            *dice.pick(FILES)
+        }
     }
 
     /// The absolute path of a file of the arena.
@@ -145,6 +159,7 @@ pub fn play() -> bool {
     match seat.role.as_str() {
         "agent" => agent::play(&seat),
         "user" => people::user(&seat),
+        "rival" => people::rival(&seat),
         "editor" => people::editor(&seat),
         "git" => people::git(&seat),
         other => panic!("nobody plays {other}"),
@@ -257,7 +272,7 @@ pub fn round(seed: u64, length: Duration, player: &str) -> String {
     for name in AGENTS {
         players.add(player, seat("agent", name, 0));
     }
-    for role in ["user", "editor", "git"] {
+    for role in ["user", "rival", "editor", "git"] {
         players.add(player, seat(role, role, 0));
     }
     let mut lives = 0;

@@ -6,7 +6,8 @@
 //! - [`log`]: what a player did, with times before and after.
 //! - [`dice`]: chance from a seed, and contents that occur once.
 //! - [`agent`]: guarded writes, own writes with marks, reads.
-//! - [`people`]: a user with all ways to save, an editor, git.
+//! - [`people`]: a user with all ways to save, one who saves at the worst
+//!   moment, an editor, git.
 //! - [`account`]: the logs put together.
 //! - [`order`]: nothing that a guarded write displaced was unseen; no answer
 //!   was out of date.

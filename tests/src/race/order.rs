@@ -241,3 +241,65 @@ fn lines(account: &Account, path: &str, wrong: &mut Vec<String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(hash: &'static str, base: Option<&'static str>, write: bool, t0: u64) -> Op<'static> {
+        Op {
+            hash,
+            base,
+            write,
+            act: None,
+            t0,
+            t1: t0 + 5,
+        }
+    }
+
+    fn wrong(ops: &[Op<'_>]) -> usize {
+        let mut wrong = Vec::new();
+        one_order("f", ops, &mut wrong);
+        wrong.len()
+    }
+
+    #[test]
+    fn a_save_displaced_unseen_fits_no_order() {
+        let base = op("base", None, true, 0);
+        let save = op("save", None, true, 22);
+        let mut guarded = op("agent", Some("base"), true, 20);
+        guarded.t1 = 40;
+        // The save may have come after the write, and may be there still.
+        assert_eq!(wrong(&[base.clone(), save.clone(), guarded.clone()]), 0);
+        let seen = op("save", None, false, 60);
+        assert_eq!(
+            wrong(&[base.clone(), save.clone(), guarded.clone(), seen]),
+            0
+        );
+        // But then nothing else is.
+        let seen = op("agent", None, false, 60);
+        assert_eq!(
+            wrong(&[base.clone(), save.clone(), guarded.clone(), seen]),
+            1
+        );
+        // Nor is what was written upon it.
+        let next = op("next", Some("agent"), true, 60);
+        assert_eq!(
+            wrong(&[base.clone(), save.clone(), guarded.clone(), next]),
+            1
+        );
+        // Somebody who writes over it blindly may.
+        let next = op("next", None, true, 60);
+        assert_eq!(wrong(&[base, save, guarded, next]), 0);
+    }
+
+    #[test]
+    fn an_answer_out_of_date_fits_no_order() {
+        let old = op("old", None, true, 0);
+        let new = op("new", None, true, 10);
+        let at_once = op("old", None, false, 14);
+        assert_eq!(wrong(&[old.clone(), new.clone(), at_once]), 0);
+        let late = op("old", None, false, 20);
+        assert_eq!(wrong(&[old, new, late]), 1);
+    }
+}

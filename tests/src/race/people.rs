@@ -7,6 +7,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::path::Path;
 use std::process::Stdio;
 
 use rustix::fs::{FlockOperation, flock};
@@ -146,7 +147,7 @@ pub fn holds_line(bytes: &[u8], line: &str) -> bool {
 pub fn user(seat: &Seat) {
     let mut person = Person::new(seat);
     while now() < seat.until {
-        let path = *person.dice.pick(FILES);
+        let path = seat.aim(&mut person.dice);
         let locks = person.locks(&[path]);
         if person.dice.percent(25) && Field::of(path) != Field::Own {
             person.add(path);
@@ -154,8 +155,54 @@ pub fn user(seat: &Seat) {
             person.save(path);
         }
         drop(locks);
-        user::pause(person.dice.below(12));
+        user::pause(person.dice.below(6));
     }
+}
+
+/// Somebody who saves at the worst moment: when a guarded write has made its
+/// temporary file and is about to exchange it. Everything is made ready before,
+/// so that it is one rename then.
+pub fn rival(seat: &Seat) {
+    let mut person = Person::new(seat);
+    while now() < seat.until {
+        let path = seat.aim(&mut person.dice);
+        if !matches!(Field::of(path), Field::Guarded | Field::Mixed) {
+            user::pause(5);
+            continue;
+        }
+        let target = seat.path(path);
+        let id = person.id();
+        let content = person.dice.content(&id);
+        let hash = seat.keep(content.as_bytes());
+        let ready = target.with_extension("ready");
+        user::write(&ready, &content);
+        // Held while it waits, so that agents find their copies good.
+        let locks = person.locks(&[path]);
+        let end = now() + 40_000_000;
+        while now() < end {
+            if !is_being_written(&target) {
+                continue;
+            }
+            let put = json!({"path": path, "hash": hash, "way": "ready"});
+            let id = person.log.begin("put", put);
+            fs::rename(&ready, &target).expect("a rename");
+            person.log.end(id, json!({}));
+            // So that somebody sees what has become of it.
+            user::pause(5 + person.dice.below(10));
+            break;
+        }
+        drop(locks);
+        user::pause(person.dice.below(30));
+    }
+}
+
+/// Whether a guarded write is under way in a file's directory.
+fn is_being_written(target: &Path) -> bool {
+    let directory = target.parent().expect("a directory");
+    fs::read_dir(directory).expect("a directory").any(|entry| {
+        let name = entry.expect("a name").file_name();
+        name.to_string_lossy().starts_with(".touchmark-")
+    })
 }
 
 /// An editor that says what it does.
@@ -163,7 +210,7 @@ pub fn editor(seat: &Seat) {
     let mut person = Person::new(seat);
     let mut link = seat.link();
     while now() < seat.until {
-        let path = *person.dice.pick(FILES);
+        let path = seat.aim(&mut person.dice);
         let mut tell = |method: &str, more: serde_json::Value| {
             let mut params = more;
             params["path"] = json!(path);
@@ -181,7 +228,7 @@ pub fn editor(seat: &Seat) {
         }
         tell("editor/dirty", json!({"dirty": false}));
         tell("editor/didClose", json!({}));
-        user::pause(person.dice.below(25));
+        user::pause(person.dice.below(12));
     }
 }
 
