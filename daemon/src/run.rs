@@ -39,6 +39,7 @@ use touchmark_proto::daemon::Degraded;
 use touchmark_proto::{ConnectionId, Places, RequestId};
 
 use crate::Error;
+use crate::boundary;
 use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
@@ -308,6 +309,7 @@ impl Daemon {
     }
 
     fn carry_out(&mut self, effect: Effect) {
+        boundary::pass("an effect");
         match effect {
             Effect::Record(record) => {
                 self.newest_fact = record.n;
@@ -460,7 +462,9 @@ impl Daemon {
             let facts = std::mem::take(&mut self.facts);
             self.facts_since_snapshot += facts.len() as u64;
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
+                boundary::pass("a turn is closed");
                 self.store.commit(turn, facts);
+                boundary::pass("a turn is handed over");
             }
             self.say_all();
             if self.facts.is_empty() && !self.outbox.has_fresh() {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
+use crate::boundary;
 use crate::config::Config;
 use crate::life::{self, Lock, private_directory};
 use crate::log::{self, Target};
@@ -50,6 +51,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     // here; the first one sees the lock being touched and looks whether its
     // socket is in its place (LIFE-2).
     let lock = Lock::take(&places.lock, &places.socket, &workspace)?;
+    boundary::pass("start: the lock is taken");
     private_directory(&places.state)?;
     life::detach(options.on_demand);
     log::start(Target::choose(!options.on_demand), &places.state)
@@ -68,6 +70,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     let ended = runtime.block_on(async {
         let shutdown = shutdown_signals(!options.on_demand && std::io::stderr().is_terminal())?;
         let listener = Listener::bind(&places.socket)?;
+        boundary::pass("start: the socket is there");
         tracing::info!(
             "pid {} serves {} at {}",
             std::process::id(),

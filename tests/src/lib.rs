@@ -12,14 +12,15 @@
 //!   every core busy.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
 //!   be tested here.
+//! - [`race`]: processes that race for the same files, and an oracle.
 //!
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-
 pub mod limits;
 pub mod mounts;
 pub mod parts;
+pub mod race;
 pub mod repeat;
 pub mod session;
 pub mod user;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -154,6 +154,13 @@ impl World {
         self.base().join("config")
     }
 
+    /// Writes the user's configuration, for daemons started from now on.
+    pub fn configure(&self, text: &str) {
+        let directory = self.config().join("touchmark");
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::write(directory.join("config.toml"), text).expect("a configuration");
+    }
+
     /// A directory outside the workspace, on the same file system.
     pub fn outside(&self) -> PathBuf {
         self.base().join("home")
@@ -224,6 +231,16 @@ impl World {
 
     /// Starts the daemon and waits until it answers.
     pub fn start(&mut self) {
+        if let Err(status) = self.try_start() {
+            panic!("the daemon ended at its start: {status}\n{}", self.log());
+        }
+    }
+
+    /// The same, unless the daemon ends before it answers.
+    ///
+    /// # Errors
+    /// How it ended.
+    pub fn try_start(&mut self) -> Result<(), ExitStatus> {
         assert!(self.daemon.is_none(), "a daemon is running");
         self.starts += 1;
         let log = File::create(self.log_path()).expect("a log");
@@ -235,27 +252,30 @@ impl World {
                 command
             }
         };
-        let child = self
+        let mut child = self
             .command_of(program, &["daemon"])
             .stdout(log.try_clone().expect("the log"))
             .stderr(log)
             .process_group(0)
             .spawn()
             .expect("the daemon's start");
-        self.daemon = Some(child);
         let end = Instant::now() + PATIENCE;
         loop {
             if let Ok(mut client) = Client::connect(&self.socket)
                 && let Ok(id) = client.try_send("ping", &json!({}))
                 && client.try_answer(id).is_ok()
             {
-                return;
+                self.daemon = Some(child);
+                return Ok(());
             }
-            let child = self.daemon.as_mut().expect("just started");
             if let Some(status) = child.try_wait().expect("the daemon's state") {
-                panic!("the daemon ended at its start: {status}\n{}", self.log());
+                return Err(status);
             }
-            assert!(Instant::now() < end, "no daemon answers\n{}", self.log());
+            if Instant::now() > end {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("no daemon answers\n{}", self.log());
+            }
             // Polling a process that has no other way to say it is ready.
             std::thread::sleep(Duration::from_millis(2));
         }

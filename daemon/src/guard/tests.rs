@@ -636,7 +636,7 @@ fn a_write_cut_short_is_completed_or_reverted() {
                 ])
                 .env("TOUCHMARK_TEST_GUARD", base.path())
                 .env("TOUCHMARK_TEST_FILE", name)
-                .env("TOUCHMARK_ABORT_AT_STEP", step.to_string())
+                .env("TOUCHMARK_CRASH_AT", step.to_string())
                 .output()
                 .unwrap();
             let lived = String::from_utf8_lossy(&child.stdout).contains("lived");

@@ -9,6 +9,7 @@ use touchmark_proto::{Error as Refusal, ErrorCode};
 
 use super::Daemon;
 use crate::Error;
+use crate::boundary;
 use crate::event::Event;
 
 /// How long store and clients may take to take what is left.
@@ -71,12 +72,16 @@ impl Daemon {
             ..
         } = self;
         drop(log);
+        boundary::pass("end: about to close the store");
         store.close();
+        boundary::pass("end: the store is closed");
         drop(watcher);
         let _gone_already = std::fs::remove_dir_all(&options.places.fence);
         // The socket first: whoever gets the lock finds no stale one.
         drop(listener);
+        boundary::pass("end: the socket is gone");
         drop(lock);
+        boundary::pass("end: the lock is gone");
         Ok(())
     }
 }

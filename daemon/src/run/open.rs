@@ -16,6 +16,7 @@ use super::outbox::Outbox;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
 use crate::Error;
+use crate::boundary;
 use crate::config::{Case, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
@@ -75,6 +76,7 @@ impl Daemon {
             time.now(),
         );
 
+        boundary::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
         let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
         let mut watcher = Watcher::new(workspace, &places.fence, Choice::Auto, move |raw| {
@@ -88,6 +90,7 @@ impl Daemon {
             .map_err(|error| part("contents.exclude", &error))?;
         let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
 
+        boundary::pass("start: the watcher runs");
         let guard = Guard::open(
             guard::Settings {
                 root: workspace.clone(),
@@ -102,6 +105,7 @@ impl Daemon {
             time,
         )?;
 
+        boundary::pass("start: writes cut short are settled");
         let hub = Hub {
             events: events.clone(),
             requests: AtomicU64::new(1),

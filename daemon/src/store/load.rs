@@ -13,6 +13,7 @@ use super::error::StoreError;
 use super::schema::{self, int, meta, set_meta, uint};
 use super::witness::{self, Testimony, Witness};
 use super::{Options, beside, encoding, file, seal};
+use crate::boundary;
 
 /// The store as it was read back.
 pub(super) struct Loaded {
@@ -72,6 +73,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     if known != Some(int(epoch)) {
         set_meta(&connection, "epoch", int(epoch))?;
     }
+    boundary::pass("store: the epoch is known");
     note_workspace(&connection, &options.workspace)?;
     let pruned = meta(&connection, "pruned")?.map_or(0, uint);
     let witness = Witness::open(
@@ -83,6 +85,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
             failing: false,
         },
     )?;
+    boundary::pass("store: it is loaded");
     Ok(Loaded {
         connection,
         witness,

@@ -2,7 +2,7 @@
 //! for a little, then recorded.
 
 use super::Scope;
-use crate::attribution::{Decision, Observation, decide};
+use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::engine::{Engine, Timer};
 use crate::record::{Fact, Held};
 use touchmark_proto::{Hash, Millis, RelPath};
@@ -75,6 +75,21 @@ impl Engine {
             if due && self.unsettled.contains(path) {
                 self.settle(path);
             }
+        }
+    }
+
+    /// Records that there is no file, as somebody has just found who is about
+    /// to make one. Its owner has taken it away: nothing of theirs is lost to
+    /// the new one, whoever else was waited for.
+    pub(crate) fn settle_absence(&mut self, path: &RelPath) {
+        self.settle_for(&Scope::Paths(vec![path.clone()]));
+        let Some(live) = self.live.get_mut(path) else {
+            return;
+        };
+        if live.held_back.last() == Some(&Held::ABSENT) {
+            live.held_back.clear();
+            let decision = unclaimed(&self.state, path, None, self.now);
+            self.make_version(path, Held::ABSENT, None, decision);
         }
     }
 
