@@ -20,6 +20,7 @@ mod host;
 mod open;
 mod outbox;
 mod place;
+mod reload;
 mod replay;
 mod say;
 mod subscriptions;
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{Effect, Engine, Hint, Input, ReadOrder, Record};
+use touchmark_proto::daemon::Configuration;
 use touchmark_proto::{ConnectionId, Places, RequestId};
 
 use crate::Error;
@@ -68,6 +70,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often degraded places are looked at (LOSS-2).
 const MEND_PACE: Duration = Duration::from_secs(10);
 
+/// Why a daemon ends whose workspace was removed or renamed (LIFE-1).
+const GONE: &str = "the workspace is gone";
+
 /// Facts since the last snapshot, before a new one is made.
 const SNAPSHOT_FACTS: u64 = 50_000;
 
@@ -80,6 +85,8 @@ pub struct Options {
     pub places: Places,
     /// The configuration.
     pub config: Config,
+    /// The user's file, if it is not the usual one.
+    pub user_config: Option<PathBuf>,
     /// Started by a client: ends when idle (LIFE-1).
     pub on_demand: bool,
 }
@@ -113,6 +120,8 @@ struct Daemon {
     store: Store,
     /// A connection of the loop's own to the store; made anew if lost.
     log: Option<store::Reader>,
+    /// What the files say and is not in force.
+    configuration: Configuration,
     /// What was lost when the store was opened.
     loss: Option<String>,
     listener: Listener,
@@ -211,7 +220,7 @@ impl Daemon {
                 self.watcher.digest(raw, &mut inputs);
                 self.feed_all(inputs);
                 if self.watcher.root_gone() {
-                    self.ending = Some("the workspace is gone");
+                    self.ending = Some(GONE);
                 }
                 if self.watcher.take_beside() {
                     self.look_at_places();
@@ -265,8 +274,10 @@ impl Daemon {
                 }
             }
             Event::HungUp => {
-                tracing::info!("SIGHUP: the configuration is read at the start only");
-                self.watcher.check_root();
+                self.reload();
+                if self.watcher.check_root() {
+                    self.ending = Some(GONE);
+                }
                 self.look_at_places();
             }
         }
@@ -403,6 +414,11 @@ impl Daemon {
     /// Where changes come without events, the paths are hinted before the
     /// fence, so that the answer behind it rests on reads (LOSS-2).
     fn fence(&mut self, fence: u64) {
+        // A directory above the workspace that was renamed makes no event, and
+        // what stands under the old name now is not what is watched.
+        if self.watcher.check_root() {
+            self.ending = Some(GONE);
+        }
         self.hint_blind_paths();
         if let Err(error) = self.watcher.fence(fence) {
             tracing::debug!("{error}");
@@ -454,7 +470,7 @@ impl Daemon {
             }
             self.look_at_places();
             if self.watcher.check_root() {
-                self.ending = Some("the workspace is gone");
+                self.ending = Some(GONE);
             }
         }
         if self.guard.next_end().is_some_and(|end| end <= now) {

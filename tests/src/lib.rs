@@ -6,18 +6,25 @@
 //!   protocol's document and not from the daemon's code.
 //! - [`session`]: an agent's session over that wire.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
+//! - [`mutate`]: messages that are almost right.
+//! - [`neighbour`]: a well-behaved client beside a hostile one.
+//! - [`process`]: daemons that commands started.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
 //!
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod mutate;
+pub mod neighbour;
+pub mod process;
 pub mod repeat;
 pub mod session;
 pub mod user;
 pub mod wire;
 pub mod world;
 
+pub use neighbour::beside_a_neighbour;
 pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};
 pub use session::{Session, Way};
 pub use wire::{Client, RpcError};
@@ -67,4 +74,13 @@ pub fn author(author: &Value) -> String {
         Some(session) => format!("{}:{session}", text(author, "kind")),
         None => text(author, "kind"),
     }
+}
+
+/// Whether the heavy tests are to run; says so if not.
+pub fn parts() -> bool {
+    let wanted = std::env::var_os("TOUCHMARK_PARTS").is_some();
+    if !wanted {
+        println!("left for `tests/run --parts`");
+    }
+    wanted
 }
