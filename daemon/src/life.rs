@@ -14,7 +14,7 @@ use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 pub use directory::{check_private, private_directory};
 pub use lock::Lock;
 pub use process::{descriptors, detach, process_end, raise_descriptor_limit, resident_bytes};
-pub use vanished::sweep;
+pub use vanished::Sweep;
 
 use crate::Error;
 

@@ -418,6 +418,8 @@ impl Daemon {
         // what stands under the old name now is not what is watched.
         if self.watcher.check_root() {
             self.ending = Some(GONE);
+            // Not made, so that nobody is answered behind it.
+            return;
         }
         self.hint_blind_paths();
         if let Err(error) = self.watcher.fence(fence) {

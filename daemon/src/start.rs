@@ -9,7 +9,7 @@ use touchmark_proto::Places;
 
 use crate::Error;
 use crate::config::Config;
-use crate::life::{self, Lock, private_directory};
+use crate::life::{self, Lock, Sweep, private_directory};
 use crate::log::{self, Target};
 use crate::run::{Options, run};
 use crate::socket::Listener;
@@ -69,7 +69,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
             workspace.display(),
             places.socket.display()
         );
-        sweep(&places, &config);
+        let _until_the_end = sweep(&places, &config);
         let options = Options {
             workspace,
             places,
@@ -98,17 +98,13 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     ended
 }
 
-/// Tidies up after daemons whose workspaces are gone. Aside: nobody waits for
-/// it, and the end does not.
-fn sweep(places: &Places, config: &Config) {
+/// Tidies up after daemons whose workspaces are gone, aside.
+fn sweep(places: &Places, config: &Config) -> Sweep {
     let keep = config
         .sessions_keep
         .max(config.versions_age)
         .max(config.recovery_age);
-    let places = places.clone();
-    let _later = std::thread::Builder::new()
-        .name("sweep".into())
-        .spawn(move || life::sweep(&places, Duration::from_millis(keep)));
+    Sweep::start(places.clone(), Duration::from_millis(keep))
 }
 
 /// SIGTERM, SIGINT or SIGQUIT; on a terminal SIGHUP as well, which says that

@@ -701,6 +701,11 @@ fn almost_right_frames(world: &World, samples: &[(&str, Value)], random: &mut Ra
         };
         if number < 20 && random.below(2) == 0 {
             changed_bytes(&mut body, random);
+            // A request to end would be granted.
+            let ends = |message: &ClientMessage| matches!(message.request, Request::Shutdown(_));
+            if frames::decode_client(&body).as_ref().is_ok_and(ends) {
+                continue;
+            }
         }
         said.extend(u32::try_from(body.len()).unwrap().to_le_bytes());
         said.extend(body);

@@ -7,6 +7,9 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use touchmark_proto::Places;
@@ -14,21 +17,62 @@ use touchmark_proto::Places;
 use super::Lock;
 use crate::{Error, store};
 
-/// Removes what daemons of workspaces that are gone have left: locks, sockets
-/// and fences at once, state that was not used for `keep`. `own` is left
-/// alone, and so is whatever is not understood.
-pub fn sweep(own: &Places, keep: Duration) {
+/// What a state directory is called that is being removed.
+const GONE: &str = "gone";
+
+/// A sweep on a thread of its own.
+#[derive(Debug)]
+pub struct Sweep {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sweep {
+    /// Removes what daemons of workspaces that are gone have left: locks,
+    /// sockets and fences at once, state that was not used for `keep`. `own`
+    /// is left alone, and so is whatever is not understood.
+    pub fn start(own: Places, keep: Duration) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("sweep".into());
+        let thread = thread.spawn(move || sweep(&own, keep, &stopped));
+        Self {
+            stop,
+            // Without it, the next start sweeps.
+            thread: thread.ok(),
+        }
+    }
+}
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // The lock that it holds must not be left behind.
+        if let Some(thread) = self.thread.take() {
+            let _died = thread.join();
+        }
+    }
+}
+
+fn sweep(own: &Places, keep: Duration, stopped: &AtomicBool) {
     for key in names(&own.runtime, Some("lock")) {
+        if stopped.load(Ordering::Relaxed) {
+            return;
+        }
         let lock = own.runtime.join(format!("{key}.lock"));
-        if key != own.key && named_in(&lock).is_some_and(|workspace| is_gone(&workspace)) {
+        let named = named_in(&lock).filter(|_| key != own.key);
+        if let Some(workspace) = named.filter(|workspace| is_gone(workspace)) {
             // Taking it tidies up beside it.
-            let _in_use = take(own, &key);
+            let _in_use = take(own, &key, &workspace);
         }
     }
     let Some(states) = own.state.parent() else {
         return;
     };
     for key in names(states, None) {
+        if stopped.load(Ordering::Relaxed) {
+            return;
+        }
         let state = states.join(&key);
         if key == own.key || !is_unused(&state, keep) {
             continue;
@@ -36,24 +80,35 @@ pub fn sweep(own: &Places, keep: Duration) {
         let Ok(Some(workspace)) = store::workspace(&state) else {
             continue;
         };
-        let Ok(_lock) = take(own, &key) else { continue };
+        if !is_gone(&workspace) {
+            continue;
+        }
+        let Ok(_lock) = take(own, &key, &workspace) else {
+            continue;
+        };
         // Under the lock, since it may have come back.
         if is_gone(&workspace) {
-            match fs::remove_dir_all(&state) {
-                Ok(()) => tracing::info!("removed the state of {workspace:?}, which is gone"),
+            // At once: half of a state would say of nothing whose it was.
+            match fs::rename(&state, state.with_extension(GONE)) {
+                Ok(()) => tracing::info!("removing the state of {workspace:?}, which is gone"),
                 Err(error) => tracing::warn!("{}: {error}", state.display()),
             }
+        }
+    }
+    for key in names(states, Some(GONE)) {
+        let state = states.join(key).with_extension(GONE);
+        if let Err(error) = fs::remove_dir_all(&state) {
+            tracing::warn!("{}: {error}", state.display());
         }
     }
 }
 
 /// Takes the lock of a workspace without a daemon, and removes what else it
 /// left beside the lock.
-fn take(own: &Places, key: &str) -> Result<Lock, Error> {
+fn take(own: &Places, key: &str, workspace: &Path) -> Result<Lock, Error> {
     let beside = |end: &str| own.runtime.join(format!("{key}.{end}"));
     let (lock, socket) = (beside("lock"), beside("sock"));
-    let workspace = named_in(&lock).unwrap_or_default();
-    let lock = Lock::take(&lock, &socket, &workspace)?;
+    let lock = Lock::take(&lock, &socket, workspace)?;
     let _none = fs::remove_file(&socket);
     let _none = fs::remove_dir_all(beside("fence"));
     Ok(lock)
@@ -152,17 +207,22 @@ mod tests {
         let _served = Lock::take(&held.lock, &held.socket, &home.join("held")).unwrap();
         let strange = base.state_directory().join("0123456789abcdef");
         fs::create_dir(&strange).unwrap();
+        // One that was interrupted is brought to its end.
+        let half = base.state_directory().join("fedcba9876543210.gone");
+        fs::create_dir_all(half.join("recovery")).unwrap();
         for name in ["gone", "held"] {
             fs::remove_dir(home.join(name)).unwrap();
         }
-        sweep(&own, Duration::from_secs(3600));
+        let never = AtomicBool::new(false);
+        sweep(&own, Duration::from_secs(3600), &never);
         assert_eq!(is_there(&gone), (false, true), "its time is not up");
-        sweep(&own, Duration::ZERO);
+        sweep(&own, Duration::ZERO, &never);
         assert_eq!(is_there(&gone), (false, false));
         for places in [&own, &living, &held] {
             assert_eq!(is_there(places).1, true, "{places:?}");
         }
         assert!(is_there(&own).0 && is_there(&living).0);
         assert!(strange.exists(), "it is not known what that is");
+        assert!(!half.exists());
     }
 }
