@@ -10,6 +10,7 @@ pub mod config;
 mod cursor;
 pub mod effect;
 mod engine;
+mod fold;
 pub mod globs;
 pub mod input;
 pub mod knowledge;

@@ -11,6 +11,7 @@ use touchmark_proto::{
 
 use crate::cursor::write_path;
 use crate::effect::{Answer, LinesWanted, Marks};
+use crate::fold::{Folded, kind_between};
 use crate::record::{Fact, Held, Record, VersionFact};
 use touchmark_proto::{Author, Reply};
 
@@ -184,47 +185,25 @@ pub fn since(
                 .map(|change: &Change| write_path(&change.path));
             break;
         }
-        let mut changed_by: Vec<Author> = Vec::new();
-        let mut evidence: Vec<Evidence> = Vec::new();
+        let mut folded = Folded::at(row.first);
         for (_, author, grounds) in &others {
-            if !changed_by.contains(author) {
-                changed_by.push(author.clone());
-            }
-            if !evidence.contains(grounds) {
-                evidence.push(*grounds);
-            }
+            folded.add(row.last, author, *grounds);
         }
-        let kind = match (row.before, row.after, &row.from) {
-            (_, None, _) => VersionKind::Deleted,
-            (_, Some(_), Some(_)) => VersionKind::Renamed,
-            (None, Some(_), None) => VersionKind::Created,
-            (Some(_), Some(_), None) => {
-                if row.kind == VersionKind::Created {
-                    VersionKind::Created
-                } else {
-                    VersionKind::Modified
-                }
+        folded.first = row.first;
+        folded.from = row.from;
+        let kind = match kind_between(row.before, row.after) {
+            VersionKind::Modified | VersionKind::Created if folded.from.is_some() => {
+                VersionKind::Renamed
             }
+            VersionKind::Modified if row.kind == VersionKind::Created => VersionKind::Created,
+            kind => kind,
         };
         lines.push(LinesWanted {
             index: changes.len(),
             old: row.before,
             new: row.after,
         });
-        changes.push(Change {
-            path,
-            kind,
-            from: row.from.filter(|_| kind == VersionKind::Renamed),
-            hash: row.after,
-            changed_by,
-            evidence,
-            first_time: row.first,
-            last_time: row.last,
-            versions: u32::try_from(others.len()).unwrap_or(u32::MAX),
-            lines: None,
-            lost: None,
-            writing: None,
-        });
+        changes.push(folded.change(path, kind, row.after));
     }
     Answer {
         reply: Reply::ModifiedList(Changes {

@@ -9,6 +9,7 @@ use touchmark_proto::{
 
 use crate::effect::LinesWanted;
 use crate::engine::Engine;
+use crate::fold::{Folded, kind_between};
 use crate::input::{Found, ReadOutcome};
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::live::Obstacle;
@@ -153,14 +154,7 @@ impl Engine {
 
     /// What others did to a path since the session's copy of it.
     fn fold(&self, session: &SessionId, knowledge: &Knowledge, path: &PathState) -> Folded {
-        let mut folded = Folded {
-            authors: Vec::new(),
-            evidence: Vec::new(),
-            first: knowledge.read_at.unwrap_or(self.state.time),
-            last: knowledge.read_at.unwrap_or(self.state.time),
-            versions: 0,
-            from: None,
-        };
+        let mut folded = Folded::at(knowledge.read_at.unwrap_or(self.state.time));
         let since = path
             .versions
             .iter()
@@ -173,10 +167,8 @@ impl Engine {
             // or go (SEEN-1), or a declared writer is in the middle.
             match self.writer_in_progress(path) {
                 Some(author) => {
-                    folded.authors.push(author);
-                    folded.evidence.push(Evidence::Declared);
-                    folded.first = self.now;
-                    folded.last = self.now;
+                    folded = Folded::at(self.now);
+                    folded.name(&author, Evidence::Declared);
                 }
                 None => match path.latest() {
                     // It was read again in part: who wrote it is known.
@@ -184,8 +176,7 @@ impl Engine {
                         folded.take(latest);
                     }
                     _ => {
-                        folded.authors.push(Author::UNKNOWN);
-                        folded.evidence.push(Evidence::Gap);
+                        folded.name(&Author::UNKNOWN, Evidence::Gap);
                     }
                 },
             }
@@ -272,32 +263,22 @@ impl Engine {
         } else {
             knowledge.baseline
         };
-        let kind = match (before, now.held.hash, &folded.from) {
-            (_, None, _) => VersionKind::Deleted,
-            (None, Some(_), None) => VersionKind::Created,
-            (_, Some(_), Some(_)) => VersionKind::Renamed,
-            (Some(_), Some(_), None) => VersionKind::Modified,
+        let kind = if now.held.hash.is_some() && folded.from.is_some() {
+            VersionKind::Renamed
+        } else {
+            kind_between(before, now.held.hash)
         };
         let trouble = now.trouble.is_some();
+        let hash = now.held.hash.filter(|_| !trouble);
         Some(Listed {
             change: Change {
-                path: path.clone(),
-                kind,
-                from: folded.from.clone().filter(|_| kind == VersionKind::Renamed),
-                hash: now.held.hash.filter(|_| !trouble),
-                changed_by: folded.authors,
-                evidence: folded.evidence,
-                first_time: folded.first,
-                last_time: folded.last,
-                versions: folded.versions,
-                lines: None,
-                lost: None,
                 writing: writing.then_some(true),
+                ..folded.change(path.clone(), kind, hash)
             },
             newest,
             lost: None,
             episode: writing.then_some(episode),
-            texts: (before, now.held.hash.filter(|_| !trouble)),
+            texts: (before, hash),
         })
     }
 
@@ -317,18 +298,8 @@ impl Engine {
         let now = self.current(&lost.path, None);
         Listed {
             change: Change {
-                path: lost.path.clone(),
-                kind: kept.kind,
-                from: kept.from.clone(),
-                hash: now.held.hash,
-                changed_by: vec![kept.author.clone()],
-                evidence: vec![kept.evidence],
-                first_time: kept.time,
-                last_time: kept.time,
-                versions: 1,
-                lines: None,
                 lost: Some(version),
-                writing: None,
+                ..Folded::of([kept]).change(lost.path.clone(), kept.kind, now.held.hash)
             },
             newest: lost.n,
             lost: Some(lost.n),
@@ -397,24 +368,8 @@ impl Engine {
         let before = knowledge
             .last()
             .map_or(knowledge.baseline, |seen| seen.hash);
-        Some(Change {
-            path: path.clone(),
-            kind: match (before, now.held.hash) {
-                (_, None) => VersionKind::Deleted,
-                (None, Some(_)) => VersionKind::Created,
-                (Some(_), Some(_)) => VersionKind::Modified,
-            },
-            from: None,
-            hash: now.held.hash,
-            changed_by: folded.authors,
-            evidence: folded.evidence,
-            first_time: folded.first,
-            last_time: folded.last,
-            versions: folded.versions,
-            lines: None,
-            lost: None,
-            writing: None,
-        })
+        let kind = kind_between(before, now.held.hash);
+        Some(folded.change(path.clone(), kind, now.held.hash))
     }
 
     /// The records of one file in a session's context, the active one first.
@@ -577,33 +532,4 @@ pub(crate) fn is_own(kept: &Kept, session: &SessionId) -> bool {
     kept.author.kind == AuthorKind::Agent
         && kept.author.is(session)
         && kept.evidence != Evidence::Command
-}
-
-/// Versions folded into one.
-struct Folded {
-    authors: Vec<Author>,
-    evidence: Vec<Evidence>,
-    first: Millis,
-    last: Millis,
-    versions: u32,
-    from: Option<RelPath>,
-}
-
-impl Folded {
-    fn take(&mut self, kept: &Kept) {
-        if self.versions == 0 {
-            self.first = kept.time;
-        }
-        self.last = kept.time;
-        self.versions += 1;
-        if kept.from.is_some() {
-            self.from.clone_from(&kept.from);
-        }
-        if !self.authors.contains(&kept.author) {
-            self.authors.push(kept.author.clone());
-        }
-        if !self.evidence.contains(&kept.evidence) {
-            self.evidence.push(kept.evidence);
-        }
-    }
 }

@@ -14,6 +14,7 @@ use super::show;
 use crate::attribution::{Decision, unclaimed};
 use crate::effect::Answer;
 use crate::engine::Engine;
+use crate::fold::{Folded, kind_between};
 use crate::input::Found;
 use crate::pending::{Pending, Step};
 use crate::recall::{edit_number, version_of};
@@ -345,11 +346,7 @@ impl Engine {
         };
         let fact = VersionFact {
             path: path.clone(),
-            kind: match (before, hash) {
-                (_, None) => VersionKind::Deleted,
-                (None, Some(_)) => VersionKind::Created,
-                (Some(_), Some(_)) => VersionKind::Modified,
-            },
+            kind: kind_between(before, hash),
             from: None,
             held: Held {
                 hash,
@@ -386,11 +383,7 @@ impl Engine {
                         } => (author, evidence, candidates),
                         Decision::Hold => (Author::USER, Evidence::Unmarked, Vec::new()),
                     };
-                let kind = match (hash, now.hash) {
-                    (_, None) => VersionKind::Deleted,
-                    (None, Some(_)) => VersionKind::Created,
-                    (Some(_), Some(_)) => VersionKind::Modified,
-                };
+                let kind = kind_between(hash, now.hash);
                 let n = self.record(Fact::Version(VersionFact {
                     path: path.clone(),
                     kind,
@@ -540,30 +533,11 @@ impl Engine {
             .filter(|kept| kept.n > at && !is_own(kept, session))
             .collect();
         let (first, last) = (others.first()?, others.last()?);
-        let mut changed_by = Vec::new();
-        let mut evidence = Vec::new();
-        for kept in &others {
-            if !changed_by.contains(&kept.author) {
-                changed_by.push(kept.author.clone());
-            }
-            if !evidence.contains(&kept.evidence) {
-                evidence.push(kept.evidence);
-            }
-        }
         let lost = others.iter().rev().find(|kept| kept.lost);
+        let folded = Folded::of(others.iter().copied());
         let change = Change {
-            path: path.clone(),
-            kind: last.kind,
-            from: last.from.clone(),
-            hash: state.held.hash,
-            changed_by,
-            evidence,
-            first_time: first.time,
-            last_time: last.time,
-            versions: u32::try_from(others.len()).unwrap_or(u32::MAX),
-            lines: None,
             lost: lost.and_then(|kept| self.version(path, kept.n)),
-            writing: None,
+            ..folded.change(path.clone(), last.kind, state.held.hash)
         };
         Some((change, (first.before, last.hash)))
     }

@@ -8,6 +8,7 @@ mod editors;
 mod edits;
 mod files;
 mod limits;
+mod reads;
 mod sessions;
 mod writes;
 

@@ -2,5 +2,6 @@
 //! a byte order mark and a missing last newline stay as the file has them
 //! (GUARD-2).
 
+pub mod cut;
 pub mod quotes;
 pub mod replace;

@@ -1,0 +1,362 @@
+//! `file/read`, `file/readText`: what entered a session's context.
+
+use super::{done, show, show_authors};
+use crate::effect::{Answer, LinesWanted};
+use crate::engine::Engine;
+use crate::input::Found;
+use crate::pending::{Pending, Step};
+use crate::record::Fact;
+use crate::text::cut::{count_lines, cut};
+use touchmark_proto::events::Happening;
+use touchmark_proto::files::{
+    FileRead, FileReadResult, FileReadText, FileText, Source, TextEncoding, Verdict,
+};
+use touchmark_proto::{
+    Author, Change, Error, ErrorCode, ErrorData, Hash, LineRange, Millis, RelPath, Reply, SessionId,
+};
+
+/// A read about to be recorded.
+pub(super) struct Reading<'a> {
+    pub session: &'a SessionId,
+    pub path: &'a RelPath,
+    /// `None` where it cannot be tied to a content (SEEN-1).
+    pub hash: Option<Hash>,
+    pub lines: u32,
+    pub range: Option<LineRange>,
+    pub source: Source,
+    pub step: Option<u64>,
+}
+
+/// A read as it was recorded.
+pub(super) struct Recorded {
+    verdict: Verdict,
+    read_count: u32,
+    message: Option<String>,
+    changed_by: Option<Vec<Author>>,
+    since: Option<Millis>,
+    change: Option<Change>,
+    texts: Option<(Option<Hash>, Option<Hash>)>,
+}
+
+impl Engine {
+    pub(super) fn file_read(&mut self, pending: &mut Pending, ask: &FileRead) -> Step {
+        let path = match self.resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        if ask.range.is_some_and(|range| !range.is_valid()) {
+            return Step::Done(Err(wrong_range()));
+        }
+        if let Some(step) = self.read_first(pending, &path) {
+            return step;
+        }
+        if ask.hash.is_none()
+            && let Some(error) = self.unusable(&path, pending)
+        {
+            return Step::Done(Err(error));
+        }
+        let now = self.current(&path, pending.found.get(&path));
+        if ask.hash.is_none() && now.held.hash.is_none() && now.trouble.is_none() {
+            return Step::Done(Err(not_found(&path)));
+        }
+        // The daemon's own hash speaks for the reader only if the file did
+        // not change between the request and it (SEEN-1).
+        let hash = ask.hash.or_else(|| {
+            now.held
+                .hash
+                .filter(|_| now.trouble.is_none() && !self.changed_meanwhile(pending, &path))
+        });
+        let lines = if ask.hash.is_none() || ask.hash == now.held.hash {
+            now.held.lines
+        } else {
+            ask.total_lines
+                .or_else(|| ask.text.as_deref().map(count_lines))
+                .unwrap_or(now.held.lines)
+        };
+        let lines = match (ask.range, ask.hash == now.held.hash || ask.hash.is_none()) {
+            // A range that reaches beyond what is known of another content
+            // says that it has at least those lines.
+            (Some(range), false) => lines.max(range.end),
+            _ => lines,
+        };
+        self.ensure_session(&ask.session);
+        self.begin_log(&path, pending);
+        let recorded = self.record_read(&Reading {
+            session: &ask.session,
+            path: &path,
+            hash,
+            lines,
+            range: ask.range,
+            source: ask.source.unwrap_or(Source::ReadTool),
+            step: ask.step,
+        });
+        Step::Done(Ok(Answer {
+            lines: recorded
+                .texts
+                .filter(|_| recorded.change.is_some())
+                .map(|(old, new)| LinesWanted { index: 0, old, new })
+                .into_iter()
+                .collect(),
+            reply: Reply::FileRead(FileReadResult {
+                verdict: recorded.verdict,
+                read_count: recorded.read_count,
+                hash,
+                line_count: lines,
+                message: recorded.message,
+                changed_by: recorded.changed_by,
+                since: recorded.since,
+                change: recorded.change,
+            }),
+            previews: Vec::new(),
+        }))
+    }
+
+    pub(super) fn file_read_text(&mut self, pending: &mut Pending, ask: &FileReadText) -> Step {
+        let path = match self.resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        if ask.range.is_some_and(|range| !range.is_valid()) {
+            return Step::Done(Err(wrong_range()));
+        }
+        let track = ask.track != Some(false);
+        let with_bytes = pending
+            .found
+            .get(&path)
+            .is_some_and(|outcome| outcome.bytes.is_some());
+        if !with_bytes {
+            // A repeat needs no text, so nothing is read for it.
+            if let Some(step) = self.read_first(pending, &path) {
+                return step;
+            }
+            let now = self.current(&path, pending.found.get(&path));
+            let repeat = track
+                && !ask.force
+                && now.trouble.is_none()
+                && now.held.hash.is_some()
+                && self.verdict(
+                    &ask.session,
+                    &path,
+                    now.held.hash,
+                    ask.range,
+                    now.held.lines,
+                ) == Verdict::Repeat;
+            if !repeat {
+                if let Some(error) = self.unusable(&path, pending) {
+                    return Step::Done(Err(error));
+                }
+                if now.held.hash.is_none() && now.trouble.is_none() {
+                    return Step::Done(Err(not_found(&path)));
+                }
+                if pending.rechecked {
+                    return Step::Done(Err(Error::path(
+                        ErrorCode::Unreadable,
+                        &path,
+                        format!("{} changes faster than it can be read", show(&path)),
+                    )
+                    .hint("ask again when its writer has paused")));
+                }
+                pending.rechecked = true;
+                return Step::Read(vec![path], true);
+            }
+            let reading = Reading {
+                session: &ask.session,
+                path: &path,
+                hash: now.held.hash,
+                lines: now.held.lines,
+                range: ask.range,
+                source: Source::ReadTool,
+                step: ask.step,
+            };
+            let recorded = self.record_read(&reading);
+            return done(Reply::FileReadText(FileText {
+                verdict: recorded.verdict,
+                text: None,
+                message: recorded.message,
+                hash: now.held.hash,
+                line_count: now.held.lines,
+                range: ask.range,
+                truncated: false,
+                encoding: TextEncoding::Utf8,
+            }));
+        }
+        let Some((content, bytes)) =
+            pending
+                .found
+                .get(&path)
+                .and_then(|outcome| match (&outcome.found, &outcome.bytes) {
+                    (Found::File(content), Some(bytes)) => Some((*content, bytes.clone())),
+                    _ => None,
+                })
+        else {
+            return Step::Done(Err(not_found(&path)));
+        };
+        let cut = match cut(&bytes, ask.range, content.lines, self.config.read_text) {
+            Ok(cut) => cut,
+            Err(error) => {
+                return Step::Done(Err(error.with(ErrorData {
+                    path: Some(path),
+                    limit: Some(self.config.read_text),
+                    size: Some(content.size),
+                    ..ErrorData::default()
+                })));
+            }
+        };
+        let mut answer = FileText {
+            verdict: Verdict::First,
+            text: Some(cut.text),
+            message: None,
+            hash: Some(content.hash),
+            line_count: content.lines,
+            range: cut.range,
+            truncated: cut.truncated,
+            encoding: cut.encoding,
+        };
+        if track {
+            self.ensure_session(&ask.session);
+            self.begin_log(&path, pending);
+            let whole = cut
+                .range
+                .is_none_or(|range| range.start == 1 && range.end >= content.lines);
+            let recorded = self.record_read(&Reading {
+                session: &ask.session,
+                path: &path,
+                hash: Some(content.hash),
+                lines: content.lines,
+                range: cut.range.filter(|_| !whole),
+                source: Source::ReadTool,
+                step: ask.step,
+            });
+            answer.verdict = recorded.verdict;
+            answer.message = recorded
+                .message
+                .filter(|_| recorded.verdict != Verdict::Repeat);
+        }
+        done(Reply::FileReadText(answer))
+    }
+
+    /// The reads that a request about one path has to wait for, if any: one
+    /// where nobody watched, one where the file is to be verified, and one
+    /// more where it changed after the request's fence.
+    pub(super) fn read_first(&mut self, pending: &mut Pending, path: &RelPath) -> Option<Step> {
+        let watched = self.state.paths.contains_key(path);
+        if !watched && !pending.found.contains_key(path) {
+            return Some(Step::Read(vec![path.clone()], false));
+        }
+        if pending.verify && !pending.rechecked {
+            pending.rechecked = true;
+            return Some(Step::Read(vec![path.clone()], false));
+        }
+        if self.dirty.contains(path) && !pending.rechecked {
+            pending.rechecked = true;
+            pending.first_hash = Some(self.current(path, pending.found.get(path)).held.hash);
+            return Some(Step::Read(vec![path.clone()], false));
+        }
+        None
+    }
+
+    fn changed_meanwhile(&self, pending: &Pending, path: &RelPath) -> bool {
+        pending
+            .first_hash
+            .is_some_and(|first| first != self.current(path, pending.found.get(path)).held.hash)
+    }
+
+    fn verdict(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        hash: Option<Hash>,
+        range: Option<LineRange>,
+        lines: u32,
+    ) -> Verdict {
+        let knowledge = self.state.knowledge(session, path);
+        match knowledge {
+            Some(knowledge) if self.config.dedup => knowledge.verdict(hash, range, lines),
+            _ => Verdict::First,
+        }
+    }
+
+    pub(super) fn record_read(&mut self, reading: &Reading<'_>) -> Recorded {
+        let Reading {
+            session,
+            path,
+            hash,
+            lines,
+            range,
+            source,
+            step,
+        } = *reading;
+        let verdict = self.verdict(session, path, hash, range, lines);
+        let changed = verdict == Verdict::Changed;
+        let (changed_by, since) = if changed {
+            self.blame(session, path)
+        } else {
+            (None, None)
+        };
+        let change = changed.then(|| self.change_since(session, path)).flatten();
+        let before = self
+            .state
+            .knowledge(session, path)
+            .and_then(|knowledge| knowledge.last())
+            .and_then(|seen| seen.hash);
+        let message = match verdict {
+            Verdict::Repeat => Some(format!(
+                "[File previously read: {}. Content unchanged since last read.]",
+                show(path)
+            )),
+            Verdict::Changed => Some(format!(
+                "[File changed since last read: {}. Changed by {}.]",
+                show(path),
+                show_authors(changed_by.as_deref().unwrap_or(&[Author::UNKNOWN]))
+            )),
+            Verdict::First | Verdict::Extends => None,
+        };
+        self.record(Fact::Read {
+            session: session.clone(),
+            path: path.clone(),
+            hash,
+            lines,
+            range,
+            verdict,
+            source,
+            step,
+        });
+        // After a read, a save told in its middle is news again (MOD-2).
+        if let Some(live) = self.live.get_mut(path) {
+            live.told.remove(session);
+        }
+        self.publish(
+            Happening::Read {
+                session: session.clone(),
+                path: path.clone(),
+                verdict,
+                range,
+            },
+            None,
+        );
+        Recorded {
+            verdict,
+            read_count: self
+                .state
+                .knowledge(session, path)
+                .map_or(0, |knowledge| knowledge.read_count),
+            message,
+            changed_by,
+            since,
+            change,
+            texts: changed.then_some((before, hash)),
+        }
+    }
+}
+
+pub(super) fn wrong_range() -> Error {
+    Error::invalid("a range counts lines from 1 and does not end before it starts")
+}
+
+fn not_found(path: &RelPath) -> Error {
+    Error::path(
+        ErrorCode::NotFound,
+        path,
+        format!("there is no file {}", show(path)),
+    )
+}

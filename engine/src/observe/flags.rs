@@ -1,0 +1,79 @@
+//! One-call marks, and the closes that consume them (ATTR-8).
+
+use crate::attribution::unclaimed;
+use crate::engine::Engine;
+use crate::record::Fact;
+use touchmark_proto::events::EditPhase;
+use touchmark_proto::{RelPath, SessionId};
+
+impl Engine {
+    /// A writer closed the file and it holds what is recorded.
+    ///
+    /// Either this is the close of the write that was read in the middle, and
+    /// consumes the one-call mark that spoke for it; or the mark was consumed
+    /// by an earlier close, and an unchanged stat says that the content read
+    /// then was already the later writer's: between an agent's close and a
+    /// user's next write there may be no time to look.
+    pub(super) fn close_without_change(
+        &mut self,
+        path: &RelPath,
+        untouched: bool,
+        written_closes: u32,
+    ) {
+        let newest = self.state.paths.get(path).map_or(0, |state| state.newest);
+        let mut left = written_closes.max(1);
+        while left > 0 {
+            let Some(edit) = self.oldest_mark(path) else {
+                break;
+            };
+            self.consume_mark(path, edit, Some(newest));
+            left -= 1;
+        }
+        let live = self.live.entry(path.clone()).or_default();
+        if left > 0 && untouched && live.consumed == Some(newest) {
+            live.consumed = None;
+            let hash = self.current(path, None).held.hash;
+            let decision = unclaimed(&self.state, path, hash, self.now);
+            self.amend_by(path, newest, decision, false);
+        }
+    }
+
+    /// Each closed change ends one one-call mark, the oldest first (ATTR-8).
+    pub(super) fn consume_marks(&mut self, path: &RelPath, closes: u32, version: u64) {
+        for _ in 0..closes {
+            let Some(edit) = self.oldest_mark(path) else {
+                return;
+            };
+            self.consume_mark(path, edit, Some(version));
+        }
+    }
+
+    pub(super) fn oldest_mark(&self, path: &RelPath) -> Option<u64> {
+        self.state
+            .edits_on(path)
+            .find(|(edit, file)| edit.fact.one_shot && file.expect.is_none())
+            .map(|(edit, _)| edit.fact.edit)
+    }
+
+    pub(super) fn consume_mark(&mut self, path: &RelPath, edit: u64, version: Option<u64>) {
+        let spoke = version.and_then(|n| {
+            let state = self.state.paths.get(path)?;
+            let kept = state.versions.iter().find(|kept| kept.n == n)?;
+            (kept.edit == Some(edit)).then_some((n, kept.hash))
+        });
+        if let (Some((n, hash)), Some(session)) = (spoke, self.edit_session(edit)) {
+            self.record(Fact::Wrote {
+                session,
+                path: path.clone(),
+                hash: hash.into(),
+                assumed: true,
+            });
+            self.live.entry(path.clone()).or_default().consumed = Some(n);
+        }
+        self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
+    }
+
+    pub(super) fn edit_session(&self, edit: u64) -> Option<SessionId> {
+        Some(self.state.edits.get(&edit)?.fact.session.clone())
+    }
+}

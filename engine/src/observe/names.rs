@@ -1,0 +1,101 @@
+//! Names that become other names (ATTR-12).
+
+use crate::engine::{Engine, TOUCH_DELAY};
+use crate::input::{Found, ReadOutcome};
+use crate::record::Held;
+use touchmark_proto::RelPath;
+
+impl Engine {
+    /// One name became another (ATTR-12).
+    pub(crate) fn renamed(&mut self, from: &RelPath, to: &RelPath) {
+        let from = &self.spelling(from.clone());
+        let moved: Vec<(RelPath, RelPath)> = self
+            .watched
+            .range(from.clone()..)
+            .take_while(|path| path.as_bytes().starts_with(from.as_bytes()))
+            .filter_map(|path| {
+                if path == from {
+                    Some((path.clone(), to.clone()))
+                } else {
+                    Some((path.clone(), path.rebase(from, to)?))
+                }
+            })
+            .collect();
+        for (old, new) in moved {
+            let new = self.spelling(new);
+            if old == new {
+                continue;
+            }
+            self.note_for_audits(&old);
+            self.note_for_audits(&new);
+            let known = self.state.paths.contains_key(&old);
+            // A copy that has not settled yet and moves on: what it copies
+            // moves on with it.
+            let source = self
+                .live
+                .get(&old)
+                .and_then(|live| live.copy_of.clone())
+                .or_else(|| known.then(|| old.clone()));
+            let (writing, wrote) = self
+                .live
+                .get(&old)
+                .map_or((false, false), |live| (live.writing, live.wrote));
+            {
+                let live = self.live.entry(old.clone()).or_default();
+                live.writing = false;
+                live.wrote = false;
+            }
+            self.order_read(&old, false);
+            let watched = self.watched.contains(&new);
+            let live = self.live.entry(new.clone()).or_default();
+            // Where the new name is watched, the arrival is hinted by itself.
+            live.closes += u32::from(!watched);
+            live.writing = writing;
+            live.wrote = wrote;
+            self.episodes += 1;
+            live.episode = self.episodes;
+            if let Some(source) = source
+                && source != new
+                && !self.state.paths.contains_key(&new)
+            {
+                live.copy_of = Some(source);
+                self.watch(&new);
+            }
+            if watched {
+                // Its hint counts the arrival and has it read; a read before
+                // that would find the change and no close (ATTR-8).
+                self.read_in(&new, TOUCH_DELAY);
+            } else if self.watched.contains(&new) {
+                self.order_read(&new, false);
+            } else {
+                self.live.remove(&new);
+            }
+        }
+    }
+
+    pub(super) fn observe_copy(&mut self, path: &RelPath, outcome: &ReadOutcome) {
+        let Some(live) = self.live.get_mut(path) else {
+            return;
+        };
+        if live.copy_of.is_none() {
+            return;
+        }
+        match &outcome.found {
+            Found::File(content) => {
+                live.copy = Some(Held::from(*content));
+                live.stamp = Some(content.stamp);
+                if !self.unsettled.contains(path) {
+                    self.unsettle(path, self.config.settle);
+                }
+            }
+            Found::Unstable { .. } => self.retry(path),
+            // It vanished again before anyone had named it.
+            _ => {
+                live.copy_of = None;
+                live.copy = None;
+                self.unsettled.remove(path);
+                self.unwatch(path);
+            }
+        }
+    }
+}

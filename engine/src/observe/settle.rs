@@ -1,0 +1,167 @@
+//! Absences, copies and unclosed contents: what may still dissolve is waited
+//! for a little, then recorded.
+
+use super::Scope;
+use crate::attribution::{Decision, Observation, decide};
+use crate::engine::{Engine, Timer};
+use crate::record::{Fact, Held};
+use touchmark_proto::{Hash, Millis, RelPath};
+
+impl Engine {
+    /// Waits a little for what may dissolve by itself.
+    pub(super) fn unsettle(&mut self, path: &RelPath, delay: Millis) {
+        let due = self.now + delay;
+        self.live.entry(path.clone()).or_default().settle_at = due;
+        self.unsettled.insert(path.clone());
+        self.timers.insert((due, Timer::Settle(path.clone())));
+    }
+
+    /// Records the absences, copies and unclosed contents that somebody asks
+    /// about as of now, though they may still dissolve; what nobody asks about
+    /// has its time.
+    pub(crate) fn settle_for(&mut self, scope: &Scope) {
+        if self.unsettled.is_empty() {
+            return;
+        }
+        let due: Vec<RelPath> = self
+            .unsettled
+            .iter()
+            .filter(|path| match scope {
+                Scope::Everything => true,
+                Scope::Paths(paths) => paths.contains(path),
+                Scope::Session(session) => {
+                    let copied = self.live.get(*path).and_then(|live| live.copy_of.as_ref());
+                    self.state
+                        .knowledge(session, copied.unwrap_or(path))
+                        .is_some()
+                }
+            })
+            .cloned()
+            .collect();
+        for path in due {
+            self.settle(&path);
+        }
+    }
+
+    /// Records an absence, a copy or an unclosed content that has not
+    /// dissolved.
+    pub(crate) fn settle(&mut self, path: &RelPath) {
+        self.unsettled.remove(path);
+        let Some(live) = self.live.get_mut(path) else {
+            return;
+        };
+        if let Some(from) = live.copy_of.clone() {
+            if let Some(held) = live.copy.take() {
+                live.copy_of = None;
+                self.record_copy(&from, path, held);
+            }
+            return;
+        }
+        if let Some((held, prefixes)) = live.tentative.take() {
+            // An editor's report may have decided it meanwhile.
+            if self.state.paths.get(path).map(|state| state.held.hash) == Some(held.hash) {
+                return;
+            }
+            self.settle_content(path, held, &prefixes);
+            return;
+        }
+        if !std::mem::take(&mut live.absent) {
+            return;
+        }
+        if self.is_unnamed_copy(path) {
+            // What came of it by a further rename is copied first.
+            let onwards: Vec<RelPath> = self
+                .unsettled
+                .iter()
+                .filter(|copy| {
+                    self.live
+                        .get(*copy)
+                        .is_some_and(|live| live.copy_of.as_ref() == Some(path))
+                })
+                .cloned()
+                .collect();
+            for copy in onwards {
+                self.settle(&copy);
+            }
+            self.record(Fact::CopyDropped { path: path.clone() });
+            self.unwatch(path);
+            return;
+        }
+        let seen = Observation {
+            path,
+            hash: None,
+            now: self.now,
+            writing: false,
+            changes: 0,
+            gap: false,
+            editor_window: self.config.editor_window,
+            hold: false,
+        };
+        let decision = decide(&self.state, seen);
+        self.make_version(path, Held::ABSENT, None, decision);
+    }
+
+    /// Whether a path is held only because a rename copied what was known of
+    /// another, and nobody has named it since (ATTR-12).
+    pub(super) fn is_unnamed_copy(&self, path: &RelPath) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        !state.holders.is_empty()
+            && state.holders.iter().all(|holder| {
+                self.state
+                    .knowledge(holder, path)
+                    .is_some_and(|knowledge| knowledge.copied)
+            })
+    }
+
+    pub(super) fn settle_content(&mut self, path: &RelPath, held: Held, prefixes: &[(u64, Hash)]) {
+        let writing = self.live.get(path).is_some_and(|live| live.writing);
+        let seen = Observation {
+            path,
+            hash: held.hash,
+            now: self.now,
+            writing,
+            changes: 0,
+            gap: false,
+            editor_window: self.config.editor_window,
+            hold: true,
+        };
+        let decision = decide(&self.state, seen);
+        if decision == Decision::Hold {
+            let live = self.live.entry(path.clone()).or_default();
+            live.held_back.push(held);
+            return;
+        }
+        self.release_held_back(path, false, prefixes);
+        let version = self.make_version(path, held, None, decision);
+        self.note_prefixes(path, version, prefixes);
+    }
+
+    pub(super) fn record_copy(&mut self, from: &RelPath, to: &RelPath, held: Held) {
+        if !self.state.paths.contains_key(from) {
+            self.unwatch(to);
+            return;
+        }
+        self.record(Fact::Copied {
+            from: from.clone(),
+            to: to.clone(),
+        });
+        let seen = Observation {
+            path: to,
+            hash: held.hash,
+            now: self.now,
+            writing: false,
+            changes: 1,
+            gap: false,
+            editor_window: self.config.editor_window,
+            hold: false,
+        };
+        let decision = decide(&self.state, seen);
+        let version = self.make_version(to, held, Some(from), decision);
+        let live = self.live.entry(to.clone()).or_default();
+        live.closes = 0;
+        live.gap = false;
+        self.consume_marks(to, 1, version);
+    }
+}

@@ -1,0 +1,210 @@
+//! Versions and corrections, with everything that follows from them.
+
+use crate::attribution::Decision;
+use crate::engine::Engine;
+use crate::fold::kind_between;
+use crate::record::{Fact, Held, VersionFact};
+use touchmark_proto::events::Happening;
+use touchmark_proto::{
+    Author, AuthorKind, Evidence, HashOrAbsent, RelPath, SessionId, VersionKind,
+};
+
+impl Engine {
+    /// Records a version with everything that follows from it: the writer has
+    /// seen it, what it overwrote unseen is lost, other copies are stale.
+    pub(crate) fn make_version(
+        &mut self,
+        path: &RelPath,
+        held: Held,
+        from: Option<&RelPath>,
+        decision: Decision,
+    ) -> u64 {
+        let Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted,
+            candidates,
+        } = decision
+        else {
+            return self.state.n;
+        };
+        let before = self.state.paths.get(path).and_then(|state| state.held.hash);
+        let kind = match from {
+            Some(_) => VersionKind::Renamed,
+            None => kind_between(before, held.hash),
+        };
+        // A renamed file's content is compared with what it held under its
+        // old name.
+        let before = match from {
+            Some(from) => self.state.paths.get(from).and_then(|state| state.held.hash),
+            None => before,
+        };
+        let fresh = self.fresh_holders(path);
+        let n = self.record(Fact::Version(VersionFact {
+            path: path.clone(),
+            kind,
+            from: from.cloned(),
+            held,
+            author: author.clone(),
+            evidence,
+            amends: None,
+            edit,
+            unobserved: false,
+            late: false,
+            formatted,
+            candidates,
+            before,
+        }));
+        self.counts.versions += 1;
+        self.publish_version(path, n, Some((before, held.hash)));
+        let live = self.live.entry(path.clone()).or_default();
+        live.version_episode = live.episode;
+        live.consumed = None;
+        if let (AuthorKind::Agent, Some(session)) = (author.kind, author.session) {
+            self.note_lost(&session, path, n);
+            if evidence == Evidence::Declared {
+                self.record(Fact::Wrote {
+                    session,
+                    path: path.clone(),
+                    hash: HashOrAbsent::from(held.hash),
+                    assumed: false,
+                });
+            }
+        }
+        self.publish_stale(path, &fresh);
+        n
+    }
+
+    /// A session's write took the place of a version of somebody else's that
+    /// it had not seen (ATTR-10, `clobbered`).
+    pub(crate) fn note_lost(&mut self, session: &SessionId, path: &RelPath, by: u64) {
+        let Some(state) = self.state.paths.get(path) else {
+            return;
+        };
+        let prior = state
+            .versions
+            .iter()
+            .rev()
+            .find(|kept| kept.n < by && !kept.unobserved);
+        let Some(prior) = prior else { return };
+        let seen = self
+            .state
+            .knowledge(session, path)
+            .is_some_and(|knowledge| knowledge.of(prior.hash).is_some());
+        // Where there was no file, or an empty one, nothing was destroyed: an
+        // empty file is mostly the middle of a save.
+        let nothing = prior.hash.is_none() || prior.fact.held.size == 0;
+        if prior.author.is(session) || nothing || seen || prior.lost {
+            return;
+        }
+        let version = prior.n;
+        self.record(Fact::Lost {
+            session: session.clone(),
+            path: path.clone(),
+            version,
+            by,
+        });
+    }
+
+    /// Corrects who wrote a version: a fact of its own (ATTR-11).
+    pub(crate) fn amend(
+        &mut self,
+        path: &RelPath,
+        version: u64,
+        author: Author,
+        evidence: Evidence,
+        edit: Option<u64>,
+        late: bool,
+    ) -> Option<u64> {
+        let decision = Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted: false,
+            candidates: Vec::new(),
+        };
+        self.amend_by(path, version, decision, late)
+    }
+
+    /// The same by a decision.
+    pub(crate) fn amend_by(
+        &mut self,
+        path: &RelPath,
+        version: u64,
+        decision: Decision,
+        late: bool,
+    ) -> Option<u64> {
+        let Decision::By {
+            author,
+            evidence,
+            edit,
+            formatted,
+            candidates,
+        } = decision
+        else {
+            return None;
+        };
+        let state = self.state.paths.get(path)?;
+        let kept = state.versions.iter().find(|kept| kept.n == version)?;
+        let fact = VersionFact {
+            author,
+            evidence,
+            edit,
+            late,
+            amends: Some(version),
+            formatted,
+            candidates,
+            ..kept.fact.clone()
+        };
+        // Whoever loses a version it marked now holds a stale copy.
+        let loser: Vec<SessionId> = kept.author.session.iter().cloned().collect();
+        let n = self.record(Fact::Version(fact));
+        self.publish_amendment(path, version, n);
+        self.publish_stale(path, &loser);
+        Some(n)
+    }
+
+    /// Sessions whose copy is fresh at this moment.
+    pub(super) fn fresh_holders(&self, path: &RelPath) -> Vec<SessionId> {
+        let Some(state) = self.state.paths.get(path) else {
+            return Vec::new();
+        };
+        state
+            .holders
+            .iter()
+            .filter(|holder| {
+                self.state
+                    .knowledge(holder, path)
+                    .is_some_and(|knowledge| knowledge.is_fresh(state.held.hash))
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// Tells subscribers whose copies have just gone out of date.
+    pub(super) fn publish_stale(&mut self, path: &RelPath, were_fresh: &[SessionId]) {
+        for session in were_fresh {
+            let Some(state) = self.state.paths.get(path) else {
+                return;
+            };
+            let by_itself = state
+                .latest()
+                .is_some_and(|kept| kept.author.is(session) && kept.evidence == Evidence::Marked);
+            let stale = self
+                .state
+                .knowledge(session, path)
+                .is_some_and(|knowledge| !knowledge.is_fresh(state.held.hash));
+            if stale && !by_itself {
+                let file = self.file_state(session, path, None);
+                self.publish(
+                    Happening::Stale {
+                        session: session.clone(),
+                        file,
+                    },
+                    None,
+                );
+            }
+        }
+    }
+}

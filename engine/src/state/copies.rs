@@ -1,0 +1,233 @@
+//! What sessions hold and have seen.
+
+use super::{PathState, State};
+use crate::knowledge::{Knowledge, PastRecord};
+use crate::ranges::RangeSet;
+use crate::record::Held;
+use std::collections::{BTreeSet, VecDeque};
+use touchmark_proto::files::Source;
+use touchmark_proto::{HashOrAbsent, Millis, RelPath, SessionId};
+
+impl State {
+    pub(super) fn tracked(
+        &mut self,
+        n: u64,
+        time: Millis,
+        session: &SessionId,
+        path: &RelPath,
+        source: Source,
+        step: Option<u64>,
+    ) {
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
+        state.holders.insert(session.clone());
+        let held = state.held;
+        let record = PastRecord {
+            source,
+            step,
+            time,
+            lines: held.lines,
+            hash: held.hash,
+        };
+        let session = self.session_mut(session, time);
+        match session.files.get_mut(path) {
+            Some(knowledge) => {
+                knowledge.copied = false;
+                if knowledge.record.source != source || knowledge.record.step != step {
+                    knowledge.supersede(record);
+                }
+            }
+            None => {
+                session
+                    .files
+                    .insert(path.clone(), Knowledge::new(n, held.hash, record));
+            }
+        }
+    }
+
+    pub(super) fn copied(&mut self, n: u64, from: &RelPath, to: &RelPath) {
+        let Some(source) = self.paths.get(from) else {
+            return;
+        };
+        let holders = source.holders.clone();
+        let held = source.held;
+        self.paths.entry(to.clone()).or_insert_with(|| PathState {
+            // The version that follows says what came here.
+            held: Held::ABSENT,
+            baseline: n,
+            versions: VecDeque::new(),
+            newest: n,
+            taken: Vec::new(),
+            holders: BTreeSet::new(),
+        });
+        for holder in holders {
+            let Some(session) = self.sessions.get_mut(&holder) else {
+                continue;
+            };
+            let Some(knowledge) = session.files.get(from) else {
+                continue;
+            };
+            if session.files.contains_key(to) {
+                continue;
+            }
+            let mut copy = knowledge.clone();
+            copy.copied = true;
+            copy.baseline = if copy.any() { copy.baseline } else { held.hash };
+            if copy.is_fresh(held.hash) || !copy.any() {
+                copy.at = n;
+            }
+            session.files.insert(to.clone(), copy);
+            if let Some(path) = self.paths.get_mut(to) {
+                path.holders.insert(holder);
+            }
+        }
+    }
+
+    pub(super) fn read(
+        &mut self,
+        n: u64,
+        session: &SessionId,
+        path: &RelPath,
+        record: PastRecord,
+        ranges: &RangeSet,
+    ) {
+        let Some(state) = self.paths.get(path) else {
+            return;
+        };
+        let held = state.held.hash;
+        // The copy speaks up to now if it is what the file holds, else up to
+        // the newest version that held it.
+        let (at, foreign) = match record.hash {
+            None => (n, false),
+            Some(hash) if held == Some(hash) => (n, false),
+            Some(hash) => match state.versions.iter().rev().find(|v| v.hash == Some(hash)) {
+                Some(version) => (version.n, false),
+                None if state
+                    .versions
+                    .front()
+                    .is_some_and(|v| v.before == Some(hash)) =>
+                {
+                    (state.baseline, false)
+                }
+                None => (n, true),
+            },
+        };
+        let time = record.time;
+        if let Some(state) = self.paths.get_mut(path) {
+            state.holders.insert(session.clone());
+        }
+        let owner = self.session_mut(session, time);
+        owner.reads += 1;
+        let known = owner.files.contains_key(path);
+        let knowledge = owner
+            .files
+            .entry(path.clone())
+            .or_insert_with(|| Knowledge::new(n, held, record.clone()));
+        knowledge.copied = false;
+        knowledge.at = at;
+        knowledge.foreign = foreign;
+        match record.hash {
+            Some(hash) => knowledge.see(Some(hash), ranges, true, false),
+            None => {
+                knowledge.uncertain = true;
+            }
+        }
+        // A mention is no read: it does not count.
+        if record.source != Source::FileMentioned {
+            knowledge.read_count += 1;
+        }
+        knowledge.read_at = Some(time);
+        // A copy that is out of date from the start is told at the next take.
+        let behind = record.hash.is_none() || held != record.hash;
+        knowledge.behind = if behind { n } else { 0 };
+        if behind {
+            knowledge.told = knowledge.told.min(n.saturating_sub(1));
+        }
+        if known {
+            knowledge.supersede(record);
+        }
+        if behind {
+            owner.pending.insert(path.clone());
+        }
+        self.settle_pending(session, path);
+    }
+
+    pub(super) fn wrote(
+        &mut self,
+        n: u64,
+        time: Millis,
+        session: &SessionId,
+        path: &RelPath,
+        hash: HashOrAbsent,
+        assumed: bool,
+    ) {
+        let Some(state) = self.paths.get(path) else {
+            return;
+        };
+        let at = state
+            .versions
+            .iter()
+            .rev()
+            .find(|version| version.hash == hash.hash())
+            .map_or(n, |version| version.n);
+        let lines = state.held.lines;
+        let owner = self.session_mut(session, time);
+        let Some(knowledge) = owner.files.get_mut(path) else {
+            return;
+        };
+        knowledge.copied = false;
+        knowledge.evict();
+        knowledge.see(hash.hash(), &RangeSet::whole(), false, assumed);
+        knowledge.at = at;
+        knowledge.foreign = false;
+        knowledge.behind = 0;
+        knowledge.edit_at = Some(time);
+        let step = knowledge.record.step;
+        knowledge.supersede(PastRecord {
+            source: Source::AgentEdited,
+            step,
+            time,
+            lines,
+            hash: hash.hash(),
+        });
+        self.settle_pending(session, path);
+    }
+
+    /// Takes a path out of the session's pending ones once nothing about it
+    /// can be listed: it is told, or the session has seen what is there.
+    pub(super) fn settle_pending(&mut self, session: &SessionId, path: &RelPath) {
+        let Some(owner) = self.sessions.get_mut(session) else {
+            return;
+        };
+        let settled = match (owner.files.get(path), self.paths.get(path)) {
+            (Some(knowledge), Some(state)) => {
+                knowledge.is_fresh(state.held.hash)
+                    || knowledge.told >= knowledge.newest(session, state)
+            }
+            _ => true,
+        };
+        if settled {
+            owner.pending.remove(path);
+        }
+    }
+
+    /// A session no longer holds a path; nobody else does: it is untracked.
+    pub(super) fn release(&mut self, session: &SessionId, path: &RelPath) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.holders.remove(session);
+            if state.holders.is_empty() {
+                self.paths.remove(path);
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, session: &SessionId) {
+        if let Some(gone) = self.sessions.remove(session) {
+            for path in gone.files.keys() {
+                self.release(session, path);
+            }
+        }
+        self.ended.retain(|ended| ended.session != *session);
+    }
+}

@@ -1,0 +1,179 @@
+//! What versions, and corrections of them, make of the state.
+
+use super::{Kept, LostVersion, State, VERSIONS_KEPT};
+use crate::record::VersionFact;
+use touchmark_proto::{Evidence, HashOrAbsent, Millis, RelPath, SessionId};
+
+impl State {
+    pub(super) fn version(&mut self, n: u64, time: Millis, fact: &VersionFact) {
+        self.versions_recorded += 1;
+        if let Some(report) = self.report_for(fact) {
+            self.reports.remove(report);
+        }
+        if let (Some(edit), Evidence::Declared) = (fact.edit, fact.evidence) {
+            self.match_expect(edit, n, fact);
+        }
+        if let Some(amended) = fact.amends {
+            self.amend(n, amended, fact);
+            return;
+        }
+        let Some(path) = self.paths.get_mut(&fact.path) else {
+            return;
+        };
+        // What was never read from disk is not what the path holds: the
+        // version after it is.
+        if !fact.unobserved {
+            path.held = fact.held;
+        }
+        if !fact.unobserved {
+            path.newest = n;
+        }
+        path.versions.push_back(Kept {
+            n,
+            time,
+            kind: fact.kind,
+            from: fact.from.clone(),
+            hash: fact.held.hash,
+            author: fact.author.clone(),
+            evidence: fact.evidence,
+            edit: fact.edit,
+            before: fact.before,
+            lost: false,
+            unobserved: fact.unobserved,
+            fact: fact.clone(),
+        });
+        if path.versions.len() > VERSIONS_KEPT {
+            path.versions.pop_front();
+        }
+        for holder in &path.holders {
+            if let Some(session) = self.sessions.get_mut(holder) {
+                session.pending.insert(fact.path.clone());
+            }
+        }
+    }
+
+    /// The report that an editor's version rests on: it speaks for one only.
+    pub(super) fn report_for(&self, fact: &VersionFact) -> Option<usize> {
+        // A formatter's save is the session's whose edit it followed
+        // (ATTR-17), and yet the report has spoken.
+        if fact.evidence != Evidence::Editor && !fact.formatted {
+            return None;
+        }
+        self.reports
+            .iter()
+            .position(|report| report.path == fact.path && Some(report.hash) == fact.held.hash)
+    }
+
+    pub(super) fn match_expect(&mut self, edit: u64, n: u64, fact: &VersionFact) {
+        let Some(edit) = self.edits.get_mut(&edit) else {
+            return;
+        };
+        let wanted = HashOrAbsent::from(fact.held.hash);
+        for file in &mut edit.files {
+            if file.path == fact.path && file.expect == Some(wanted) {
+                file.matched = Some(fact.amends.unwrap_or(n));
+            }
+        }
+    }
+
+    pub(super) fn amend(&mut self, n: u64, amended: u64, fact: &VersionFact) {
+        let Some(path) = self.paths.get_mut(&fact.path) else {
+            return;
+        };
+        let Some(kept) = path.versions.iter_mut().find(|kept| kept.n == amended) else {
+            return;
+        };
+        // Nothing else is said of it than before: it only came later.
+        let order = kept.evidence == fact.evidence && kept.fact.formatted >= fact.formatted;
+        let before = std::mem::replace(&mut kept.author, fact.author.clone());
+        kept.evidence = fact.evidence;
+        kept.edit = fact.edit;
+        kept.fact.author = fact.author.clone();
+        kept.fact.evidence = fact.evidence;
+        kept.fact.edit = fact.edit;
+        kept.fact.late = fact.late;
+        kept.fact.formatted = fact.formatted;
+        kept.fact.candidates.clone_from(&fact.candidates);
+        if before == fact.author {
+            // An editor that reports late changes the grounds, not the order.
+            if order {
+                self.reorder(n, amended, &fact.path);
+            }
+            return;
+        }
+        let Some(loser) = before.session else { return };
+        let hash = kept.hash;
+        path.taken.retain(|(session, _)| *session != loser);
+        path.taken.push((loser.clone(), n));
+        if let Some(session) = self.sessions.get_mut(&loser) {
+            session.pending.insert(fact.path.clone());
+            // What this version overwrote, the session did not overwrite; nor
+            // has it seen what it was taken to have written.
+            session.lost.retain(|lost| lost.by != amended);
+            if let Some(knowledge) = session.files.get_mut(&fact.path) {
+                knowledge.disbelieve(hash, amended);
+            }
+        }
+    }
+
+    /// A correction of the order alone: the version came after one that was
+    /// declared and never read from disk (ATTR-10), which is news to the
+    /// session that declared that one.
+    pub(super) fn reorder(&mut self, n: u64, amended: u64, path: &RelPath) {
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
+        let Some(at) = state.versions.iter().position(|kept| kept.n == amended) else {
+            return;
+        };
+        let Some(mut kept) = state.versions.remove(at) else {
+            return;
+        };
+        kept.n = n;
+        let unobserved = state.versions.iter().rev().find(|kept| kept.unobserved);
+        let writer = unobserved.and_then(|kept| kept.author.session.clone());
+        state.versions.push_back(kept);
+        if let Some(writer) = writer {
+            state.taken.retain(|(session, _)| *session != writer);
+            state.taken.push((writer.clone(), n));
+            if let Some(session) = self.sessions.get_mut(&writer) {
+                session.pending.insert(path.clone());
+            }
+        }
+    }
+
+    pub(super) fn lost(
+        &mut self,
+        n: u64,
+        session: &SessionId,
+        path: &RelPath,
+        version: u64,
+        by: u64,
+    ) {
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
+        let Some(kept) = state.versions.iter_mut().find(|kept| kept.n == version) else {
+            return;
+        };
+        kept.lost = true;
+        let lost = LostVersion {
+            n,
+            path: path.clone(),
+            version: kept.clone(),
+            by,
+        };
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.lost.push(lost);
+        }
+    }
+
+    /// Reports that no version can match any more are dropped; the window is
+    /// the largest the configuration may name, so that folding does not
+    /// depend on it.
+    pub(super) fn prune_reports(&mut self, now: Millis) {
+        const LONGEST: Millis = 60_000;
+        self.reports
+            .retain(|report| report.time.saturating_add(LONGEST) >= now);
+    }
+}

@@ -1,0 +1,140 @@
+//! Whole lines out of a file, as many as were asked for and fit.
+
+use base64::Engine as _;
+use touchmark_proto::files::TextEncoding;
+use touchmark_proto::{Error, ErrorCode, LineRange};
+
+/// Lines of a text: line feeds, and one more if the last line has none.
+pub fn count_lines(text: &str) -> u32 {
+    let feeds = text.bytes().filter(|byte| *byte == b'\n').count();
+    let open = usize::from(!text.is_empty() && !text.ends_with('\n'));
+    u32::try_from(feeds + open).unwrap_or(u32::MAX)
+}
+
+/// A part of a file, as it travels.
+pub struct Cut {
+    /// As text, or base64 where the bytes are no UTF-8.
+    pub text: String,
+    /// The lines it holds; `None` where there is none.
+    pub range: Option<LineRange>,
+    /// There was more than fits.
+    pub truncated: bool,
+    /// How `text` is to be understood.
+    pub encoding: TextEncoding,
+}
+
+/// Cuts whole lines out of a file: those asked for, as many as fit in `limit`
+/// bytes.
+///
+/// # Errors
+///
+/// `invalidParams` if the range begins behind the file's end, `tooLarge` if its
+/// first line alone does not fit.
+pub fn cut(bytes: &[u8], range: Option<LineRange>, lines: u32, limit: u64) -> Result<Cut, Error> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let wanted = range.unwrap_or(LineRange {
+        start: 1,
+        end: u32::MAX,
+    });
+    if range.is_some() && wanted.start > lines.max(1) {
+        return Err(Error::invalid(format!(
+            "the range starts at line {}, the file has {lines}",
+            wanted.start
+        )));
+    }
+    let (mut start, mut end) = (None, bytes.len());
+    let (mut line, mut at, mut last) = (1u32, 0usize, 0u32);
+    let mut truncated = false;
+    while at < bytes.len() && line <= wanted.end {
+        let length = bytes[at..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(bytes.len() - at, |feed| feed + 1);
+        if line >= wanted.start {
+            let from = *start.get_or_insert(at);
+            if at + length - from > limit {
+                if last == 0 {
+                    return Err(Error::new(
+                        ErrorCode::TooLarge,
+                        format!("line {line} alone is longer than one answer may be"),
+                    )
+                    .hint("read the file itself and record it with `file/read`"));
+                }
+                truncated = true;
+                end = at;
+                break;
+            }
+            last = line;
+        }
+        at += length;
+        end = at;
+        line = line.saturating_add(1);
+    }
+    let start = start.unwrap_or(end);
+    let part = &bytes[start..end];
+    let (text, encoding) = match std::str::from_utf8(part) {
+        Ok(text) => (text.to_owned(), TextEncoding::Utf8),
+        Err(_) => (
+            base64::engine::general_purpose::STANDARD.encode(part),
+            TextEncoding::Base64,
+        ),
+    };
+    Ok(Cut {
+        text,
+        range: (last > 0).then_some(LineRange {
+            start: wanted.start,
+            end: last,
+        }),
+        truncated,
+        encoding,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    fn part(
+        text: &str,
+        range: Option<(u32, u32)>,
+        limit: u64,
+    ) -> (String, Option<(u32, u32)>, bool) {
+        let range = range.map(|(start, end)| LineRange { start, end });
+        match cut(text.as_bytes(), range, count_lines(text), limit) {
+            Ok(cut) => (
+                cut.text,
+                cut.range.map(|range| (range.start, range.end)),
+                cut.truncated,
+            ),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn whole_lines_are_cut() {
+        let text = "a\nbb\nccc";
+        assert_eq!(part(text, None, 99), (text.into(), Some((1, 3)), false));
+        assert_eq!(
+            part(text, Some((2, 2)), 99),
+            ("bb\n".into(), Some((2, 2)), false)
+        );
+        assert_eq!(
+            part(text, Some((2, 9)), 99),
+            ("bb\nccc".into(), Some((2, 3)), false)
+        );
+        assert_eq!(part(text, None, 5), ("a\nbb\n".into(), Some((1, 2)), true));
+        assert_eq!(part("", None, 5), (String::new(), None, false));
+        assert!(cut(text.as_bytes(), Some(LineRange { start: 4, end: 4 }), 3, 9).is_err());
+        assert!(cut(text.as_bytes(), None, 3, 1).is_err());
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_travel_as_base64() {
+        let cut = cut(&[0xff, b'\n'], None, 1, 9).unwrap();
+        assert_eq!(
+            (cut.text.as_str(), cut.encoding),
+            ("/wo=", TextEncoding::Base64)
+        );
+    }
+}
