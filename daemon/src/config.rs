@@ -7,14 +7,17 @@
 mod case;
 #[cfg(test)]
 mod documented;
+mod file;
+mod reload;
 mod units;
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use touchmark_proto::Millis;
+use touchmark_proto::{Millis, Places};
 
 pub use case::probe_case_insensitive;
+pub use reload::Changes;
 use units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
 
 /// A configuration file is wrong.
@@ -140,6 +143,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The configuration of a workspace. `named` is the user's file if it is
+    /// not the usual one; it must exist then.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn of(places: &Places, named: Option<&Path>) -> Result<Self, ConfigError> {
+        let user = named.unwrap_or(&places.config);
+        Self::load(user, &places.workspace_config, named.is_some())
+    }
+
     /// Reads the user's file, then the workspace's, which wins key by key.
     /// Files that do not exist say nothing, unless `must_exist`.
     ///
@@ -148,7 +161,7 @@ impl Config {
     pub fn load(user: &Path, workspace: &Path, must_exist: bool) -> Result<Self, ConfigError> {
         let mut config = Self::default();
         for (file, must_exist) in [(user, must_exist), (workspace, false)] {
-            match std::fs::read(file) {
+            match file::read(file) {
                 Ok(text) => config.apply(file, &text)?,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => {}
                 Err(error) => {

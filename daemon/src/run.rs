@@ -21,6 +21,7 @@ mod host;
 mod open;
 mod outbox;
 mod place;
+mod reload;
 mod replay;
 mod say;
 mod subscriptions;
@@ -35,7 +36,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{Effect, Engine, Hint, Input, ReadOrder, Record};
-use touchmark_proto::daemon::Degraded;
+use touchmark_proto::daemon::{Configuration, Degraded};
 use touchmark_proto::{ConnectionId, Places, RequestId};
 
 use crate::Error;
@@ -68,6 +69,9 @@ const INLINE_READS: usize = 256;
 /// While too many descriptors are open, this long nobody is let in.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Why a daemon ends whose workspace was removed or renamed (LIFE-1).
+const GONE: &str = "the workspace is gone";
+
 /// Facts since the last snapshot, before a new one is made.
 const SNAPSHOT_FACTS: u64 = 50_000;
 
@@ -80,6 +84,8 @@ pub struct Options {
     pub places: Places,
     /// The configuration.
     pub config: Config,
+    /// The user's file, if it is not the usual one.
+    pub user_config: Option<PathBuf>,
     /// Started by a client: ends when idle (LIFE-1).
     pub on_demand: bool,
 }
@@ -113,6 +119,8 @@ struct Daemon {
     store: Store,
     /// A connection of the loop's own to the store; made anew if lost.
     log: Option<store::Reader>,
+    /// What the files say and is not in force.
+    configuration: Configuration,
     /// What was lost when the store was opened.
     loss: Option<String>,
     listener: Listener,
@@ -215,7 +223,7 @@ impl Daemon {
                 self.watcher.digest(raw, &mut inputs);
                 self.feed_all(inputs);
                 if self.watcher.root_gone() {
-                    self.ending = Some("the workspace is gone");
+                    self.ending = Some(GONE);
                 }
                 if self.watcher.take_beside() {
                     self.look_at_places();
@@ -269,7 +277,7 @@ impl Daemon {
                 }
             }
             Event::HungUp => {
-                tracing::info!("SIGHUP: the configuration is read at the start only");
+                self.reload();
                 self.mend_coverage();
                 self.look_at_places();
             }

@@ -167,6 +167,17 @@ pub struct Counts {
 }
 
 impl Engine {
+    /// Takes other limits and delays. They hold for what begins from now on:
+    /// deadlines that were answered stay. The root and how names compare stay
+    /// as well, since the state rests on them.
+    pub fn reconfigure(&mut self, config: Config) {
+        self.config = Config {
+            root: std::mem::take(&mut self.config.root),
+            case_insensitive: self.config.case_insensitive,
+            ..config
+        };
+    }
+
     /// Rebuilds an engine from a kept state and the facts recorded after it.
     /// A new workspace hands over a [`State::new`] and no records.
     pub fn restore(

@@ -8,6 +8,9 @@
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`limits`]: a limit of watches that only one daemon has.
 //! - [`mounts`]: file systems that only one test sees.
+//! - [`mutate`]: messages that are almost right.
+//! - [`neighbour`]: a well-behaved client beside a hostile one.
+//! - [`process`]: daemons that commands started.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
@@ -19,7 +22,10 @@
 
 pub mod limits;
 pub mod mounts;
+pub mod mutate;
+pub mod neighbour;
 pub mod parts;
+pub mod process;
 pub mod race;
 pub mod repeat;
 pub mod session;
@@ -27,6 +33,7 @@ pub mod user;
 pub mod wire;
 pub mod world;
 
+pub use neighbour::beside_a_neighbour;
 pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};
 pub use session::{Session, Way};
 pub use wire::{Client, RpcError};
@@ -76,4 +83,13 @@ pub fn author(author: &Value) -> String {
         Some(session) => format!("{}:{session}", text(author, "kind")),
         None => text(author, "kind"),
     }
+}
+
+/// Whether the heavy tests are to run; says so if not.
+pub fn parts() -> bool {
+    let wanted = std::env::var_os("TOUCHMARK_PARTS").is_some();
+    if !wanted {
+        println!("left for `tests/run --parts`");
+    }
+    wanted
 }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
+use touchmark_client::{Environment, Start};
+use touchmark_proto::BaseDirectories;
 
 use crate::session::Session;
 use crate::wire::{Client, PATIENCE};
@@ -166,6 +168,53 @@ impl World {
         self.base().join("home")
     }
 
+    /// What the client library is to know of this world.
+    pub fn environment(&self) -> Environment {
+        Environment {
+            base: BaseDirectories {
+                runtime: Some(self.runtime().to_owned()),
+                state: self.state(),
+                config: self.config(),
+                cache: self.base().join("home/.cache"),
+            },
+            socket: None,
+        }
+    }
+
+    /// How the client library is to start daemons in this world.
+    pub fn starting(&self) -> Start {
+        let mut dressed = Command::new(binary());
+        self.dress(&mut dressed);
+        let variables = dressed.get_envs();
+        Start {
+            binary: binary().into(),
+            environment: variables
+                .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+                .collect(),
+            ..Start::default()
+        }
+    }
+
+    /// The user's configuration.
+    pub fn configure(&self, text: &str) {
+        let file = self.config().join("touchmark/config.toml");
+        fs::create_dir_all(file.parent().expect("a parent")).expect("directories");
+        fs::write(file, text).expect("a configuration");
+    }
+
+    /// What daemons keep in the runtime directory, by name.
+    pub fn left_behind(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.runtime().join("touchmark"));
+        let mut names: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.expect("an entry").file_name())
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
     /// The daemon's socket.
     pub fn socket(&self) -> &Path {
         &self.socket
@@ -284,6 +333,13 @@ impl World {
     /// What the daemon has logged since its latest start.
     pub fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    /// The log that daemons keep themselves, which goes on from start to start.
+    pub fn said(&self) -> String {
+        let key = self.socket.file_stem().expect("a key");
+        let log = self.state().join("touchmark").join(key).join("daemon.log");
+        fs::read_to_string(log).unwrap_or_default()
     }
 
     /// `kill -9`, and waits for the end.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use touchmark_engine::{Input, Notice};
 use touchmark_proto::events::Happening;
 
-use super::Daemon;
 use super::say::Say;
+use super::{Daemon, GONE};
 
 /// How often degraded places are looked at (LOSS-2).
 const MEND_PACE: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ impl Daemon {
             self.decide(input);
         }
         if self.watcher.root_gone() {
-            self.ending = Some("the workspace is gone");
+            self.ending = Some(GONE);
         }
         self.ending.is_none()
     }

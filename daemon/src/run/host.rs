@@ -103,6 +103,7 @@ impl Daemon {
             },
             backend: self.watcher.backend().into(),
             degraded: self.degraded(),
+            configuration: self.configuration.clone(),
             store: StoreStatus {
                 path: path.to_string_lossy().into_owned(),
                 size_bytes,

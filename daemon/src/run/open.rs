@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::{Engine, State};
+use touchmark_proto::daemon::Configuration;
 use touchmark_proto::sessions::SessionClose;
 use touchmark_proto::{Request, SessionId};
 
@@ -123,6 +124,7 @@ impl Daemon {
             guard: Arc::new(guard),
             store,
             log: None,
+            configuration: Configuration::default(),
             loss: trouble,
             listener,
             lock,
@@ -158,6 +160,17 @@ impl Daemon {
         self.engine.start(self.time.now(), &mut effects);
         self.effects.extend(effects);
         self.carry_out_all();
+        self.forget_unused();
+        self.close_turn();
+        if self.loss.is_some() {
+            // So that the loss is still known after a crash.
+            self.snapshot();
+        }
+        self.prune();
+    }
+
+    /// Forgets the sessions that nobody has used for long.
+    pub(super) fn forget_unused(&mut self) {
         let oldest = self
             .time
             .now()
@@ -175,12 +188,6 @@ impl Daemon {
                 forget: true,
             }));
         }
-        self.close_turn();
-        if self.loss.is_some() {
-            // So that the loss is still known after a crash.
-            self.snapshot();
-        }
-        self.prune();
     }
 
     /// Has the store keep the engine's state, so that the facts so far need
@@ -197,7 +204,7 @@ impl Daemon {
         }
     }
 
-    fn prune(&self) {
+    pub(super) fn prune(&self) {
         let config = &self.options.config;
         self.store.prune(store::Prune {
             keep_per_path: config.versions_per_path,

@@ -174,6 +174,18 @@ pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Record, StoreError> {
     Ok(Record { n, time, fact })
 }
 
+/// The workspace that was noted in a store.
+pub(super) fn workspace(directory: &Path) -> Result<Option<PathBuf>, StoreError> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let path = file(directory);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let connection = schema::connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let noted: Option<Vec<u8>> = meta(&connection, "workspace")?;
+    Ok(noted.map(|bytes| std::ffi::OsString::from_vec(bytes).into()))
+}
+
 fn note_workspace(connection: &Connection, workspace: &Path) -> Result<(), StoreError> {
     use std::os::unix::ffi::OsStrExt as _;
     let bytes = workspace.as_os_str().as_bytes();
