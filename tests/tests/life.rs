@@ -118,7 +118,8 @@ fn life1_a_daemon_of_the_users_stays() {
 
 #[test]
 fn life1_ends_with_its_workspace() {
-    let ways: [(&str, fn(&World)); 4] = [
+    type Way = (&'static str, fn(&World));
+    let ways: [Way; 4] = [
         ("removed", |world| {
             fs::remove_dir_all(world.workspace()).unwrap();
         }),

@@ -219,7 +219,7 @@ mod tests {
         sweep(&own, Duration::ZERO, &never);
         assert_eq!(is_there(&gone), (false, false));
         for places in [&own, &living, &held] {
-            assert_eq!(is_there(places).1, true, "{places:?}");
+            assert!(is_there(places).1, "{places:?}");
         }
         assert!(is_there(&own).0 && is_there(&living).0);
         assert!(strange.exists(), "it is not known what that is");
