@@ -84,12 +84,3 @@ pub fn author(author: &Value) -> String {
         None => text(author, "kind"),
     }
 }
-
-/// Whether the heavy tests are to run; says so if not.
-pub fn parts() -> bool {
-    let wanted = std::env::var_os("TOUCHMARK_PARTS").is_some();
-    if !wanted {
-        println!("left for `tests/run --parts`");
-    }
-    wanted
-}

@@ -195,13 +195,6 @@ impl World {
         }
     }
 
-    /// The user's configuration.
-    pub fn configure(&self, text: &str) {
-        let file = self.config().join("touchmark/config.toml");
-        fs::create_dir_all(file.parent().expect("a parent")).expect("directories");
-        fs::write(file, text).expect("a configuration");
-    }
-
     /// What daemons keep in the runtime directory, by name.
     pub fn left_behind(&self) -> Vec<String> {
         let entries = fs::read_dir(self.runtime().join("touchmark"));

@@ -528,14 +528,13 @@ fn dur1_kill_minus_nine_at_every_boundary() {
         "{count} boundaries of {} kinds in a run: {names:?}",
         names.len()
     );
-    let all = std::env::var_os("TOUCHMARK_PARTS").is_some();
+    let all = parts::heavy(&format!("kill -9 at all {count} boundaries, {QUICK} here"));
     let tried: Vec<u64> = if all {
         // Runs differ a little: until one comes to its end.
         (1..)
             .take(usize::try_from(count + count / 4).unwrap())
             .collect()
     } else {
-        println!("left for --parts: all but {QUICK} of them");
         (0..QUICK).map(|part| 1 + part * count / QUICK).collect()
     };
     let next = AtomicU64::new(0);

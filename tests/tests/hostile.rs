@@ -612,10 +612,11 @@ fn lim1_messages_that_are_almost_right() {
     let seed = std::env::var("TOUCHMARK_SEED")
         .ok()
         .and_then(|text| text.parse().ok());
-    let rounds = match touchmark_tests::parts() {
-        true => 100_000,
-        false => 4_000,
-    };
+    let rounds =
+        match touchmark_tests::parts::heavy("100,000 messages that are almost right, 4,000 here") {
+            true => 100_000,
+            false => 4_000,
+        };
     let samples = samples();
     let sampled: BTreeSet<&str> = samples.iter().map(|(method, _)| *method).collect();
     let all: BTreeSet<&str> = METHODS

@@ -572,7 +572,11 @@ impl Worktrees<'_> {
 /// Descriptors and memory of no process stay either: none runs.
 #[test]
 fn life1_no_orphans_after_worktrees_have_come_and_gone() {
-    let cycles = if parts() { 1_000 } else { 40 };
+    let cycles = if parts::heavy("1,000 lives of worktrees, 40 here") {
+        1_000
+    } else {
+        40
+    };
     let world = World::asleep();
     let _ends = Ends(&world);
     // Nothing is kept of what is gone, so that the last start shows it.

@@ -44,7 +44,7 @@ fn nothing_unseen_is_lost_and_nothing_declared_misattributed() {
         let report = arena::round(seed, length, PLAYER);
         println!("seed {seed}: {report}");
     };
-    let soak = std::env::var_os("TOUCHMARK_SOAK").is_some();
+    let soak = parts::long("races with more seeds, for minutes");
     let length = variable("TOUCHMARK_RACE_ROUND").unwrap_or(if soak { 15 } else { 3 });
     let length = Duration::from_secs(length);
     if let Some(seed) = variable("TOUCHMARK_SEED") {
@@ -54,7 +54,7 @@ fn nothing_unseen_is_lost_and_nothing_declared_misattributed() {
         run(*seed, length);
     }
     if !soak {
-        return println!("left for --soak: more seeds");
+        return;
     }
     let end =
         Instant::now() + Duration::from_secs(variable("TOUCHMARK_RACE_SECONDS").unwrap_or(180));
