@@ -8,10 +8,13 @@
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
+//! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
+//!   be tested here.
 //!
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod parts;
 pub mod repeat;
 pub mod session;
 pub mod user;

@@ -105,7 +105,8 @@ fn arrows_run_one_way() {
     let allowed: &[(&str, &[&str])] = &[
         ("proto", &[]),
         ("engine", &["proto"]),
-        ("daemon", &["engine", "proto"]),
+        // `tests` has what its own tests say about a machine that lacks something.
+        ("daemon", &["engine", "proto", "tests"]),
         ("client", &["proto"]),
         ("cli", &["client", "daemon", "proto"]),
         ("tests", &["client", "proto"]),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use touchmark_tests::user;
 use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::world::finish;
-use touchmark_tests::{Session, World, authors, paths, sha256};
+use touchmark_tests::{Session, World, authors, parts, paths, sha256};
 
 fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -251,7 +251,7 @@ fn run_passes_signals_and_streams_on() {
 #[test]
 fn run_on_a_terminal() {
     let Ok(found) = Command::new("script").arg("--version").output() else {
-        println!("not tested: `script` is not here to make a terminal");
+        parts::not_tested("a terminal of its own: `script` is not here");
         return;
     };
     assert!(found.status.success());

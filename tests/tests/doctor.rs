@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use touchmark_tests::World;
 use touchmark_tests::world::finish;
+use touchmark_tests::{World, parts};
 
 /// The checks that say `wrong`, each with a hint; the exit code fits them.
 fn wrong(output: &Output) -> Vec<(String, String)> {
@@ -135,7 +135,10 @@ fn a_read_only_state_directory() {
     world.dress(&mut command);
     let output = command.args(["-m", "sh", "-c", &inside]).output().unwrap();
     if output.stdout.is_empty() {
-        println!("not tested: {}", String::from_utf8_lossy(&output.stderr));
+        parts::not_tested(&format!(
+            "a read-only state directory: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ));
         return;
     }
     let names: Vec<String> = wrong(&output).into_iter().map(|(name, _)| name).collect();
@@ -187,7 +190,7 @@ fn a_damaged_store() {
 #[test]
 fn an_audit_finds_what_made_no_event() {
     if Command::new("python3").arg("--version").output().is_err() {
-        println!("not tested: python3 is not here to write through a memory map");
+        parts::not_tested("a store through a memory map: python3 is not here");
         return;
     }
     let world = World::new();

@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::process::Command;
 
+use touchmark_tests::parts::not_tested;
+
 use super::*;
 
 /// Turns fail, are kept, and are stored in their order once that works.
@@ -108,7 +110,7 @@ impl Drop for Tiny {
 #[test]
 fn a_full_disk_fails_turns_and_recovers_by_itself() {
     let Some(disk) = Tiny::mount() else {
-        println!("not tested: a tmpfs cannot be mounted by this user");
+        not_tested("a full disk: this user may not mount a tmpfs");
         return;
     };
     let state = disk.0.path().join("state");

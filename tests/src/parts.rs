@@ -1,0 +1,52 @@
+//! What of a test runs here and now. Heavy parts run with `tests/run --parts`,
+//! long ones with `--soak`; what is left out, and what a machine cannot do,
+//! is said on stdout and in the summary of `tests/run`, never passed over.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+/// Names the file to which [`say`] appends; `tests/run` prints it at its end,
+/// since cargo hides what passing tests print.
+const NOTES: &str = "TOUCHMARK_TEST_NOTES";
+
+/// Whether heavy parts are wanted (`TOUCHMARK_PARTS=1`); if not, says that
+/// `what` is left for `--parts`.
+pub fn heavy(what: &str) -> bool {
+    wanted("TOUCHMARK_PARTS", "--parts", what)
+}
+
+/// Whether tests that take minutes are wanted (`TOUCHMARK_SOAK=1`); if not,
+/// says that `what` is left for `--soak`.
+pub fn long(what: &str) -> bool {
+    wanted("TOUCHMARK_SOAK", "--soak", what)
+}
+
+/// Says that something could not be tested here, and why: `the disk fills up:
+/// this user may not mount a tmpfs`.
+pub fn not_tested(what_and_why: &str) {
+    say(&format!("not tested: {what_and_why}"));
+}
+
+fn wanted(variable: &str, flag: &str, what: &str) -> bool {
+    let wanted = std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0");
+    if !wanted {
+        say(&format!("left for {flag}: {what}"));
+    }
+    wanted
+}
+
+fn say(line: &str) {
+    println!("{line}");
+    let Some(notes) = std::env::var_os(NOTES).filter(|path| !path.is_empty()) else {
+        return;
+    };
+    // One write each: test programs that run side by side share the file.
+    let appended = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&notes)
+        .and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    if let Err(error) = appended {
+        panic!("{}: {error}", notes.display());
+    }
+}
