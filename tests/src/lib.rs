@@ -6,6 +6,7 @@
 //!   protocol's document and not from the daemon's code.
 //! - [`session`]: an agent's session over that wire.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
+//! - [`mounts`]: file systems that only one test sees.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
@@ -14,6 +15,7 @@
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod mounts;
 pub mod parts;
 pub mod repeat;
 pub mod session;

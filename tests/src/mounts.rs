@@ -1,0 +1,137 @@
+//! File systems that only one test sees: a mount namespace for its thread.
+//!
+//! The thread, the daemon and every command it starts see the mounts; nobody
+//! else does, and they end with the last of those processes.
+
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::thread::UnshareFlags;
+
+use crate::wire::PATIENCE;
+use crate::world::finish;
+
+/// Runs a test on a thread with a mount namespace of its own. Says so and
+/// leaves it out where none may be made (it takes root).
+///
+/// Threads that the test starts are in the namespace as well.
+pub fn apart(test: impl FnOnce() + Send) {
+    let run = || match unshare() {
+        Ok(()) => test(),
+        Err(cause) => println!("not tested: no mount namespace can be made: {cause}"),
+    };
+    // A thread of its own, since a namespace cannot be left again, and with
+    // one test at a time the test's thread is the main one.
+    let joined = std::thread::scope(|scope| scope.spawn(run).join());
+    if let Err(panic) = joined {
+        resume_unwind(panic);
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "deprecated for what it does with the flag FILES, which is not given"
+)]
+fn unshare() -> rustix::io::Result<()> {
+    rustix::thread::unshare(UnshareFlags::NEWNS)?;
+    // Without it, mounts would appear in the namespace it came from.
+    system("mount", &["--make-rprivate", "/"]);
+    Ok(())
+}
+
+/// Mounts a new file system: `mount -t KIND -o OPTIONS SOURCE AT`. For kinds
+/// without a device, such as `tmpfs`, the source is only a name.
+pub fn mount(kind: &str, source: &str, options: &str, at: &Path) {
+    let at = at.to_str().expect("a UTF-8 path");
+    system("mount", &["-t", kind, "-o", options, source, at]);
+}
+
+/// Changes the options of a mount: `mount -o remount,OPTIONS AT`.
+pub fn remount(options: &str, at: &Path) {
+    let at = at.to_str().expect("a UTF-8 path");
+    system("mount", &["-o", &format!("remount,{options}"), at]);
+}
+
+/// Ends a mount. Fails if somebody uses it.
+pub fn unmount(at: &Path) {
+    system("umount", &[at.to_str().expect("a UTF-8 path")]);
+}
+
+/// Takes a mount away although somebody uses it: `umount --lazy`.
+pub fn detach(at: &Path) {
+    system("umount", &["--lazy", at.to_str().expect("a UTF-8 path")]);
+}
+
+/// A FUSE file system that shows another directory; unmounted when dropped.
+pub struct Mirror {
+    server: Child,
+}
+
+impl Mirror {
+    /// Shows `source` at `at`, by bindfs. What happens in `source` makes no
+    /// event at `at`. `None`, and a word about it, where there is no bindfs
+    /// or no FUSE.
+    pub fn new(source: &Path, at: &Path) -> Option<Self> {
+        let before = std::fs::metadata(at).expect("a place for the mount");
+        let server = Command::new("bindfs")
+            // Nothing is answered from a cache: only the events are missing.
+            .args([
+                "-f",
+                "-o",
+                "attr_timeout=0,entry_timeout=0,negative_timeout=0",
+            ])
+            .args([source, at])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        let mut server = match server {
+            Ok(server) => server,
+            Err(error) => {
+                println!("not tested: bindfs: {error}");
+                return None;
+            }
+        };
+        let end = Instant::now() + PATIENCE;
+        while !another_file_system(&before, at) {
+            if let Some(status) = server.try_wait().expect("the server's state") {
+                println!("not tested: bindfs cannot mount: {status}");
+                return None;
+            }
+            assert!(Instant::now() < end, "bindfs does not mount");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Some(Self { server })
+    }
+}
+
+fn another_file_system(before: &std::fs::Metadata, at: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(at).is_ok_and(|now| now.dev() != before.dev())
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// Runs a program that must succeed.
+fn system(program: &str, arguments: &[&str]) {
+    let child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    let what = format!("{program} {arguments:?}");
+    let output = finish(child, &what);
+    assert!(
+        output.status.success(),
+        "{what}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
