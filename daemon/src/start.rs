@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
 use crate::config::Config;
-use crate::life::{self, Lock, private_directory};
+use crate::life::{self, Lock, private_directory, usable_directory};
 use crate::log::{self, Target};
 use crate::run::{Options, run};
 use crate::socket::Listener;
@@ -50,10 +50,9 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     // here; the first one sees the lock being touched and looks whether its
     // socket is in its place (LIFE-2).
     let lock = Lock::take(&places.lock, &places.socket, &workspace)?;
-    private_directory(&places.state)?;
+    usable_directory(&places.state)?;
     life::detach(options.on_demand);
-    log::start(Target::choose(!options.on_demand), &places.state)
-        .map_err(Error::io("open the log in", &places.state))?;
+    log::start(Target::choose(!options.on_demand), &places.state);
     life::raise_descriptor_limit(u64::from(config.connections) + OTHER_DESCRIPTORS);
 
     let runtime = tokio::runtime::Builder::new_current_thread()
