@@ -7,6 +7,7 @@
 //! - [`session`]: an agent's session over that wire.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`mounts`]: file systems that only one test sees.
+//! - [`machine`]: a small virtual machine whose power can be cut.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
@@ -15,6 +16,7 @@
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod machine;
 pub mod mounts;
 pub mod parts;
 pub mod repeat;
