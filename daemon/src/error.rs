@@ -52,7 +52,10 @@ pub enum Error {
         /// The system's words.
         cause: io::Error,
     },
-    /// The store or the watcher could not start.
+    /// The store could not be opened.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
+    /// The watcher or another part could not start.
     #[error("{part}: {cause}")]
     Part {
         /// Which part.
@@ -83,6 +86,7 @@ impl Error {
             }
             Self::SocketPath { .. } => "set XDG_RUNTIME_DIR or TOUCHMARK_SOCKET to a shorter path",
             Self::Config(_) => "correct the file; see the table of keys in the documentation",
+            Self::Store(error) => error.hint(),
             Self::Io { .. } | Self::Part { .. } => "run `touchmark doctor`",
         }
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use touchmark_proto::Places;
 use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 
-pub use directory::{check_private, private_directory};
+pub use directory::{check_private, private_directory, usable_directory};
 pub use lock::Lock;
 pub use process::{descriptors, detach, process_end, raise_descriptor_limit, resident_bytes};
 pub use vanished::Sweep;

@@ -40,11 +40,9 @@ impl Target {
     }
 }
 
-/// Starts the log of this process; a second call changes nothing.
-///
-/// # Errors
-/// If the file cannot be opened.
-pub fn start(target: Target, state: &Path) -> io::Result<()> {
+/// Starts the log of this process; a second call changes nothing. Where the
+/// file cannot be written to, lines are lost until it can (LOSS-3).
+pub fn start(target: Target, state: &Path) {
     // A filter that does not parse must not keep the daemon from starting.
     let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
     let log = tracing_subscriber::fmt()
@@ -53,11 +51,10 @@ pub fn start(target: Target, state: &Path) -> io::Result<()> {
     let _already_set = match target {
         Target::Stderr => log.with_writer(io::stderr).try_init(),
         Target::File => {
-            let file = Rotating::open(state.join(FILE), HALF)?;
+            let file = Rotating::new(state.join(FILE), HALF);
             log.with_ansi(false).with_writer(file).try_init()
         }
     };
-    Ok(())
 }
 
 /// A file that is renamed away when it has grown to a size.
@@ -65,9 +62,11 @@ pub fn start(target: Target, state: &Path) -> io::Result<()> {
 struct Rotating {
     path: PathBuf,
     most: u64,
-    open: Mutex<Open>,
+    /// `None` until it could be opened.
+    open: Mutex<Option<Open>>,
 }
 
+/// The file, and how long it is.
 #[derive(Debug)]
 struct Open {
     file: File,
@@ -87,13 +86,17 @@ impl Open {
 }
 
 impl Rotating {
-    fn open(path: PathBuf, most: u64) -> io::Result<Self> {
-        let open = Mutex::new(Open::new(&path)?);
-        Ok(Self { path, most, open })
+    fn new(path: PathBuf, most: u64) -> Self {
+        let open = Mutex::new(Open::new(&path).ok());
+        Self { path, most, open }
     }
 
     fn append(&self, line: &[u8]) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = match &mut *open {
+            Some(open) => open,
+            none => none.insert(Open::new(&self.path)?),
+        };
         if open.size > 0 && open.size.saturating_add(line.len() as u64) > self.most {
             let mut older = self.path.clone().into_os_string();
             older.push(".1");
@@ -111,7 +114,8 @@ struct Line<'a>(&'a Rotating);
 
 impl Write for Line<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.append(bytes)?;
+        // Nobody is there to be told that the log itself cannot be written.
+        let _lost = self.0.append(bytes);
         Ok(bytes.len())
     }
 
@@ -136,7 +140,7 @@ mod tests {
     fn two_halves_hold_the_newest_lines() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(FILE);
-        let log = Rotating::open(path.clone(), 100).unwrap();
+        let log = Rotating::new(path.clone(), 100);
         for n in 0..50 {
             log.make_writer()
                 .write_all(format!("line {n:03}\n").as_bytes())

@@ -30,6 +30,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,7 @@ use crate::time::Timeline;
 use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
+use end::Ending;
 use outbox::Outbox;
 use say::Say;
 use subscriptions::Subscriptions;
@@ -76,7 +78,7 @@ const GONE: &str = "the workspace is gone";
 const SNAPSHOT_FACTS: u64 = 50_000;
 
 /// What the loop is to serve.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The canonical path of the workspace.
     pub workspace: PathBuf,
@@ -94,16 +96,25 @@ pub struct Options {
 /// workspace is gone, or nobody has asked for long (LIFE-1). The lock is held
 /// to the end.
 ///
+/// A daemon that could not open its store for writing begins anew once it can
+/// (LOSS-3): connections end, the socket stays.
+///
 /// # Errors
 /// If store or watcher cannot start.
 pub async fn run(
-    listener: Listener,
-    lock: Lock,
+    mut listener: Listener,
+    mut lock: Lock,
     options: Options,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    let (daemon, events) = Daemon::open(listener, lock, options)?;
-    daemon.serve(events, shutdown).await
+    tokio::pin!(shutdown);
+    loop {
+        let (daemon, events) = Daemon::open(listener, lock, options.clone())?;
+        match daemon.serve(events, shutdown.as_mut()).await? {
+            Some(kept) => (listener, lock) = kept,
+            None => return Ok(()),
+        }
+    }
 }
 
 /// The daemon's parts; fields live as long as it does.
@@ -154,7 +165,7 @@ struct Daemon {
     next_mend: Option<Instant>,
     /// What subscribers were told of.
     told_degraded: Vec<Degraded>,
-    ending: Option<&'static str>,
+    ending: Option<Ending>,
 }
 
 /// A request that is not answered yet.
@@ -169,21 +180,20 @@ impl Daemon {
     async fn serve(
         mut self,
         mut events: UnboundedReceiver<Event>,
-        shutdown: impl Future<Output = ()>,
-    ) -> Result<(), Error> {
+        mut shutdown: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Option<(Listener, Lock)>, Error> {
         let mut hangup = signal(SignalKind::hangup()).map_err(|cause| Error::Part {
             part: "signals",
             cause: cause.to_string(),
         })?;
         let mounts = MountBell::open();
         self.begin();
-        tokio::pin!(shutdown);
         while self.ending.is_none() {
             let wake = self.wake();
             let accepting = self.accept_after.is_none();
             let first = tokio::select! {
-                () = &mut shutdown => {
-                    self.ending = Some("asked to");
+                () = shutdown.as_mut() => {
+                    self.ending = Some(Ending::Done("asked to"));
                     None
                 }
                 accepted = self.listener.accept(), if accepting => {
@@ -201,7 +211,7 @@ impl Daemon {
                 tokio::task::yield_now().await;
             }
         }
-        self.end(events).await
+        Ok(self.end(events).await)
     }
 
     /// One turn: take what has come, decide, store, say.
@@ -223,7 +233,7 @@ impl Daemon {
                 self.watcher.digest(raw, &mut inputs);
                 self.feed_all(inputs);
                 if self.watcher.root_gone() {
-                    self.ending = Some(GONE);
+                    self.ending = Some(Ending::Done(GONE));
                 }
                 if self.watcher.take_beside() {
                     self.look_at_places();
@@ -437,7 +447,7 @@ impl Daemon {
             self.tell_kept();
         }
         if self.idle_end().is_some_and(|end| end <= now) {
-            self.ending = Some("idle");
+            self.ending = Some(Ending::Done("idle"));
         }
     }
 

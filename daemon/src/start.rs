@@ -10,7 +10,7 @@ use touchmark_proto::Places;
 use crate::Error;
 use crate::boundary;
 use crate::config::Config;
-use crate::life::{self, Lock, Sweep, private_directory};
+use crate::life::{self, Lock, Sweep, private_directory, usable_directory};
 use crate::log::{self, Target};
 use crate::run::{Options, run};
 use crate::socket::Listener;
@@ -47,10 +47,9 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     // socket is in its place (LIFE-2).
     let lock = Lock::take(&places.lock, &places.socket, &workspace)?;
     boundary::pass("start: the lock is taken");
-    private_directory(&places.state)?;
+    usable_directory(&places.state)?;
     life::detach(options.on_demand);
-    log::start(Target::choose(!options.on_demand), &places.state)
-        .map_err(Error::io("open the log in", &places.state))?;
+    log::start(Target::choose(!options.on_demand), &places.state);
     life::raise_descriptor_limit(life::descriptors(config.connections));
 
     let runtime = tokio::runtime::Builder::new_current_thread()

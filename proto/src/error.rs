@@ -67,7 +67,7 @@ codes! {
     /// Larger than the limit.
     TooLarge = -32019, "tooLarge", "ask for a part by `range`";
     /// The state cannot be stored (LOSS-3).
-    Storage = -32020, "storage", "make room on the disk; the daemon goes on by itself";
+    Storage = -32020, "storage", "make room on the disk, or let the state directory be written to; the daemon goes on by itself";
     /// The clock is of another epoch, or was pruned away (DUR-2).
     UnknownClock = -32021, "unknownClock", "list again without a clock";
     /// There is no such edit, or it has ended.

@@ -7,6 +7,7 @@
 //! - [`session`]: an agent's session over that wire.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`limits`]: a limit of watches that only one daemon has.
+//! - [`machine`]: a small virtual machine whose power can be cut.
 //! - [`mounts`]: file systems that only one test sees.
 //! - [`mutate`]: messages that are almost right.
 //! - [`neighbour`]: a well-behaved client beside a hostile one.
@@ -21,6 +22,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod limits;
+pub mod machine;
 pub mod mounts;
 pub mod mutate;
 pub mod neighbour;

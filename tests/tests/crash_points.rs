@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
-use touchmark_tests::{Client, World, author, sha256, text, user};
+use touchmark_tests::{Client, World, author, parts, sha256, text, user};
 
 /// Boundaries that are tried in a quick run.
 const QUICK: u64 = 36;

@@ -10,6 +10,7 @@
 
 use std::time::{Duration, Instant};
 
+use touchmark_tests::parts;
 use touchmark_tests::race::arena;
 
 /// The name under which this program plays.

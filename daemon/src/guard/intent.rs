@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use touchmark_proto::{Hash, RelPath};
 
 use crate::boundary;
-use crate::life::private_directory;
+use crate::life::usable_directory;
 
 /// How far a write has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub(super) struct Recorded<'i> {
 
 impl Intents {
     pub(super) fn open(directory: PathBuf, durable: bool) -> Result<Self, crate::Error> {
-        private_directory(&directory)?;
+        usable_directory(&directory)?;
         Ok(Self {
             directory,
             durable,
@@ -149,6 +149,14 @@ impl Recorded<'_> {
         if let Err(error) = fs::remove_file(&self.file) {
             // The next start finds nothing to do for it.
             tracing::warn!("{}: {error}", self.file.display());
+        }
+        // An exchange that is done is recognised. A write in place that comes
+        // back after the power did could be taken for a torn one.
+        if self.intents.durable
+            && self.intent.phase == Phase::Writing
+            && let Err(error) = File::open(&self.intents.directory).and_then(|d| d.sync_data())
+        {
+            tracing::warn!("{}: {error}", self.intents.directory.display());
         }
         boundary::pass("guard: an intent is ended");
     }

@@ -82,6 +82,9 @@ pub struct Settings {
     pub keep: Keep,
     /// Everything is synced (DUR-1, `durability = "power"`).
     pub durable: bool,
+    /// The state directory can be written to. If not, nothing that was left
+    /// undone is settled: what that takes could not be kept (LOSS-3).
+    pub writable: bool,
 }
 
 /// One write.
@@ -163,6 +166,7 @@ impl Guard {
             state,
             keep,
             durable,
+            writable,
         } = settings;
         let guard = Self {
             root,
@@ -175,8 +179,10 @@ impl Guard {
             gate: Mutex::new(()),
             late: Mutex::default(),
         };
-        guard.recovery.prune(time.now(), None);
-        guard.resume();
+        if writable {
+            guard.recovery.prune(time.now(), None);
+            guard.resume();
+        }
         Ok(guard)
     }
 
@@ -276,7 +282,11 @@ impl Guard {
             });
         step("guard: a new name is taken");
         if created.is_ok() && job.durable {
-            place.sync();
+            if job.order.create_directories {
+                place.sync_all();
+            } else {
+                place.sync();
+            }
         }
         intent.end();
         created?;

@@ -166,8 +166,23 @@ impl Place {
 
     /// Has the names survive the machine's death.
     pub(super) fn sync(&self) {
+        self.sync_from(".");
+    }
+
+    /// The same, and those of the directories above, which may be new, up to
+    /// the workspace's.
+    pub(super) fn sync_all(&self) {
+        let depth = self.real.as_bytes().iter().filter(|b| **b == b'/').count();
+        let mut way = String::from(".");
+        for _ in 0..=depth {
+            self.sync_from(&way);
+            way.push_str("/..");
+        }
+    }
+
+    fn sync_from(&self, way: &str) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let synced = rustix::fs::openat(&self.directory, ".", flags, Mode::empty())
+        let synced = rustix::fs::openat(&self.directory, way, flags, Mode::empty())
             .and_then(|directory| rustix::fs::fsync(&directory));
         if let Err(errno) = synced {
             tracing::warn!("{}: {errno}", self.absolute.display());

@@ -15,7 +15,7 @@ use touchmark_proto::writes::RecoveryItem;
 use touchmark_proto::{Author, Hash, Millis, RelPath};
 
 use crate::boundary;
-use crate::life::private_directory;
+use crate::life::usable_directory;
 
 /// The longest part of a file's own name in the name it is kept by.
 const LONGEST_NAME: usize = 80;
@@ -52,7 +52,7 @@ pub(super) struct Recovery {
 impl Recovery {
     /// Opens the directory, made if it is not there.
     pub(super) fn open(directory: PathBuf, keep: Keep) -> Result<Self, crate::Error> {
-        private_directory(&directory)?;
+        usable_directory(&directory)?;
         drop_unlisted(&directory);
         let last = numbers(&directory).into_iter().max().unwrap_or(0);
         Ok(Self {

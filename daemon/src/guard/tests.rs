@@ -27,6 +27,7 @@ fn open(base: &Path) -> Guard {
             bytes: 1 << 30,
         },
         durable: false,
+        writable: true,
     };
     Guard::open(settings, reader, Timeline::start(0)).unwrap()
 }

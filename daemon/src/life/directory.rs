@@ -22,6 +22,21 @@ pub fn private_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// The same, but for a directory that cannot be made or looked at for now:
+/// who uses it finds out, and goes on without (LOSS-3).
+///
+/// # Errors
+/// [`Error::Untrusted`].
+pub fn usable_directory(path: &Path) -> Result<(), Error> {
+    match private_directory(path) {
+        Err(error @ Error::Io { .. }) => {
+            tracing::error!("{error}");
+            Ok(())
+        }
+        other => other,
+    }
+}
+
 /// Checks a directory that is there: a real one, this user's, closed to all
 /// others.
 ///

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use touchmark_engine::{Input, Notice};
 use touchmark_proto::events::Happening;
 
+use super::end::Ending;
 use super::say::Say;
 use super::{Daemon, GONE};
 
@@ -37,7 +38,7 @@ impl Daemon {
             self.decide(input);
         }
         if self.watcher.root_gone() {
-            self.ending = Some(GONE);
+            self.ending = Some(Ending::Done(GONE));
         }
         self.ending.is_none()
     }

@@ -8,19 +8,38 @@ use tokio::time::{Instant, timeout_at};
 use touchmark_proto::{Error as Refusal, ErrorCode};
 
 use super::Daemon;
-use crate::Error;
 use crate::boundary;
 use crate::event::Event;
+use crate::life::Lock;
+use crate::socket::Listener;
 
 /// How long store and clients may take to take what is left.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// Why a daemon's life ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ending {
+    /// For good, and why.
+    Done(&'static str),
+    /// The store is to be opened again, so another life begins (LOSS-3).
+    Again,
+}
+
 impl Daemon {
-    pub(super) async fn end(mut self, mut events: UnboundedReceiver<Event>) -> Result<(), Error> {
-        tracing::info!("ending: {}", self.ending.unwrap_or_default());
+    /// Ends. Returns what the next life goes on with, if there is to be one.
+    pub(super) async fn end(
+        mut self,
+        mut events: UnboundedReceiver<Event>,
+    ) -> Option<(Listener, Lock)> {
+        let again = matches!(self.ending, Some(Ending::Again));
+        match self.ending {
+            Some(Ending::Again) => tracing::info!("the store is opened again: beginning anew"),
+            Some(Ending::Done(why)) => tracing::info!("ending: {why}"),
+            None => {}
+        }
         let deadline = Instant::now() + PATIENCE;
         self.close_turn();
-        while !self.outbox.is_empty() || self.engine.is_writing() {
+        while (!again && !self.outbox.is_empty()) || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {
                 // Whoever asks now is refused below.
                 Ok(Some(Event::Ask {
@@ -59,7 +78,7 @@ impl Daemon {
                 Ok(None) | Err(_) => break,
             }
         }
-        if self.facts_since_snapshot > 0 && self.storage_trouble.is_none() {
+        if !again && self.facts_since_snapshot > 0 && self.storage_trouble.is_none() {
             self.snapshot();
         }
         let Self {
@@ -77,12 +96,16 @@ impl Daemon {
         boundary::pass("end: the store is closed");
         drop(watcher);
         let _gone_already = std::fs::remove_dir_all(&options.places.fence);
+        if again {
+            // Who connects meanwhile waits.
+            return Some((listener, lock));
+        }
         // The socket first: whoever gets the lock finds no stale one.
         drop(listener);
         boundary::pass("end: the socket is gone");
         drop(lock);
         boundary::pass("end: the lock is gone");
-        Ok(())
+        None
     }
 }
 

@@ -22,7 +22,7 @@ use crate::config::{Case, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
 use crate::guard::{self, Guard};
-use crate::life::{Lock, private_directory};
+use crate::life::{Lock, usable_directory};
 use crate::socket::{Hub, Listener};
 use crate::store::{self, Opened};
 use crate::time::Timeline;
@@ -41,7 +41,7 @@ impl Daemon {
             ..
         } = &options;
         let (events, receiver) = unbounded_channel();
-        private_directory(&places.state)?;
+        usable_directory(&places.state)?;
         let store_options = store::Options {
             durability: match config.durability {
                 Durability::Process => store::Durability::Process,
@@ -56,6 +56,7 @@ impl Daemon {
             store,
             facts,
             trouble,
+            refused,
             ..
         } = opened;
         if let Some(trouble) = &trouble {
@@ -101,6 +102,7 @@ impl Daemon {
                     bytes: config.recovery_bytes,
                 },
                 durable: config.durability == Durability::Power,
+                writable: refused.is_none(),
             },
             reader.clone(),
             time,
@@ -138,7 +140,7 @@ impl Daemon {
             facts: Vec::new(),
             outbox: Outbox::default(),
             subscriptions: Subscriptions::default(),
-            storage_trouble: None,
+            storage_trouble: refused,
             failed_turns: BTreeMap::new(),
             facts_since_snapshot,
             inline_reads: 0,
@@ -225,15 +227,26 @@ fn open_store(
         store::open(options, move |event| {
             let _loop_has_ended = events.send(Event::Store(event));
         })
-        .map_err(|error| part("store", &error))
     };
     let opened = open()?;
     let cause = match state(&opened) {
         Ok(state) => return Ok((opened, state)),
         Err(cause) => cause,
     };
+    if opened.refused.is_some() {
+        // The next life sets it aside.
+        let opened = Opened {
+            snapshot: None,
+            facts: Vec::new(),
+            last: 0,
+            trouble: Some(format!("the snapshot was not understood ({cause})")),
+            ..opened
+        };
+        let state = State::new(opened.epoch, true);
+        return Ok((opened, state));
+    }
     opened.store.close();
-    let aside = store::set_aside(&options.directory).map_err(|error| part("store", &error))?;
+    let aside = store::set_aside(&options.directory)?;
     let mut opened = open()?;
     opened.trouble = Some(format!(
         "the snapshot was not understood ({cause}); set aside as {}",
@@ -250,8 +263,9 @@ fn state(opened: &Opened) -> Result<State, serde_json::Error> {
         return Ok(State::new(epoch, opened.trouble.is_some()));
     };
     let mut state: State = serde_json::from_slice(snapshot)?;
-    if state.epoch != epoch {
-        state.epoch = epoch;
+    let another = std::mem::replace(&mut state.epoch, epoch) != epoch;
+    // A life that is not stored has an epoch of its own with nothing lost.
+    if another && (opened.refused.is_none() || opened.trouble.is_some()) {
         state.after_loss = true;
         for session in state.sessions.values_mut() {
             session.reset_told = false;

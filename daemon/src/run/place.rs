@@ -1,6 +1,7 @@
 //! Whether the daemon can still be found where it says it is (LIFE-2).
 
 use super::Daemon;
+use super::end::Ending;
 use crate::life::{Lock, private_directory};
 use crate::socket::Listener;
 
@@ -17,7 +18,7 @@ impl Daemon {
         tracing::warn!("the socket or the lock was removed or replaced");
         if let Err(error) = self.mend_places() {
             tracing::error!("cannot be mended: {error}");
-            self.ending = Some("nobody can find this daemon any more");
+            self.ending = Some(Ending::Done("nobody can find this daemon any more"));
         }
     }
 

@@ -9,6 +9,7 @@ use touchmark_proto::{
 };
 
 use super::Daemon;
+use super::end::Ending;
 use super::fill::Contents;
 use super::replay;
 use super::subscriptions::Subscription;
@@ -64,6 +65,7 @@ impl Daemon {
             StoreEvent::Failed { turn, cause } => {
                 if self.storage_trouble.is_none() {
                     tracing::error!("the state cannot be stored: {cause}");
+                    self.publish_degraded(format!("the state cannot be stored: {cause}"));
                 }
                 self.storage_trouble = Some(cause.clone());
                 self.failed_turns.insert(turn, cause);
@@ -73,11 +75,26 @@ impl Daemon {
                 tracing::info!("the state is stored again");
                 self.storage_trouble = None;
             }
+            StoreEvent::Reopen => self.ending = Some(Ending::Again),
         }
+    }
+
+    /// Tells subscribers of trouble that concerns everything.
+    fn publish_degraded(&mut self, cause: String) {
+        let state = self.engine.state();
+        self.outbox.push(Say::Notice(Box::new(Notice {
+            clock: state.clock(state.n),
+            happening: Happening::Degraded { path: None, cause },
+            lines: None,
+        })));
     }
 
     /// Says everything whose facts are settled.
     pub(super) fn say_all(&mut self) {
+        if matches!(self.ending, Some(Ending::Again)) {
+            // The turns that are settled from now on may be stored nowhere.
+            return;
+        }
         while let Some((turn, say)) = self.outbox.pop() {
             self.failed_turns = self.failed_turns.split_off(&turn);
             let failed = self.failed_turns.get(&turn).cloned();
@@ -137,7 +154,7 @@ impl Daemon {
                     let done = Reply::Shutdown(touchmark_proto::daemon::Done {});
                     self.answer(asked.connection, request, Ok(done));
                 }
-                self.ending = Some("asked to by a client");
+                self.ending = Some(Ending::Done("asked to by a client"));
             }
         }
     }

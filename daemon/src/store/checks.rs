@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::Durability;
 use super::error::StoreError;
-use super::witness::Testimony;
+use super::witness::{Condition, Testimony};
 
 /// SQLite's own check of the tables that must be right. Contents are left
 /// out: they are most of the bytes, and each is checked against its hash when
@@ -42,14 +42,20 @@ pub(super) fn tail(
             (unclean && last > 0).then_some("the file that tells the newest fact is missing")
         );
     };
-    if says.failing {
-        return Ok(Some(
-            "the last facts could not be stored before the daemon ended",
-        ));
+    match says.condition {
+        Condition::Good => {}
+        Condition::Failing => {
+            return Ok(Some(
+                "the last facts could not be stored before the daemon ended",
+            ));
+        }
+        Condition::Damaged => return Err(StoreError::damaged("a commit found it malformed")),
     }
     // Power may have gone between the commit and the sync that follows it.
     let excused = says.boot != boot && says.durability == Durability::Process;
-    if says.n > last && !excused {
+    // Not the last moments are missing then, but everything.
+    let emptied = says.n > 0 && last == 0;
+    if emptied || says.n > last && !excused {
         return Err(StoreError::damaged(format!(
             "facts up to {} were stored, the newest one found is {last}",
             says.n
@@ -63,12 +69,12 @@ pub(super) fn tail(
 mod tests {
     use super::*;
 
-    fn says(boot: &str, n: u64, durability: Durability, failing: bool) -> Testimony {
+    fn says(boot: &str, n: u64, durability: Durability, condition: Condition) -> Testimony {
         Testimony {
             boot: boot.into(),
             n,
             durability,
-            failing,
+            condition,
         }
     }
 
@@ -83,21 +89,24 @@ mod tests {
 
     #[test]
     fn missing_facts_are_damage_unless_power_went() {
+        use Condition::{Damaged, Failing, Good};
         use Durability::{Power, Process};
-        for (boot, n, durability, failing, last, unclean, expected) in [
-            ("b", 5, Process, false, 5, true, "same"),
-            ("b", 5, Process, false, 6, true, "same"), // killed between commit and witness
-            ("b", 5, Process, false, 4, true, "damaged"),
-            ("b", 5, Process, false, 4, false, "damaged"),
-            ("b", 5, Process, false, 0, false, "damaged"), // the file was taken away
-            ("a", 5, Process, false, 4, true, "new"),
-            ("a", 5, Process, false, 5, true, "new"), // the witness may lag, too
-            ("a", 5, Process, false, 5, false, "same"),
-            ("a", 5, Power, false, 5, true, "same"),
-            ("a", 5, Power, false, 4, true, "damaged"),
-            ("b", 5, Process, true, 5, false, "new"),
+        for (boot, n, durability, condition, last, unclean, expected) in [
+            ("b", 5, Process, Good, 5, true, "same"),
+            ("b", 5, Process, Good, 6, true, "same"), // killed between commit and witness
+            ("b", 5, Process, Good, 4, true, "damaged"),
+            ("b", 5, Process, Good, 4, false, "damaged"),
+            ("b", 5, Process, Good, 0, false, "damaged"), // the file was taken away
+            ("a", 5, Process, Good, 4, true, "new"),
+            ("a", 5, Process, Good, 0, false, "damaged"), // an empty file
+            ("a", 5, Process, Good, 5, true, "new"),      // the witness may lag, too
+            ("a", 5, Process, Good, 5, false, "same"),
+            ("a", 5, Power, Good, 5, true, "same"),
+            ("a", 5, Power, Good, 4, true, "damaged"),
+            ("b", 5, Process, Failing, 5, false, "new"),
+            ("b", 5, Process, Damaged, 5, false, "damaged"),
         ] {
-            let testimony = says(boot, n, durability, failing);
+            let testimony = says(boot, n, durability, condition);
             assert_eq!(
                 follows(Some(&testimony), last, unclean),
                 expected,

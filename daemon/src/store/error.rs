@@ -1,6 +1,7 @@
 //! What can be wrong with the store, by what follows from it.
 
 use rusqlite::ErrorCode as Sqlite;
+use rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 use touchmark_proto::{Error, ErrorCode};
 
 /// Something is wrong with the store.
@@ -71,6 +72,10 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match &error {
             rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+                // The system gives all there is, and a page is not all there.
+                Sqlite::SystemIoFailure if failure.extended_code == SQLITE_IOERR_SHORT_READ => {
+                    Self::damaged("the file ends within a page")
+                }
                 // `Unknown` is plain SQLITE_ERROR: a table or a column that
                 // the schema version promises is not there.
                 Sqlite::DatabaseCorrupt

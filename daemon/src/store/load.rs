@@ -1,6 +1,6 @@
 //! Opening: check, read back, or set aside and begin anew (DUR-2).
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,8 +11,8 @@ use touchmark_engine::{Fact, Record};
 use super::checks;
 use super::error::StoreError;
 use super::schema::{self, int, meta, set_meta, uint};
-use super::witness::{self, Testimony, Witness};
-use super::{Options, beside, encoding, file, seal};
+use super::witness::{self, Condition, Testimony, Witness};
+use super::{Durability, Options, beside, encoding, file, seal};
 use crate::boundary;
 
 /// The store as it was read back.
@@ -27,12 +27,37 @@ pub(super) struct Loaded {
     pub(super) trouble: Option<String>,
 }
 
+/// So much must fit beside what is there before the store counts as
+/// writable.
+const ROOM: usize = 256 << 10;
+
+/// What a store's file says.
+#[derive(Default)]
+pub(super) struct Found {
+    /// `None` if none was given out yet.
+    pub(super) epoch: Option<u64>,
+    pub(super) snapshot: Option<Vec<u8>>,
+    pub(super) facts: Vec<Record>,
+    pub(super) last: u64,
+    pub(super) pruned: u64,
+}
+
+/// Why the facts cannot be all there were, if so.
+pub(super) struct Lost(pub(super) Option<&'static str>);
+
 /// Opens the store, or sets it aside and opens an empty one.
 pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(&options.directory)?;
+    if options.durability == Durability::Power {
+        // SQLite syncs the entries of its files, not those of the directories
+        // that they are in: the workspace's, touchmark's, the user's.
+        for parent in options.directory.ancestors().skip(1).take(3) {
+            File::open(parent)?.sync_all()?;
+        }
+    }
     match read(options) {
         Err(StoreError::Damaged { cause }) => {
             let aside = set_aside(&options.directory)?;
@@ -52,37 +77,32 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     let path = file(&options.directory);
     let testimony = Testimony::read(&witness_path(&options.directory));
     let boot = witness::boot();
-    // The last connection to close removes the log, so a log with something
-    // in it means that nobody closed.
-    let unclean = fs::metadata(beside(&path, "-wal")).is_ok_and(|wal| wal.len() > 0);
+    let unclean = log_length(&path) > 0;
+    not_emptied(&path, unclean)?;
+    room(&options.directory)?;
 
     let connection = schema::open(&path, options.durability, unclean)?;
-    let snapshot = snapshot(&connection)?;
-    let covered = snapshot.as_ref().map_or(0, |(n, _)| *n);
-    let facts = facts(&connection, covered)?;
-    let last = covered.max(facts.last().map_or(0, |record| record.n));
+    let found = found(&connection)?;
 
-    let lost = checks::tail(testimony.as_ref(), last, unclean, &boot)?;
-    let known: Option<i64> = meta(&connection, "epoch")?;
-    let epoch = match known.map(uint) {
+    let lost = checks::tail(testimony.as_ref(), found.last, unclean, &boot)?;
+    let epoch = match found.epoch {
         Some(epoch) if lost.is_none() => epoch,
         // Time alone could repeat an epoch where a clock was set back.
         Some(epoch) => now().max(epoch + 1),
         None => now(),
     };
-    if known != Some(int(epoch)) {
+    if found.epoch != Some(epoch) {
         set_meta(&connection, "epoch", int(epoch))?;
     }
     boundary::pass("store: the epoch is known");
     note_workspace(&connection, &options.workspace)?;
-    let pruned = meta(&connection, "pruned")?.map_or(0, uint);
     let witness = Witness::open(
         &witness_path(&options.directory),
         Testimony {
             boot,
-            n: last,
+            n: found.last,
             durability: options.durability,
-            failing: false,
+            condition: Condition::Good,
         },
     )?;
     boundary::pass("store: it is loaded");
@@ -90,12 +110,86 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
         connection,
         witness,
         epoch,
+        snapshot: found.snapshot,
+        facts: found.facts,
+        last: found.last,
+        pruned: found.pruned,
+        trouble: lost.map(|cause| format!("{cause}; earlier clocks are unknown")),
+    })
+}
+
+/// Bytes in SQLite's log. The last connection to close removes it, so a log
+/// with something in it means that nobody closed.
+fn log_length(path: &Path) -> u64 {
+    fs::metadata(beside(path, "-wal")).map_or(0, |wal| wal.len())
+}
+
+/// Whether a file can be made here, with room for what SQLite needs beside
+/// the store. It maps its index of the log into memory: where a part of that
+/// has no block yet and none is left, the process dies of SIGBUS.
+pub(super) fn room(directory: &Path) -> Result<(), StoreError> {
+    let trial = directory.join("store.trial");
+    let written = fs::write(&trial, vec![0; ROOM]);
+    let removed = fs::remove_file(&trial);
+    Ok(written.and(removed)?)
+}
+
+/// SQLite takes an empty file for a new one, and removes the log beside it.
+fn not_emptied(path: &Path, unclean: bool) -> Result<(), StoreError> {
+    if unclean && fs::metadata(path).is_ok_and(|found| found.len() == 0) {
+        return Err(StoreError::damaged("the file is empty, its log is not"));
+    }
+    Ok(())
+}
+
+/// Reads back what a file holds.
+fn found(connection: &Connection) -> Result<Found, StoreError> {
+    let snapshot = snapshot(connection)?;
+    let covered = snapshot.as_ref().map_or(0, |(n, _)| *n);
+    let facts = facts(connection, covered)?;
+    let last = covered.max(facts.last().map_or(0, |record| record.n));
+    Ok(Found {
+        epoch: meta::<i64>(connection, "epoch")?.map(uint),
         snapshot: snapshot.map(|(_, body)| body),
         facts,
         last,
-        pruned,
-        trouble: lost.map(|cause| format!("{cause}; earlier clocks are unknown")),
+        pruned: meta(connection, "pruned")?.map_or(0, uint),
     })
+}
+
+/// Reads a store back in a place that cannot be written to, and changes
+/// nothing.
+pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError> {
+    let path = file(&options.directory);
+    let testimony = Testimony::read(&witness_path(&options.directory));
+    let unclean = log_length(&path) > 0;
+    let found = match fs::metadata(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Found::default(),
+        Err(error) => return Err(error.into()),
+        Ok(_) => {
+            not_emptied(&path, unclean)?;
+            let connection = schema::connect_unwritable(&path)?;
+            match schema::version(&connection)? {
+                0 => Found::default(),
+                version if version > schema::known() => {
+                    return Err(schema::newer(version));
+                }
+                version if version < schema::known() => {
+                    return Err(StoreError::storage(
+                        "an older touchmark wrote it, and it has to be brought up to date first",
+                    ));
+                }
+                _ => {
+                    if unclean {
+                        checks::structure(&connection)?;
+                    }
+                    found(&connection)?
+                }
+            }
+        }
+    };
+    let lost = checks::tail(testimony.as_ref(), found.last, unclean, &witness::boot())?;
+    Ok((found, Lost(lost)))
 }
 
 /// Looks at a store without changing it.
@@ -106,20 +200,26 @@ pub(super) fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let log = fs::metadata(beside(&path, "-wal")).map_or(0, |wal| wal.len());
-    let connection = schema::connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let found = schema::version(&connection)?;
-    if found > schema::known() {
-        return Err(StoreError::Newer {
-            found,
-            known: schema::known(),
-        });
-    }
-    if found > 0 {
-        checks::structure(&connection)?;
-        snapshot(&connection)?;
+    let log = log_length(&path);
+    let connection = schema::connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    match connection.and_then(|connection| look(&connection)) {
+        // Even reading takes a file of SQLite's beside the store.
+        Err(StoreError::Storage { .. }) => look(&schema::connect_unwritable(&path)?)?,
+        looked => looked?,
     }
     Ok(Some(size + log))
+}
+
+fn look(connection: &Connection) -> Result<(), StoreError> {
+    let found = schema::version(connection)?;
+    if found > schema::known() {
+        return Err(schema::newer(found));
+    }
+    if found > 0 {
+        checks::structure(connection)?;
+        snapshot(connection)?;
+    }
+    Ok(())
 }
 
 /// The snapshot that counts, and the fact it reaches to.
@@ -222,11 +322,11 @@ pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-fn witness_path(directory: &Path) -> PathBuf {
+pub(super) fn witness_path(directory: &Path) -> PathBuf {
     directory.join("store.last")
 }
 
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))

@@ -27,9 +27,11 @@
 //! follows. A turn without facts is always reported committed, so queries go
 //! on. Only if the daemon ends before that are the waiting facts gone; the
 //! next start then begins a new epoch, since answered clocks may name them.
-//! A daemon that *starts* where SQLite cannot even open its files is refused
-//! with [`StoreError::Storage`]: without the old facts it would number new
-//! ones like them.
+//! Where not even that can be noted, [`StoreEvent::Reopen`] asks for another
+//! life at once, before any of those clocks is answered.
+//! Lookups find the facts that wait, too (`unstored.rs`). A daemon that
+//! *starts* where SQLite cannot open its files for writing reads what it can
+//! and lives a life that is not stored (`refused.rs`), until it can.
 //!
 //! # When the file cannot be trusted (DUR-2)
 //!
@@ -53,8 +55,10 @@ mod encoding;
 mod error;
 mod load;
 mod reader;
+mod refused;
 mod schema;
 mod seal;
+mod unstored;
 mod upkeep;
 mod witness;
 mod writer;
@@ -74,8 +78,10 @@ use touchmark_proto::{Hash, Millis};
 pub use error::StoreError;
 pub use reader::Reader;
 
+use chores::Chores;
 use contents::Waiting;
 use load::Loaded;
+use unstored::Unstored;
 use upkeep::{Nudge, Upkeep, Work};
 use writer::{Message, Writer};
 
@@ -145,6 +151,10 @@ pub struct Opened {
     pub pruned: u64,
     /// What was lost or set aside, for `status`.
     pub trouble: Option<String>,
+    /// Why nothing can be stored, if the store could not be opened for
+    /// writing. The epoch is then one of this life only, and
+    /// [`StoreEvent::Reopen`] says when to open the store again.
+    pub refused: Option<String>,
 }
 
 /// What the writer reports, from its own thread.
@@ -164,6 +174,11 @@ pub enum StoreEvent {
     },
     /// Everything that failed before is stored now.
     Recovered,
+    /// The store is to be closed and opened again: it was
+    /// [`refused`](Opened::refused) and can be written to by now; or it
+    /// cannot be, not even to note that facts wait, and clocks of this epoch
+    /// must not be given out for them; or it turned out to be damaged.
+    Reopen,
 }
 
 /// Which versions to drop.
@@ -184,6 +199,9 @@ pub struct Store {
     path: PathBuf,
     durability: Durability,
     waiting: Arc<Waiting>,
+    unstored: Arc<Unstored>,
+    /// It was opened for writing.
+    writable: bool,
     writer: Sender<Message>,
     /// `None` once shut, so that the upkeep thread ends.
     upkeep: Option<Sender<Work>>,
@@ -195,8 +213,8 @@ pub struct Store {
 ///
 /// # Errors
 /// [`StoreError::Newer`] leaves the store as it is; [`StoreError::Storage`]
-/// where the system refuses. Damage is not an error: see
-/// [`Opened::trouble`].
+/// where no thread can be started. Damage is not an error, nor is a place that
+/// cannot be written to: see [`Opened::trouble`] and [`Opened::refused`].
 pub fn open(
     options: &Options,
     on_event: impl Fn(StoreEvent) + Send + 'static,
@@ -210,9 +228,13 @@ pub fn open(
         last,
         pruned,
         trouble,
-    } = load::load(options)?;
+    } = match load::load(options) {
+        Err(StoreError::Storage { cause }) => return refused::open(options, cause, on_event),
+        loaded => loaded?,
+    };
     let path = file(&options.directory);
     let waiting = Arc::new(Waiting::new(options.contents_file));
+    let unstored = Arc::new(Unstored::default());
 
     let (writer, messages) = channel();
     let (upkeep, work) = channel();
@@ -223,8 +245,8 @@ pub fn open(
     let worker = Writer::new(
         connection,
         witness,
-        Arc::clone(&waiting),
-        options.contents_total,
+        Chores::new(Arc::clone(&waiting), options.contents_total),
+        Arc::clone(&unstored),
         nudge,
         messages,
         Box::new(on_event),
@@ -242,6 +264,8 @@ pub fn open(
             path,
             durability: options.durability,
             waiting,
+            unstored,
+            writable: true,
             writer,
             upkeep: Some(upkeep),
             threads,
@@ -252,6 +276,7 @@ pub fn open(
         last,
         pruned,
         trouble,
+        refused: None,
     })
 }
 
@@ -298,7 +323,13 @@ impl Store {
     /// # Errors
     /// [`StoreError::Storage`] where the system refuses.
     pub fn reader(&self) -> Result<Reader, StoreError> {
-        Reader::new(&self.path, Arc::clone(&self.waiting), self.writer.clone())
+        Reader::new(
+            &self.path,
+            self.writable,
+            Arc::clone(&self.unstored),
+            Arc::clone(&self.waiting),
+            self.writer.clone(),
+        )
     }
 
     /// Stores and reports everything handed over before, empties the log into

@@ -12,13 +12,16 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::Waiting;
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, int, meta, uint};
+use super::schema::{self, VERSION, int, meta, uint};
+use super::unstored::Unstored;
 use super::writer::Message;
 
-/// A read-only connection. Sees everything that was reported committed before
-/// the call. May be handed to another thread.
+/// A read-only connection. Sees everything that was reported before the call,
+/// committed or not. May be handed to another thread.
 pub struct Reader {
-    connection: Connection,
+    /// `None` where there is no file, and none can be made.
+    connection: Option<Connection>,
+    unstored: Arc<Unstored>,
     waiting: Arc<Waiting>,
     writer: Sender<Message>,
 }
@@ -26,11 +29,21 @@ pub struct Reader {
 impl Reader {
     pub(super) fn new(
         path: &Path,
+        writable: bool,
+        unstored: Arc<Unstored>,
         waiting: Arc<Waiting>,
         writer: Sender<Message>,
     ) -> Result<Self, StoreError> {
+        let connection = if writable {
+            Some(schema::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+        } else if path.try_exists()? {
+            Some(schema::connect_unwritable(path)?)
+        } else {
+            None
+        };
         Ok(Self {
-            connection: schema::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+            connection,
+            unstored,
             waiting,
             writer,
         })
@@ -46,7 +59,11 @@ impl Reader {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
-        self.records(
+        let unstored = self.unstored.find(|record| {
+            before.is_none_or(|before| record.n < before)
+                && schema::row_of(&record.fact).1 == Some(path)
+        });
+        let stored = self.records(
             "SELECT n, time, body FROM fact
              WHERE path = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3",
             (
@@ -54,7 +71,11 @@ impl Reader {
                 before.map_or(i64::MAX, int),
                 int(limit as u64),
             ),
-        )
+        )?;
+        let mut all = joined(stored.into_iter().rev().collect(), unstored);
+        all.reverse();
+        all.truncate(limit);
+        Ok(all)
     }
 
     /// All versions after fact `n`, oldest first.
@@ -62,10 +83,14 @@ impl Reader {
     /// # Errors
     /// As [`history`](Self::history).
     pub fn versions_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
-        self.records(
+        let unstored = self
+            .unstored
+            .find(|record| record.n > n && schema::row_of(&record.fact).0 == VERSION);
+        let stored = self.records(
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 2 ORDER BY n",
             [int(n)],
-        )
+        )?;
+        Ok(joined(stored, unstored))
     }
 
     /// At most `limit` facts of any kind after fact `n`, oldest first. Those
@@ -74,10 +99,14 @@ impl Reader {
     /// # Errors
     /// As [`history`](Self::history).
     pub fn facts_after(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
-        self.records(
+        let unstored = self.unstored.find(|record| record.n > n);
+        let stored = self.records(
             "SELECT n, time, body FROM fact WHERE n > ?1 ORDER BY n LIMIT ?2",
             [int(n), int(limit as u64)],
-        )
+        )?;
+        let mut all = joined(stored, unstored);
+        all.truncate(limit);
+        Ok(all)
     }
 
     /// Versions recorded at `from` or later and before `to`, by time.
@@ -90,11 +119,17 @@ impl Reader {
         to: Millis,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
-        self.records(
+        let unstored = self.unstored.find(|record| {
+            (from..to).contains(&record.time) && schema::row_of(&record.fact).0 == VERSION
+        });
+        let stored = self.records(
             "SELECT n, time, body FROM fact
              WHERE kind = 2 AND time >= ?1 AND time < ?2 ORDER BY time, n LIMIT ?3",
             [int(from), int(to), int(limit as u64)],
-        )
+        )?;
+        let mut all = joined(stored, unstored);
+        all.truncate(limit);
+        Ok(all)
     }
 
     /// The newest fact that was recorded before `time`, of those versions and
@@ -103,8 +138,16 @@ impl Reader {
     /// # Errors
     /// As [`history`](Self::history).
     pub fn last_before_time(&self, time: Millis) -> Result<Option<u64>, StoreError> {
-        let n: Option<i64> = self
-            .connection
+        let unstored = self
+            .unstored
+            .find(|record| record.time < time && schema::row_of(&record.fact).0 == VERSION);
+        if let Some(newest) = unstored.last() {
+            return Ok(Some(newest.n));
+        }
+        let Some(connection) = &self.connection else {
+            return Ok(None);
+        };
+        let n: Option<i64> = connection
             .prepare_cached(
                 "SELECT n FROM fact WHERE kind = 2 AND time < ?1
                  ORDER BY time DESC, n DESC LIMIT 1",
@@ -120,7 +163,10 @@ impl Reader {
     /// # Errors
     /// As [`history`](Self::history).
     pub fn oldest(&self) -> Result<Option<u64>, StoreError> {
-        Ok(meta::<i64>(&self.connection, "pruned")?.map(uint))
+        let Some(connection) = &self.connection else {
+            return Ok(None);
+        };
+        Ok(meta::<i64>(connection, "pruned")?.map(uint))
     }
 
     /// A kept content; `None` if it is not kept, or no longer what it was.
@@ -131,8 +177,10 @@ impl Reader {
         if let Some(bytes) = self.waiting.get(hash) {
             return Ok(Some(bytes));
         }
-        let body: Option<Vec<u8>> = self
-            .connection
+        let Some(connection) = &self.connection else {
+            return Ok(None);
+        };
+        let body: Option<Vec<u8>> = connection
             .prepare_cached("SELECT body FROM content WHERE hash = ?1")?
             .query_row([&hash.0[..]], |row| row.get(0))
             .optional()?;
@@ -146,7 +194,10 @@ impl Reader {
     }
 
     fn records(&self, sql: &str, params: impl Params) -> Result<Vec<Record>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let Some(connection) = &self.connection else {
+            return Ok(Vec::new());
+        };
+        let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         let mut records = Vec::new();
         while let Some(row) = rows.next()? {
@@ -154,4 +205,12 @@ impl Reader {
         }
         Ok(records)
     }
+}
+
+/// Stored facts with those behind them that are not, oldest first. What was
+/// stored between the two looks is in both.
+fn joined(mut stored: Vec<Record>, unstored: Vec<Record>) -> Vec<Record> {
+    let last = stored.last().map_or(0, |record| record.n);
+    stored.extend(unstored.into_iter().filter(|record| record.n > last));
+    stored
 }

@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, ToSql};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use touchmark_engine::Fact;
+use touchmark_proto::RelPath;
 
-use super::Durability;
 use super::checks;
 use super::error::StoreError;
+use super::{Durability, beside};
 
 /// Row kinds of `fact`. Stored: never renumber.
 pub(super) const OTHER: i64 = 0;
@@ -54,6 +57,24 @@ pub(super) fn known() -> u32 {
     u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
 }
 
+/// A newer touchmark wrote the store.
+pub(super) fn newer(found: u32) -> StoreError {
+    StoreError::Newer {
+        found,
+        known: known(),
+    }
+}
+
+/// The row of `fact` that a fact becomes: its kind, and its path if it is
+/// part of a path's history.
+pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
+    match fact {
+        Fact::Baseline { path, .. } => (BASELINE, Some(path)),
+        Fact::Version(version) => (VERSION, Some(&version.path)),
+        _ => (OTHER, None),
+    }
+}
+
 /// Opens the file for writing, makes it if it is not there, checks it if it
 /// is `doubtful`, and brings its schema up to date.
 pub(super) fn open(
@@ -65,10 +86,7 @@ pub(super) fn open(
     let found = version(&connection)?;
     // Before anything is written to it: a newer store stays as it is.
     if found > known() {
-        return Err(StoreError::Newer {
-            found,
-            known: known(),
-        });
+        return Err(newer(found));
     }
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
@@ -98,6 +116,51 @@ pub(super) fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, Store
     };
     // Every connection is used by one thread at a time.
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    settle(&connection)?;
+    Ok(connection)
+}
+
+/// A connection that reads in a place where nothing can be written, not even
+/// the files that SQLite shares between connections. It takes no locks: nobody
+/// else may write meanwhile.
+pub(super) fn connect_unwritable(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = if std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0) {
+        // With the log's index in memory.
+        let connection = Connection::open_with_flags_and_vfs(path, flags, c"unix-none")?;
+        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        connection
+    } else {
+        // Without a log; SQLite would want to make one.
+        let uri = format!("file:{}?immutable=1", percent_encoded(path));
+        Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?
+    };
+    settle(&connection)?;
+    Ok(connection)
+}
+
+/// A path as a URI spells it.
+fn percent_encoded(path: &Path) -> String {
+    use std::fmt::Write as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut uri = String::new();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                uri.push(char::from(*byte));
+            }
+            _ => {
+                // A String takes everything.
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri
+}
+
+/// The settings that every connection shares.
+fn settle(connection: &Connection) -> Result<(), StoreError> {
     connection.busy_timeout(Duration::from_secs(5))?;
     // An inline checkpoint made one commit in a thousand take milliseconds;
     // `upkeep` checkpoints instead.
@@ -108,7 +171,7 @@ pub(super) fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, Store
          PRAGMA journal_size_limit = 16777216;",
     )?;
     connection.set_prepared_statement_cache_capacity(32);
-    Ok(connection)
+    Ok(())
 }
 
 /// The schema version of the file.

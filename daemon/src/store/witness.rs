@@ -5,8 +5,9 @@
 //! silent about the others: clocks would then name facts that are gone, and
 //! their numbers would be given out again. So the number of the newest
 //! committed fact is written here, after the commit and before the answer.
-//! It is in the page cache, so it survives the process; it is not synced, so
-//! after a power cut it says little, and the boot it names tells that.
+//! It is in the page cache, so it survives the process; it is not synced with
+//! each commit, so after a power cut it says little, and the boot it names
+//! tells that.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -24,8 +25,31 @@ pub(super) struct Testimony {
     pub(super) n: u64,
     /// How commits were made.
     pub(super) durability: Durability,
-    /// Commits failed, and facts waited in memory.
-    pub(super) failing: bool,
+    /// How commits went.
+    pub(super) condition: Condition,
+}
+
+/// How commits went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// All were made.
+    Good,
+    /// They failed, and facts waited in memory.
+    Failing,
+    /// One found that the store is damaged where no start looks.
+    Damaged,
+}
+
+impl Condition {
+    const ALL: [Self; 3] = [Self::Good, Self::Failing, Self::Damaged];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Failing => "failing",
+            Self::Damaged => "damaged",
+        }
+    }
 }
 
 impl Testimony {
@@ -36,7 +60,7 @@ impl Testimony {
             self.boot,
             self.n,
             self.durability.name(),
-            if self.failing { "failing" } else { "ok" }
+            self.condition.name()
         )
     }
 
@@ -50,10 +74,9 @@ impl Testimony {
                 "process" => Durability::Process,
                 _ => return None,
             },
-            failing: match words.next()? {
-                "failing" => true,
-                "ok" => false,
-                _ => return None,
+            condition: {
+                let word = words.next()?;
+                Condition::ALL.into_iter().find(|one| one.name() == word)?
             },
         })
     }
@@ -81,30 +104,40 @@ impl Witness {
             .truncate(false)
             .open(path)?;
         let witness = Self { file, says };
+        // A witness that lags claims less than is there, which is safe; one
+        // that is missing claims nothing, and all would count as lost. Synced
+        // once it is there, it is written over in place.
         witness.write();
+        if witness.says.durability == Durability::Power {
+            witness.file.sync_all()?;
+            if let Some(directory) = path.parent() {
+                File::open(directory)?.sync_all()?;
+            }
+        }
         Ok(witness)
     }
 
     /// Facts up to `n` are committed, and nothing waits.
     pub(super) fn committed(&mut self, n: u64) {
         self.says.n = self.says.n.max(n);
-        self.says.failing = false;
+        self.says.condition = Condition::Good;
+        // As above.
         self.write();
     }
 
-    /// Facts wait in memory.
-    pub(super) fn failing(&mut self) {
-        if !self.says.failing {
-            self.says.failing = true;
-            self.write();
-        }
+    /// Commits fail; says whether that is on record.
+    pub(super) fn troubled(&mut self, condition: Condition) -> bool {
+        self.says.condition = condition;
+        self.write()
     }
 
-    fn write(&self) {
-        // A witness that lags claims less than is there, which is safe.
-        if let Err(error) = self.file.write_all_at(self.says.line().as_bytes(), 0) {
-            tracing::debug!(%error, "the store's witness could not be written");
-        }
+    fn write(&self) -> bool {
+        self.file
+            .write_all_at(self.says.line().as_bytes(), 0)
+            .inspect_err(|error| {
+                tracing::debug!(%error, "the store's witness could not be written");
+            })
+            .is_ok()
     }
 }
 

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
-use touchmark_engine::{Fact, Record};
+use rusqlite::{Connection, ErrorCode};
+use touchmark_engine::Record;
 use touchmark_proto::{Hash, RelPath};
 
 use super::chores::Chores;
-use super::contents::Waiting;
 use super::error::StoreError;
-use super::schema::{self, BASELINE, OTHER, VERSION, int};
+use super::schema::{self, int};
+use super::unstored::Unstored;
 use super::upkeep::Nudge;
-use super::witness::Witness;
+use super::witness::{Condition, Witness};
 use super::{StoreEvent, encoding, seal};
 use crate::boundary;
 
@@ -42,8 +42,8 @@ const QUIET: Duration = Duration::from_millis(20);
 
 /// The first delay between two tries of a failing commit; each failure
 /// doubles it up to the last.
-const FIRST_DELAY: Duration = Duration::from_millis(100);
-const LAST_DELAY: Duration = Duration::from_secs(1);
+pub(super) const FIRST_DELAY: Duration = Duration::from_millis(100);
+pub(super) const LAST_DELAY: Duration = Duration::from_secs(1);
 
 /// How many messages make one group at most, so that the first turn of a
 /// flood is answered before the last one has come.
@@ -60,18 +60,26 @@ struct Row {
 
 impl From<Record> for Row {
     fn from(record: Record) -> Self {
-        let (kind, path) = match &record.fact {
-            Fact::Baseline { path, .. } => (BASELINE, Some(path.clone())),
-            Fact::Version(version) => (VERSION, Some(version.path.clone())),
-            _ => (OTHER, None),
-        };
+        let (kind, path) = schema::row_of(&record.fact);
         Self {
             n: record.n,
             time: record.time,
             kind,
-            path,
+            path: path.cloned(),
             body: seal::close(record.n, record.time, encoding::encode(&record.fact)),
         }
+    }
+}
+
+impl Row {
+    /// The record it was made of.
+    fn record(&self) -> Option<Record> {
+        let body = seal::open(self.n, self.time, &self.body)?;
+        Some(Record {
+            n: self.n,
+            time: self.time,
+            fact: encoding::decode(body).ok()?,
+        })
     }
 }
 
@@ -97,6 +105,8 @@ pub(super) struct Writer {
     report: Box<dyn Fn(StoreEvent) + Send>,
     /// Facts that are not stored yet, in their order.
     backlog: Vec<Row>,
+    /// The same facts for those who look things up, while commits fail.
+    unstored: Arc<Unstored>,
     trouble: Option<Trouble>,
 }
 
@@ -104,8 +114,8 @@ impl Writer {
     pub(super) fn new(
         connection: Connection,
         witness: Witness,
-        waiting: Arc<Waiting>,
-        contents_total: u64,
+        chores: Chores,
+        unstored: Arc<Unstored>,
         nudge: Nudge,
         messages: Receiver<Message>,
         report: Box<dyn Fn(StoreEvent) + Send>,
@@ -113,11 +123,12 @@ impl Writer {
         Self {
             connection,
             witness,
-            chores: Chores::new(waiting, contents_total),
+            chores,
             nudge,
             messages,
             report,
             backlog: Vec::new(),
+            unstored,
             trouble: None,
         }
     }
@@ -195,12 +206,18 @@ impl Writer {
                     self.backlog.clear();
                     self.nudge.written();
                     if self.trouble.take().is_some() {
+                        self.unstored.clear();
                         tracing::info!("the store works again");
                         (self.report)(StoreEvent::Recovered);
                     }
                 }
-                Err(error) => self.failed(&StoreError::from(error)),
+                Err(error) => self.failed(error),
             }
+        }
+        if self.trouble.is_some() {
+            let last = self.unstored.last();
+            let fresh = self.backlog.iter().filter(|row| row.n > last);
+            self.unstored.extend(fresh.filter_map(Row::record));
         }
         for turn in turns {
             (self.report)(match &self.trouble {
@@ -240,19 +257,29 @@ impl Writer {
         Ok(())
     }
 
-    fn failed(&mut self, error: &StoreError) {
-        let cause = match error {
-            StoreError::Storage { cause } => cause.clone(),
+    fn failed(&mut self, error: rusqlite::Error) {
+        let malformed = error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt);
+        let cause = match StoreError::from(error) {
+            StoreError::Storage { cause } => cause,
             other => other.to_string(),
         };
         let delay = match &self.trouble {
             Some(trouble) => (trouble.delay * 2).min(LAST_DELAY),
             None => {
                 tracing::warn!(%cause, "the store refuses");
+                let noted = self.witness.troubled(if malformed {
+                    Condition::Damaged
+                } else {
+                    Condition::Failing
+                });
+                // Trying again mends no damage; and where nothing can be
+                // noted, the next life would give out the same clocks.
+                if malformed || !noted {
+                    (self.report)(StoreEvent::Reopen);
+                }
                 FIRST_DELAY
             }
         };
-        self.witness.failing();
         self.trouble = Some(Trouble {
             cause,
             delay,

@@ -27,7 +27,7 @@ fn fails_and_recovers(directory: &Path, refuse: impl FnOnce(), permit: impl FnOn
                 assert!(!cause.is_empty());
                 break turn;
             }
-            StoreEvent::Recovered => panic!("nothing to recover from"),
+            other => panic!("{other:?}: there is nothing to recover from"),
         }
     };
     for turn in first_failed + 1..first_failed + 20 {
@@ -37,10 +37,15 @@ fn fails_and_recovers(directory: &Path, refuse: impl FnOnce(), permit: impl FnOn
     // A turn that stores nothing is answered; lookups go on.
     world.commit(9_999, Vec::new());
     assert_eq!(world.event(), StoreEvent::Committed { turn: 9_999 });
+    let last = first_failed + 19;
     assert_eq!(
-        numbers(&reader.facts_after(0, 1_000).unwrap()),
-        (1..first_failed).collect::<Vec<_>>()
+        reader.facts_after(0, 1_000).unwrap(),
+        records(1..=last),
+        "those that wait are found as well"
     );
+    let rows = reader.history(&path("a.txt"), Some(last), 3).unwrap();
+    let of_a = (1..last).rev().filter(|n| n % 3 != 0).take(3);
+    assert_eq!(numbers(&rows), of_a.collect::<Vec<_>>());
 
     // A crash now loses facts that clocks were given out for.
     let crashed = tempfile::tempdir().unwrap();

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod contents;
+mod cuts;
 mod damage;
 mod durable;
 mod full;
 mod log;
+mod refused;
 mod schema;
 
 use std::fs;

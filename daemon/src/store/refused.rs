@@ -1,0 +1,166 @@
+//! A store that cannot be opened for writing when the daemon starts (LOSS-3):
+//! no room, no permission, a read-only mount.
+//!
+//! What is in it is read without writing anything, so that queries are
+//! answered; facts of this life are kept in memory and stored nowhere. Their
+//! numbers would be given out again by the next life, so this one has an
+//! epoch of its own, which no file ever names. Once the store can be written
+//! to, [`StoreEvent::Reopen`] asks for it to be opened again: the next life
+//! goes on from the stored facts as if this one had not been.
+
+use std::fs::OpenOptions;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Instant;
+
+use rusqlite::config::DbConfig;
+
+use super::contents::Waiting;
+use super::error::StoreError;
+use super::load::{self, Found, Lost, now, witness_path};
+use super::schema::{self, set_meta};
+use super::unstored::Unstored;
+use super::writer::{FIRST_DELAY, LAST_DELAY, Message};
+use super::{Opened, Options, Store, StoreEvent, file};
+use crate::life::private_directory;
+
+/// Opens what can be read; `cause` is why it cannot be written.
+///
+/// # Errors
+/// [`StoreError::Newer`], and where no thread can be started.
+pub(super) fn open(
+    options: &Options,
+    cause: String,
+    on_event: impl Fn(StoreEvent) + Send + 'static,
+) -> Result<Opened, StoreError> {
+    let (found, trouble) = match load::unwritable(options) {
+        Ok((found, Lost(lost))) => (found, lost.map(str::to_owned)),
+        Err(StoreError::Damaged { cause }) => (
+            Found::default(),
+            Some(format!(
+                "the store is damaged ({cause}), and is set aside once that is possible"
+            )),
+        ),
+        Err(StoreError::Storage { cause }) => (
+            Found::default(),
+            Some(format!("what was known cannot be read: {cause}")),
+        ),
+        Err(newer @ StoreError::Newer { .. }) => return Err(newer),
+    };
+    tracing::error!(%cause, "the store cannot be written to");
+    let waiting = Arc::new(Waiting::new(options.contents_file));
+    let unstored = Arc::new(Unstored::default());
+    let (writer, messages) = channel();
+    let refused = Refused {
+        options: options.clone(),
+        cause: cause.clone(),
+        unstored: Arc::clone(&unstored),
+        messages,
+        report: Box::new(on_event),
+    };
+    let thread = std::thread::Builder::new()
+        .name("store-refused".into())
+        .spawn(move || refused.run())?;
+    Ok(Opened {
+        store: Store {
+            path: file(&options.directory),
+            durability: options.durability,
+            waiting,
+            unstored,
+            writable: false,
+            writer,
+            upkeep: None,
+            threads: vec![thread],
+        },
+        epoch: now().max(found.epoch.map_or(0, |epoch| epoch + 1)),
+        snapshot: found.snapshot,
+        facts: found.facts,
+        last: found.last,
+        pruned: found.pruned,
+        trouble,
+        refused: Some(cause),
+    })
+}
+
+/// Takes the writer's place.
+struct Refused {
+    options: Options,
+    cause: String,
+    unstored: Arc<Unstored>,
+    messages: Receiver<Message>,
+    report: Box<dyn Fn(StoreEvent) + Send>,
+}
+
+impl Refused {
+    /// Runs until [`Message::Close`].
+    fn run(self) {
+        let mut delay = FIRST_DELAY;
+        let mut again = Some(Instant::now() + delay);
+        loop {
+            if again.is_some_and(|again| again <= Instant::now()) {
+                delay = (delay * 2).min(LAST_DELAY);
+                again = match probe(&self.options) {
+                    Ok(()) => {
+                        (self.report)(StoreEvent::Reopen);
+                        None
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "the store still refuses");
+                        Some(Instant::now() + delay)
+                    }
+                };
+            }
+            let message = match again {
+                Some(again) => self
+                    .messages
+                    .recv_timeout(again.saturating_duration_since(Instant::now())),
+                None => self
+                    .messages
+                    .recv()
+                    .map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match message {
+                Ok(Message::Commit { turn, records }) => self.keep(turn, records),
+                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => break,
+                // Contents wait in memory; there is nothing to snapshot or to
+                // delete.
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn keep(&self, turn: u64, records: Vec<touchmark_engine::Record>) {
+        (self.report)(if records.is_empty() {
+            StoreEvent::Committed { turn }
+        } else {
+            self.unstored.extend(records);
+            StoreEvent::Failed {
+                turn,
+                cause: self.cause.clone(),
+            }
+        });
+    }
+}
+
+/// Whether the store can be opened for writing by now. Changes nothing that
+/// the next start looks at.
+fn probe(options: &Options) -> Result<(), StoreError> {
+    private_directory(&options.directory).map_err(StoreError::storage)?;
+    load::room(&options.directory)?;
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(witness_path(&options.directory))?;
+    let stored =
+        schema::open(&file(&options.directory), options.durability, false).and_then(|connection| {
+            // A log that is there tells the next start that nobody closed.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            Ok(set_meta(&connection, "trial", 1)?)
+        });
+    match stored {
+        Err(StoreError::Storage { cause }) => Err(StoreError::Storage { cause }),
+        // Opening it again says what is wrong.
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,7 @@
+//! Arbitrary damage for the body of the same name.
+#![no_main]
+
+#[path = "../store.rs"]
+mod store;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| store::store(bytes));

@@ -1,0 +1,230 @@
+//! DUR-2: store files that are not what was written, seen by a whole daemon.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use touchmark_tests::{World, paths, sha256, text, user};
+
+/// The daemon's own part of the state directory.
+fn own(world: &World) -> PathBuf {
+    let key = world.socket().file_stem().unwrap();
+    world.state().join("touchmark").join(key)
+}
+
+/// A daemon that was ended, or killed, after some work; what it knew, and
+/// what no copy knows: `b.txt` has changed since.
+fn ended(killed: bool) -> (World, String) {
+    let mut world = World::new();
+    let mut agent = world.session("s");
+    for number in 0..30 {
+        let name = format!("d/f{number}.txt");
+        world.file(&name, format!("{number}\n"));
+        agent.read(&name);
+        user::write(&world.path(&name), &format!("{number} again\n"));
+    }
+    for name in ["a.txt", "b.txt"] {
+        world.file(name, "one\n");
+        agent.read(name);
+    }
+    let clock = text(&agent.client.ok("sync", json!({})), "clock");
+    if killed {
+        world.kill();
+    } else {
+        world.stop();
+    }
+    user::write(&world.path("b.txt"), "two\n");
+    (world, clock)
+}
+
+fn lost(status: &Value) -> Option<String> {
+    let causes = status["degraded"].as_array().unwrap().iter();
+    let mut causes = causes.map(|one| text(one, "cause"));
+    causes.find(|cause| cause.starts_with("state was lost"))
+}
+
+/// Starts on damaged files. Nothing is believed that is not so: either all
+/// that was known is known, or all of it is set aside and everybody told.
+/// Says whether it is set aside.
+fn starts(world: &mut World, clock: &str, what: &str) -> bool {
+    world.start();
+    let mut agent = world.session("s");
+    let status = agent.client.ok("status", json!({}));
+    let states = (agent.state("a.txt"), agent.state("b.txt"));
+    let Some(cause) = lost(&status) else {
+        assert_eq!(states, ("fresh".into(), "stale".into()), "{what}");
+        assert_eq!(agent.status("b.txt")["seenHash"], sha256("one\n"), "{what}");
+        let listed = agent.client.ok("modified/list", json!({"since": clock}));
+        assert_eq!(paths(listed["changes"].as_array().unwrap()), ["b.txt"]);
+        return false;
+    };
+    assert!(cause.contains("set aside as"), "{what}: {cause}");
+    assert_eq!(states, ("unread".into(), "unread".into()), "{what}");
+    let since = json!({"since": clock});
+    agent
+        .client
+        .refused("modified/list", since.clone(), "unknownClock");
+    agent.client.refused("subscribe", since, "unknownClock");
+    assert_eq!(
+        agent.ok("modified/take", json!({}))["reset"],
+        true,
+        "{what}"
+    );
+    let aside = cause.rsplit(' ').find(|word| word.contains("damaged-"));
+    let aside = aside.unwrap().trim_end_matches(';');
+    assert!(Path::new(aside).exists(), "{what}: {cause}");
+    let doctor = world.run(&["doctor"]);
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("damaged stores"), "{what}: {doctor}");
+    true
+}
+
+/// What it goes on with after damage survives like everything else.
+fn goes_on(world: &mut World) {
+    let mut agent = world.session("s");
+    agent.read("a.txt");
+    agent.read("b.txt");
+    let clock = text(&agent.client.ok("sync", json!({})), "clock");
+    world.restart();
+    let mut agent = world.session("s");
+    assert_eq!(agent.state("b.txt"), "fresh");
+    let status = agent.client.ok("status", json!({}));
+    assert_eq!(lost(&status), None);
+    agent.client.ok("modified/list", json!({"since": clock}));
+    world.healthy();
+}
+
+fn change(file: &Path, how: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(file).unwrap();
+    how(&mut bytes);
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn dur2_a_file_of_something_else() {
+    let (mut world, clock) = ended(false);
+    let file = own(&world).join("store.db");
+    fs::write(
+        &file,
+        "not a database, but long enough to be read as one\n".repeat(100),
+    )
+    .unwrap();
+    assert!(starts(&mut world, &clock, "something else"));
+    goes_on(&mut world);
+}
+
+#[test]
+fn dur2_a_file_that_was_torn() {
+    for killed in [false, true] {
+        let (mut world, clock) = ended(killed);
+        change(&own(&world).join("store.db"), |bytes| {
+            let half = bytes.len() / 2 + 100;
+            bytes.truncate(half);
+        });
+        // A killed daemon's log may hold every page that is missing.
+        let aside = starts(&mut world, &clock, "torn");
+        assert!(aside || killed);
+        goes_on(&mut world);
+    }
+}
+
+#[test]
+fn dur2_a_log_that_was_torn() {
+    let (mut world, clock) = ended(true);
+    change(&own(&world).join("store.db-wal"), |bytes| {
+        let end = bytes.len() - 5_000;
+        bytes.truncate(end);
+    });
+    assert!(starts(&mut world, &clock, "a torn log"));
+    goes_on(&mut world);
+}
+
+#[test]
+fn dur2_a_file_that_vanished() {
+    let (mut world, clock) = ended(false);
+    fs::remove_file(own(&world).join("store.db")).unwrap();
+    world.start();
+    let mut agent = world.session("s");
+    assert!(lost(&agent.client.ok("status", json!({}))).is_some());
+    assert_eq!(agent.state("a.txt"), "unread");
+    agent
+        .client
+        .refused("modified/list", json!({"since": clock}), "unknownClock");
+    goes_on(&mut world);
+}
+
+/// Bits flipped here and there, in every file of the store.
+#[test]
+fn dur2_flipped_bits() {
+    let mut aside = 0;
+    for killed in [false, true] {
+        let (mut world, clock) = ended(killed);
+        let state = own(&world);
+        let whole = tempfile::tempdir().unwrap();
+        let files = ["store.db", "store.db-wal", "store.last"];
+        for name in files.iter().filter(|name| state.join(name).exists()) {
+            fs::copy(state.join(name), whole.path().join(name)).unwrap();
+        }
+        let mut seed = 0x2545_f491_4f6c_dd1d_u64 ^ u64::from(killed);
+        for round in 0..12 {
+            fs::remove_dir_all(&state).unwrap();
+            fs::create_dir(&state).unwrap();
+            fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+                .unwrap();
+            for name in files.iter().filter(|name| whole.path().join(name).exists()) {
+                fs::copy(whole.path().join(name), state.join(name)).unwrap();
+            }
+            // The log is where a killed store's facts are.
+            let name = if killed { files[1] } else { files[0] };
+            let mut what = String::new();
+            change(&state.join(name), |bytes| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let at = (seed >> 33) as usize % bytes.len();
+                // The schema's version is another matter.
+                let at = if (56..68).contains(&at) { 100 } else { at };
+                bytes[at] ^= 1 << ((seed >> 20) & 7);
+                what = format!("{name} at {at} of {}, round {round}", bytes.len());
+            });
+            aside += usize::from(starts(&mut world, &clock, &what));
+            world.kill();
+        }
+        drop(world);
+    }
+    assert!(aside >= 6, "{aside} of 24 found");
+}
+
+/// A newer touchmark's store is whole: it stays as it is, and nothing starts.
+#[test]
+fn dur2_a_store_of_a_newer_version() {
+    let (mut world, _) = ended(false);
+    let file = own(&world).join("store.db");
+    // The header's bytes 60 to 63 are the schema's version.
+    change(&file, |bytes| {
+        bytes[60..64].copy_from_slice(&99_u32.to_be_bytes())
+    });
+    let before = fs::read(&file).unwrap();
+    let refused = world.run(&["daemon"]);
+    let says = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(3), "{says}");
+    assert!(says.contains("version 99"), "{says}");
+    assert!(says.contains("update touchmark"), "{says}");
+    // Who starts one on demand is told as well.
+    let status = world.run(&["start"]);
+    let says = String::from_utf8_lossy(&status.stderr).into_owned();
+    assert!(!status.status.success());
+    assert!(says.contains("version 99"), "{says}");
+    let doctor = world.run(&["doctor"]);
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("update touchmark"), "{doctor}");
+    assert_eq!(fs::read(&file).unwrap(), before);
+    // With the touchmark that wrote it all is as it was.
+    change(&file, |bytes| {
+        bytes[60..64].copy_from_slice(&1_u32.to_be_bytes())
+    });
+    world.start();
+    let mut agent = world.session("s");
+    assert_eq!(agent.state("a.txt"), "fresh");
+    assert_eq!(agent.state("b.txt"), "stale");
+    world.healthy();
+}
