@@ -87,7 +87,7 @@ impl Seat {
         if dice.percent(70) {
             FILES[crowd]
         } else {
-            *dice.pick(FILES)
+            dice.pick(FILES)
         }
     }
 
