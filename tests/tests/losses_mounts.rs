@@ -313,6 +313,9 @@ fn loss2_fuse_inside_the_workspace() {
     });
 }
 
+/// Changes one file.
+type Change = fn(&Path);
+
 /// Changes of four kinds in `source`, which the workspace shows.
 fn behind_the_mount(world: &mut World, source: &Path) {
     let mut agent = world.session("s");
@@ -321,7 +324,7 @@ fn behind_the_mount(world: &mut World, source: &Path) {
         assert_eq!(agent.state(name), "fresh");
     }
     let mut changed = Vec::new();
-    let changes: [(&str, fn(&Path)); 3] = [
+    let changes: [(&str, Change); 3] = [
         ("a.txt", |path| user::write(path, "two\n")),
         ("d/b.txt", |path| user::replace(path, "two\n")),
         ("d/c.txt", |path| fs::remove_file(path).unwrap()),
