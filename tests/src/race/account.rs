@@ -216,18 +216,37 @@ fn lines(acts: &[Act], contents: &HashMap<String, Vec<u8>>) -> HashMap<String, H
     lines
 }
 
+/// How long before and after a reader was killed the content may have been
+/// written that the daemon read for it.
+const AROUND: u64 = 5_000_000_000;
+
 /// What each session was told, has written, or has declared.
 fn seen(acts: &[Act]) -> HashMap<(String, String), HashSet<String>> {
     let mut seen: HashMap<(String, String), HashSet<String>> = HashMap::new();
     for act in acts {
         let told = ["tell", "readText", "guarded", "own", "declare", "finish"];
-        if told.contains(&act.act.as_str()) {
-            let seen = seen
-                .entry((act.who.clone(), act.path().to_owned()))
-                .or_default();
-            for field in ["hash", "to", "written", "expect", "claim"] {
-                seen.extend(act.text(field).map(str::to_owned));
-            }
+        if !told.contains(&act.act.as_str()) {
+            continue;
+        }
+        let seen = seen
+            .entry((act.who.clone(), act.path().to_owned()))
+            .or_default();
+        let fields = ["hash", "to", "written", "expect", "claim"];
+        seen.extend(
+            fields
+                .iter()
+                .filter_map(|field| act.text(field))
+                .map(str::to_owned),
+        );
+        if act.act == "readText" && act.t1.is_none() {
+            // Its answer reached nobody who could write down what it said.
+            let near = acts
+                .iter()
+                .filter(|other| other.path() == act.path() && other.t0.abs_diff(act.t0) < AROUND);
+            seen.extend(
+                near.filter_map(|other| other.text("hash"))
+                    .map(str::to_owned),
+            );
         }
     }
     seen

@@ -83,12 +83,10 @@ impl Seat {
     /// The file to go for: mostly the one that everybody goes for at this
     /// moment.
     pub fn aim(&self, dice: &mut Dice) -> &'static str {
-        let crowd = usize::try_from(now() / CROWD).expect("an index") % FILES.len();
-        if dice.percent(70) {
-            FILES[crowd]
-        } else {
-            *dice.pick(FILES)
-        }
+        let crowd = now() / CROWD;
+        let alone = dice.below(FILES.len() as u64);
+        let index = if dice.percent(70) { crowd } else { alone };
+        FILES[usize::try_from(index).expect("an index") % FILES.len()]
     }
 
     /// The absolute path of a file of the arena.

@@ -147,9 +147,9 @@ fn one_order(path: &str, ops: &[Op<'_>], wrong: &mut Vec<String>) {
     for (index, one) in groups.iter().enumerate() {
         for other in &groups[index + 1..] {
             if one.ended.t1 < other.began.t0 && other.ended.t1 < one.began.t0 {
-                let mut told = vec![one.ended, one.began, other.ended, other.began];
+                let mut told = [one.ended, one.began, other.ended, other.began];
                 told.sort_by_key(|op| op.t0);
-                let told: Vec<String> = told.iter().map(|op| tell(op)).collect();
+                let told = told.map(tell);
                 wrong.push(format!("{path}: no order fits:\n  {}", told.join("\n  ")));
             }
         }
