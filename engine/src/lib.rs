@@ -15,6 +15,7 @@ pub mod globs;
 pub mod input;
 pub mod knowledge;
 mod live;
+pub mod notes;
 mod observe;
 mod pending;
 pub mod ranges;

@@ -1,14 +1,22 @@
 //! Requests, one file per family: what each needs, and what it does.
 
 pub(crate) mod audit;
+mod calls;
 mod changes;
+mod checkpoints;
 mod commands;
 mod commit;
 mod editors;
 mod edits;
 mod files;
+mod models;
 mod reads;
+mod retention;
 mod sessions;
+mod snapshots;
+mod stats;
+mod steps;
+mod tasks;
 mod writes;
 
 use touchmark_proto::daemon::Synced;
@@ -58,6 +66,9 @@ impl Need {
             Request::FileHistory(ask) => query(ask.sync, ask.verify),
             Request::ModifiedList(ask) => query(ask.sync, ask.verify),
             Request::ModifiedTake(ask) => query(ask.sync, ask.verify),
+            Request::FileRecent(ask) => query(ask.sync, ask.verify),
+            Request::CheckpointDetect(ask) => query(ask.sync, ask.verify),
+            Request::CallCheck(ask) => query(ask.sync, ask.verify),
             Request::Sync(_)
             | Request::SessionOpen(_)
             | Request::SessionClose(_)
@@ -71,7 +82,13 @@ impl Need {
             | Request::Audit(_)
             | Request::FileWrite(_)
             | Request::FileEdit(_)
-            | Request::RecoveryRestore(_) => fenced,
+            | Request::RecoveryRestore(_)
+            | Request::CheckpointCreate(_)
+            | Request::CallRecord(_)
+            | Request::RetentionRank(_)
+            | Request::FileSnapshot(_)
+            | Request::FileDetect(_)
+            | Request::SearchGrep(_) => fenced,
             Request::Initialize(_)
             | Request::Ping(_)
             | Request::Status(_)
@@ -92,7 +109,22 @@ impl Need {
             | Request::RecoveryShow(_)
             | Request::RecoveryDelete(_)
             | Request::QuotesNormalize(_)
-            | Request::QuotesMatch(_) => at_once,
+            | Request::QuotesMatch(_)
+            | Request::Stats(_)
+            | Request::FileIsStale(_)
+            | Request::CheckpointList(_)
+            | Request::CheckpointDelete(_)
+            | Request::WarningStore(_)
+            | Request::WarningTake(_)
+            | Request::WarningCleanup(_)
+            | Request::CallStats(_)
+            | Request::CallClear(_)
+            | Request::TaskSave(_)
+            | Request::TaskList(_)
+            | Request::TaskRemove(_)
+            | Request::TaskCleanup(_)
+            | Request::ModelRecord(_)
+            | Request::ModelList(_) => at_once,
         }
     }
 }
@@ -111,6 +143,7 @@ pub(crate) fn is_for_the_shell(ask: &Request) -> bool {
             | Request::RecoveryShow(_)
             | Request::RecoveryRestore(_)
             | Request::RecoveryDelete(_)
+            | Request::SearchGrep(_)
     )
 }
 
@@ -186,7 +219,8 @@ impl Engine {
             | Request::RecoveryList(_)
             | Request::RecoveryShow(_)
             | Request::RecoveryRestore(_)
-            | Request::RecoveryDelete(_) => match pending.connection {
+            | Request::RecoveryDelete(_)
+            | Request::SearchGrep(_) => match pending.connection {
                 Some(connection) => Step::Passed(Effect::Host {
                     request,
                     connection,
@@ -238,6 +272,29 @@ impl Engine {
             Request::CommandBegin(ask) => self.command_begin(pending, &ask),
             Request::CommandEnd(ask) => self.command_end(&ask),
             Request::Audit(_) => self.audit(request, pending),
+            Request::CheckpointCreate(ask) => self.checkpoint_create(request, pending, &ask),
+            Request::CheckpointList(ask) => self.checkpoint_list(request, pending, &ask),
+            Request::CheckpointDelete(ask) => self.checkpoint_delete(request, pending, &ask),
+            Request::CheckpointDetect(ask) => self.checkpoint_detect(request, pending, &ask),
+            Request::WarningStore(ask) => self.warning_store(request, pending, &ask),
+            Request::WarningTake(ask) => self.warning_take(request, pending, &ask),
+            Request::WarningCleanup(ask) => self.warning_cleanup(request, pending, &ask),
+            Request::CallCheck(ask) => self.call_check(request, pending, &ask),
+            Request::CallRecord(ask) => self.call_record(request, pending, &ask),
+            Request::CallStats(ask) => self.call_stats(request, pending, &ask),
+            Request::CallClear(ask) => self.call_clear(request, pending, &ask),
+            Request::RetentionRank(ask) => self.retention_rank(request, pending, &ask),
+            Request::TaskSave(ask) => self.task_save(request, pending, &ask),
+            Request::TaskList(ask) => self.task_list(request, pending, &ask),
+            Request::TaskRemove(ask) => self.task_remove(request, pending, &ask),
+            Request::TaskCleanup(ask) => self.task_cleanup(request, pending, &ask),
+            Request::ModelRecord(ask) => self.model_record(request, pending, &ask),
+            Request::ModelList(ask) => self.model_list(request, pending, &ask),
+            Request::FileSnapshot(ask) => self.file_snapshot(request, pending, &ask),
+            Request::FileDetect(ask) => self.file_detect(request, pending, &ask),
+            Request::FileRecent(ask) => self.file_recent(request, pending, &ask),
+            Request::FileIsStale(ask) => self.file_is_stale(request, pending, &ask),
+            Request::Stats(ask) => self.stats(request, pending, &ask),
         }
     }
 

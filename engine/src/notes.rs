@@ -1,0 +1,280 @@
+//! What a session has remembered beside files: checkpoints, a warning, models,
+//! tasks, tool calls, and what all that saved. It lives as long as the session
+//! (CHK-1, CHK-2).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use touchmark_proto::daemon::Savings;
+use touchmark_proto::tasks::Task;
+use touchmark_proto::{Hash, Millis, RelPath};
+
+/// Something a session has remembered: a fact's content. The order of the
+/// variants is the stored numbering: new ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Note {
+    /// A moment (CHK-1).
+    CheckpointCreated {
+        /// Its number; `k<number>` on the wire.
+        checkpoint: u64,
+        /// A name for people.
+        label: Option<String>,
+        /// The agent's own name of the message it belongs to.
+        message: Option<String>,
+        /// The agent's step.
+        step: Option<u64>,
+    },
+    /// A moment forgotten.
+    CheckpointDeleted {
+        /// Which.
+        checkpoint: u64,
+    },
+    /// A warning, in place of an earlier one (CHK-2).
+    WarningStored {
+        /// What it is about.
+        files: Vec<RelPath>,
+        /// What to say.
+        note: Option<String>,
+    },
+    /// The warning was taken, or cleaned up.
+    WarningTaken,
+    /// Another model answers from now on.
+    ModelRecorded {
+        /// The model.
+        model: String,
+        /// Who serves it.
+        provider: String,
+        /// The agent's mode.
+        mode: String,
+        /// The message it answered.
+        message: Option<String>,
+    },
+    /// A background task, in place of one with the same id.
+    TaskSaved {
+        /// As the agent told it.
+        task: Task,
+        /// The kernel's start time of its process, in ticks since boot;
+        /// `None` where there was no such process.
+        started: Option<u64>,
+    },
+    /// A background task forgotten.
+    TaskRemoved {
+        /// Its id.
+        id: String,
+    },
+    /// A tool call with its result.
+    CallRecorded(Call),
+    /// Tool calls forgotten.
+    CallsDropped {
+        /// Which.
+        calls: Vec<u64>,
+        /// Why.
+        reason: Dropped,
+    },
+    /// A check of a tool call found one, or none.
+    CallChecked {
+        /// Whether it did.
+        hit: bool,
+    },
+    /// Something was saved: these counts are added.
+    Saved(Savings),
+}
+
+/// Why a tool call was forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dropped {
+    /// A file that it rests on changed.
+    Invalidated,
+    /// There were too many, or it was too old or too large.
+    Evicted,
+    /// The client asked for it.
+    Cleared,
+}
+
+/// A tool call with its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Its number; `t<number>` on the wire.
+    pub call: u64,
+    /// When.
+    pub time: Millis,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, in canonical form.
+    pub args: String,
+    /// Its result, as JSON.
+    pub result: String,
+    /// The files that the result rests on, with what they held then; `None`
+    /// for no file.
+    pub rests_on: Vec<(RelPath, Option<Hash>)>,
+}
+
+/// A moment remembered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The fact that created it.
+    pub n: u64,
+    /// When.
+    pub time: Millis,
+    /// A name for people.
+    pub label: Option<String>,
+    /// The agent's own name of the message it belongs to.
+    pub message: Option<String>,
+    /// The agent's step.
+    pub step: Option<u64>,
+}
+
+/// A warning that waits to be taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingWarning {
+    /// What it is about.
+    pub files: Vec<RelPath>,
+    /// What to say.
+    pub note: Option<String>,
+    /// When it was stored.
+    pub time: Millis,
+}
+
+/// A model in use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelUse {
+    /// From when on.
+    pub time: Millis,
+    /// The model.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// The agent's mode.
+    pub mode: String,
+    /// The message it answered.
+    pub message: Option<String>,
+}
+
+/// A task kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptTask {
+    /// As the agent told it.
+    pub task: Task,
+    /// The kernel's start time of its process, in ticks since boot.
+    pub started: Option<u64>,
+}
+
+/// Counts of tool calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallTally {
+    /// Checks that found one.
+    pub hits: u64,
+    /// Checks that found none.
+    pub misses: u64,
+    /// Calls dropped since a file changed.
+    pub invalidated: u64,
+    /// Calls dropped for their number, age or size.
+    pub evicted: u64,
+}
+
+/// All that a session has remembered beside files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notes {
+    /// Moments, by their number.
+    pub checkpoints: BTreeMap<u64, Checkpoint>,
+    /// The warning that waits to be taken.
+    pub warning: Option<PendingWarning>,
+    /// Models, the oldest first.
+    pub models: Vec<ModelUse>,
+    /// Tasks, by their id.
+    pub tasks: BTreeMap<String, KeptTask>,
+    /// Tool calls, the oldest first.
+    pub calls: VecDeque<Call>,
+    /// How often they served.
+    pub tally: CallTally,
+    /// What was saved.
+    pub savings: Savings,
+}
+
+impl Notes {
+    /// Folds one note in.
+    pub(crate) fn apply(&mut self, n: u64, time: Millis, note: &Note) {
+        match note {
+            Note::CheckpointCreated {
+                checkpoint,
+                label,
+                message,
+                step,
+            } => {
+                let moment = Checkpoint {
+                    n,
+                    time,
+                    label: label.clone(),
+                    message: message.clone(),
+                    step: *step,
+                };
+                self.checkpoints.insert(*checkpoint, moment);
+            }
+            Note::CheckpointDeleted { checkpoint } => {
+                self.checkpoints.remove(checkpoint);
+            }
+            Note::WarningStored { files, note } => {
+                self.warning = Some(PendingWarning {
+                    files: files.clone(),
+                    note: note.clone(),
+                    time,
+                });
+            }
+            Note::WarningTaken => self.warning = None,
+            Note::ModelRecorded {
+                model,
+                provider,
+                mode,
+                message,
+            } => self.models.push(ModelUse {
+                time,
+                model: model.clone(),
+                provider: provider.clone(),
+                mode: mode.clone(),
+                message: message.clone(),
+            }),
+            Note::TaskSaved { task, started } => {
+                let kept = KeptTask {
+                    task: task.clone(),
+                    started: *started,
+                };
+                self.tasks.insert(task.id.clone(), kept);
+            }
+            Note::TaskRemoved { id } => {
+                self.tasks.remove(id);
+            }
+            Note::CallRecorded(call) => self.calls.push_back(call.clone()),
+            Note::CallsDropped { calls, reason } => {
+                self.calls.retain(|kept| !calls.contains(&kept.call));
+                let dropped = calls.len() as u64;
+                match reason {
+                    Dropped::Invalidated => self.tally.invalidated += dropped,
+                    Dropped::Evicted => self.tally.evicted += dropped,
+                    Dropped::Cleared => {}
+                }
+            }
+            Note::CallChecked { hit } => {
+                if *hit {
+                    self.tally.hits += 1;
+                } else {
+                    self.tally.misses += 1;
+                }
+            }
+            Note::Saved(more) => self.savings = sum(self.savings, *more),
+        }
+    }
+}
+
+/// Both together.
+pub(crate) fn sum(one: Savings, other: Savings) -> Savings {
+    Savings {
+        repeats: one.repeats + other.repeats,
+        bytes_not_sent: one.bytes_not_sent + other.bytes_not_sent,
+        stale_refused: one.stale_refused + other.stale_refused,
+        not_read_refused: one.not_read_refused + other.not_read_refused,
+        conflicts: one.conflicts + other.conflicts,
+        duplicate_calls: one.duplicate_calls + other.duplicate_calls,
+        duplicate_bytes: one.duplicate_bytes + other.duplicate_bytes,
+        notices: one.notices + other.notices,
+    }
+}
