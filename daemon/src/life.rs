@@ -12,7 +12,7 @@ use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 
 pub use directory::{check_private, private_directory};
 pub use lock::Lock;
-pub use process::{detach, process_end, raise_descriptor_limit, resident_bytes};
+pub use process::{detach, process_end, process_starts, raise_descriptor_limit, resident_bytes};
 
 use crate::Error;
 

@@ -13,6 +13,7 @@
 
 mod admit;
 mod backlog;
+mod edited;
 mod end;
 mod fill;
 mod guarded;
@@ -33,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use touchmark_engine::{Effect, Engine, Hint, Input, ReadOrder, Record};
+use touchmark_engine::{Effect, Engine, Hint, Input, Learned, Question, ReadOrder, Record};
 use touchmark_proto::{ConnectionId, Places, RequestId};
 
 use crate::Error;
@@ -250,6 +251,7 @@ impl Daemon {
                 });
                 self.tell_kept();
             }
+            Event::Learned { request, learned } => self.feed(Input::Learned { request, learned }),
             Event::Store(event) => self.stored(event),
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
@@ -316,6 +318,14 @@ impl Daemon {
                 request,
                 answer: answer.map(Box::new),
             }),
+            Effect::Learn { request, question } => match question {
+                Question::Processes(processes) => self.decide(Input::Learned {
+                    request,
+                    learned: Ok(Learned::Processes(life::process_starts(&processes))),
+                }),
+                // The log must hold what was recorded in this turn.
+                question => self.outbox.push(Say::Learned { request, question }),
+            },
             Effect::Recall { request, recall } => {
                 self.outbox.push(Say::Recall { request, recall });
             }

@@ -98,15 +98,37 @@ pub struct Call {
     pub call: u64,
     /// When.
     pub time: Millis,
+    /// The newest fact then.
+    pub n: u64,
     /// The tool.
     pub tool: String,
     /// Its arguments, in canonical form.
     pub args: String,
-    /// Its result, as JSON.
-    pub result: String,
+    /// Its result, as JSON; absent where it was too large to keep.
+    pub result: Option<String>,
     /// The files that the result rests on, with what they held then; `None`
     /// for no file.
     pub rests_on: Vec<(RelPath, Option<Hash>)>,
+    /// Where it looked for files by itself.
+    pub searched: Searched,
+}
+
+impl Call {
+    /// What it costs to keep.
+    pub fn bytes(&self) -> u64 {
+        (self.args.len() + self.result.as_ref().map_or(0, String::len)) as u64
+    }
+}
+
+/// Where a call looked for files by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Searched {
+    /// Nowhere.
+    No,
+    /// Below a directory.
+    Below(RelPath),
+    /// In the whole workspace.
+    Everywhere,
 }
 
 /// A moment remembered.

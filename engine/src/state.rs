@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use touchmark_proto::daemon::Program;
+use touchmark_proto::files::Verdict;
 use touchmark_proto::{
     Author, Clock, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
@@ -227,6 +228,19 @@ impl State {
         }
     }
 
+    /// The fact since which the log is needed whole: of the oldest checkpoint,
+    /// else the newest of all (CHK-1).
+    pub fn oldest_needed(&self) -> u64 {
+        let checkpoints = self
+            .sessions
+            .values()
+            .flat_map(|session| session.notes.checkpoints.values());
+        checkpoints
+            .map(|checkpoint| checkpoint.n)
+            .min()
+            .unwrap_or(self.n)
+    }
+
     /// The clock of a fact.
     pub fn clock(&self, n: u64) -> Clock {
         Clock {
@@ -323,9 +337,9 @@ impl State {
                 hash,
                 lines,
                 range,
+                verdict,
                 source,
                 step,
-                ..
             } => {
                 let record = PastRecord {
                     source: *source,
@@ -335,6 +349,9 @@ impl State {
                     hash: *hash,
                 };
                 let ranges = RangeSet::of_read(*range, *lines);
+                if *verdict == Verdict::Repeat {
+                    self.repeated(session, path, *hash, *range);
+                }
                 self.read(n, session, path, record, &ranges);
             }
             Fact::Wrote {
@@ -385,6 +402,7 @@ impl State {
                     }
                 }
                 state.lost.retain(|entry| !lost.contains(&entry.n));
+                state.notes.savings.notices += (paths.len() + lost.len()) as u64;
                 let told: Vec<RelPath> = paths.iter().map(|(path, _)| path.clone()).collect();
                 for path in &told {
                     self.settle_pending(session, path);

@@ -1,6 +1,6 @@
 //! Saying what may be said: answers, events.
 
-use touchmark_engine::{Answer, Input, Notice, Recall, WriteOrder, recall};
+use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
@@ -9,9 +9,12 @@ use touchmark_proto::{
 };
 
 use super::Daemon;
+use super::edited::edited;
 use super::fill::Contents;
 use super::replay;
 use super::subscriptions::Subscription;
+use crate::event::Event;
+use crate::life;
 use crate::store::StoreEvent;
 
 /// Something that waits for its facts to be stored.
@@ -25,6 +28,11 @@ pub(super) enum Say {
     /// An answer to be looked up in the log, which by then holds all that was
     /// recorded before.
     Recall { request: RequestId, recall: Recall },
+    /// Something to be looked up in the log for a request, likewise.
+    Learned {
+        request: RequestId,
+        question: Question,
+    },
     /// A guarded write, which begins when the edit that declares it is
     /// stored.
     Write(Box<WriteOrder>),
@@ -108,6 +116,10 @@ impl Daemon {
                     let outcome = self.recall(recall);
                     self.answer(asked.connection, request, outcome);
                 }
+            }
+            Say::Learned { request, question } => {
+                let learned = self.learn(question);
+                let _loop_has_ended = self.events.send(Event::Learned { request, learned });
             }
             Say::Write(order) => self.write(*order, failed),
             Say::Notice(notice) => self.tell(*notice),
@@ -223,6 +235,23 @@ impl Daemon {
                 let answer =
                     recall::since(&records, clock, cursor.as_ref(), limit, session.as_ref());
                 Ok(Contents::new(Some(log)).fill(answer))
+            }
+        }
+    }
+
+    /// Finds something out in the log.
+    fn learn(&mut self, question: Question) -> Result<Learned, Error> {
+        let epoch = self.engine.state().epoch;
+        self.connect_log();
+        let Some(log) = &self.log else {
+            return Err(storage("the log cannot be read"));
+        };
+        match question {
+            Question::Processes(processes) => {
+                Ok(Learned::Processes(life::process_starts(&processes)))
+            }
+            Question::Edited { moment, paths } => {
+                edited(log, epoch, moment, paths.as_deref()).map(Learned::Edited)
             }
         }
     }

@@ -29,6 +29,7 @@ use touchmark_proto::{
 use crate::effect::{Answer, Effect};
 use crate::engine::Engine;
 use crate::live::Obstacle;
+use crate::notes::{Note, Notes};
 use crate::observe::Scope;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
@@ -161,6 +162,8 @@ impl Engine {
             Request::EditBegin(ask) => ask.files.iter().map(|file| &file.path).collect(),
             Request::EditCommit(ask) => ask.files.iter().map(|file| &file.path).collect(),
             Request::FileStatus(ask) => ask.paths.iter().flatten().collect(),
+            Request::FileSnapshot(ask) => vec![&ask.path],
+            Request::FileDetect(ask) => vec![&ask.snapshot.path],
             _ => Vec::new(),
         };
         let mut paths: Vec<RelPath> = named
@@ -190,7 +193,10 @@ impl Engine {
                 Some(named) => paths(named.iter().collect()),
                 None => Scope::Session(ask.session.clone()),
             },
+            Request::FileSnapshot(ask) => paths(vec![&ask.path]),
+            Request::FileDetect(ask) => paths(vec![&ask.snapshot.path]),
             Request::FileList(ask) => Scope::Session(ask.session.clone()),
+            Request::FileRecent(ask) => Scope::Session(ask.session.clone()),
             Request::SessionOpen(ask) => Scope::Session(ask.session.clone()),
             Request::ModifiedTake(ask) => Scope::Session(ask.session.clone()),
             _ => Scope::Everything,
@@ -272,29 +278,29 @@ impl Engine {
             Request::CommandBegin(ask) => self.command_begin(pending, &ask),
             Request::CommandEnd(ask) => self.command_end(&ask),
             Request::Audit(_) => self.audit(request, pending),
-            Request::CheckpointCreate(ask) => self.checkpoint_create(request, pending, &ask),
-            Request::CheckpointList(ask) => self.checkpoint_list(request, pending, &ask),
-            Request::CheckpointDelete(ask) => self.checkpoint_delete(request, pending, &ask),
-            Request::CheckpointDetect(ask) => self.checkpoint_detect(request, pending, &ask),
-            Request::WarningStore(ask) => self.warning_store(request, pending, &ask),
-            Request::WarningTake(ask) => self.warning_take(request, pending, &ask),
-            Request::WarningCleanup(ask) => self.warning_cleanup(request, pending, &ask),
-            Request::CallCheck(ask) => self.call_check(request, pending, &ask),
-            Request::CallRecord(ask) => self.call_record(request, pending, &ask),
-            Request::CallStats(ask) => self.call_stats(request, pending, &ask),
-            Request::CallClear(ask) => self.call_clear(request, pending, &ask),
-            Request::RetentionRank(ask) => self.retention_rank(request, pending, &ask),
-            Request::TaskSave(ask) => self.task_save(request, pending, &ask),
-            Request::TaskList(ask) => self.task_list(request, pending, &ask),
-            Request::TaskRemove(ask) => self.task_remove(request, pending, &ask),
-            Request::TaskCleanup(ask) => self.task_cleanup(request, pending, &ask),
-            Request::ModelRecord(ask) => self.model_record(request, pending, &ask),
-            Request::ModelList(ask) => self.model_list(request, pending, &ask),
-            Request::FileSnapshot(ask) => self.file_snapshot(request, pending, &ask),
-            Request::FileDetect(ask) => self.file_detect(request, pending, &ask),
-            Request::FileRecent(ask) => self.file_recent(request, pending, &ask),
-            Request::FileIsStale(ask) => self.file_is_stale(request, pending, &ask),
-            Request::Stats(ask) => self.stats(request, pending, &ask),
+            Request::CheckpointCreate(ask) => self.checkpoint_create(&ask),
+            Request::CheckpointList(ask) => self.checkpoint_list(&ask),
+            Request::CheckpointDelete(ask) => self.checkpoint_delete(&ask),
+            Request::CheckpointDetect(ask) => self.checkpoint_detect(pending, &ask),
+            Request::WarningStore(ask) => self.warning_store(&ask),
+            Request::WarningTake(ask) => self.warning_take(&ask),
+            Request::WarningCleanup(ask) => self.warning_cleanup(&ask),
+            Request::CallCheck(ask) => self.call_check(pending, &ask),
+            Request::CallRecord(ask) => self.call_record(pending, &ask),
+            Request::CallStats(ask) => self.call_stats(&ask),
+            Request::CallClear(ask) => self.call_clear(&ask),
+            Request::RetentionRank(ask) => self.retention_rank(pending, &ask),
+            Request::TaskSave(ask) => self.task_save(pending, &ask),
+            Request::TaskList(ask) => self.task_list(pending, &ask),
+            Request::TaskRemove(ask) => self.task_remove(&ask),
+            Request::TaskCleanup(ask) => self.task_cleanup(pending, &ask),
+            Request::ModelRecord(ask) => self.model_record(&ask),
+            Request::ModelList(ask) => self.model_list(&ask),
+            Request::FileSnapshot(ask) => self.file_snapshot(pending, &ask),
+            Request::FileDetect(ask) => self.file_detect(pending, &ask),
+            Request::FileRecent(ask) => self.file_recent(pending, &ask),
+            Request::FileIsStale(ask) => self.file_is_stale(&ask),
+            Request::Stats(ask) => self.stats(&ask),
         }
     }
 
@@ -320,6 +326,19 @@ impl Engine {
                 None,
             );
         }
+    }
+
+    /// What a session remembers beside files.
+    pub(crate) fn notes(&self, session: &SessionId) -> Option<&Notes> {
+        Some(&self.state.sessions.get(session)?.notes)
+    }
+
+    /// Has a session remember something.
+    pub(crate) fn note(&mut self, session: &SessionId, note: Note) {
+        self.record(Fact::Noted {
+            session: session.clone(),
+            note,
+        });
     }
 
     /// The error that a path cannot be used for, if it cannot: it leads out,
@@ -438,6 +457,14 @@ pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
         })
         .collect();
     names.join(", ")
+}
+
+/// How many rows the cursor of a list by number means to have been told.
+pub(crate) fn number_cursor(cursor: Option<&str>) -> Result<u64, Error> {
+    cursor.map_or(Ok(0), |text| {
+        text.parse()
+            .map_err(|_| Error::invalid("`cursor` is not one that an earlier answer gave"))
+    })
 }
 
 /// The path that the cursor of a list by path means.

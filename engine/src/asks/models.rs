@@ -1,27 +1,81 @@
 //! `model/*`: which models a session used.
 
-use touchmark_proto::models::{ModelList, ModelRecord};
-use touchmark_proto::{Error, ErrorCode, RequestId};
+use touchmark_proto::models::{ModelEntries, ModelEntry, ModelList, ModelRecord, ModelRecorded};
+use touchmark_proto::{Error, Reply};
 
+use super::{done, number_cursor};
 use crate::engine::Engine;
-use crate::pending::{Pending, Step};
+use crate::notes::{ModelUse, Note};
+use crate::pending::Step;
+
+/// Bytes that a model's, a provider's, a mode's or a message's name may have.
+const NAME: usize = 1_000;
 
 impl Engine {
-    pub(super) fn model_record(
-        &mut self,
-        _request: RequestId,
-        _pending: &mut Pending,
-        _ask: &ModelRecord,
-    ) -> Step {
-        Step::Done(Err(Error::new(ErrorCode::InternalError, "not built yet")))
+    /// Repeats are no entries: neither the same model again, nor a message
+    /// that was recorded already.
+    pub(super) fn model_record(&mut self, ask: &ModelRecord) -> Step {
+        let message = ask.message_id.as_deref().unwrap_or_default();
+        let names = [&ask.model_id, &ask.provider_id, &ask.mode].map(String::as_str);
+        if names.iter().chain([&message]).any(|name| name.len() > NAME) {
+            return Step::Done(Err(Error::invalid(format!(
+                "a name is longer than {NAME} bytes"
+            ))));
+        }
+        self.ensure_session(&ask.session);
+        let known = self.notes(&ask.session).is_some_and(|notes| {
+            let same = |entry: &ModelUse| {
+                entry.model == ask.model_id
+                    && entry.provider == ask.provider_id
+                    && entry.mode == ask.mode
+            };
+            notes.models.last().is_some_and(same)
+                || ask.message_id.is_some()
+                    && notes
+                        .models
+                        .iter()
+                        .any(|entry| entry.message == ask.message_id)
+        });
+        if !known {
+            self.note(
+                &ask.session,
+                Note::ModelRecorded {
+                    model: ask.model_id.clone(),
+                    provider: ask.provider_id.clone(),
+                    mode: ask.mode.clone(),
+                    message: ask.message_id.clone(),
+                },
+            );
+        }
+        done(Reply::ModelRecord(ModelRecorded { recorded: !known }))
     }
 
-    pub(super) fn model_list(
-        &mut self,
-        _request: RequestId,
-        _pending: &mut Pending,
-        _ask: &ModelList,
-    ) -> Step {
-        Step::Done(Err(Error::new(ErrorCode::InternalError, "not built yet")))
+    pub(super) fn model_list(&mut self, ask: &ModelList) -> Step {
+        self.ensure_session(&ask.session);
+        let from = match number_cursor(ask.cursor.as_deref()) {
+            Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let models = self
+            .notes(&ask.session)
+            .map(|notes| notes.models.as_slice())
+            .unwrap_or_default();
+        let entries = models
+            .iter()
+            .skip(from)
+            .take(limit)
+            .map(|entry| ModelEntry {
+                time: entry.time,
+                model_id: entry.model.clone(),
+                provider_id: entry.provider.clone(),
+                mode: entry.mode.clone(),
+            })
+            .collect();
+        let next = from.saturating_add(limit);
+        done(Reply::ModelList(ModelEntries {
+            entries,
+            more: (next < models.len()).then(|| next.to_string()),
+        }))
     }
 }

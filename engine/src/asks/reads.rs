@@ -7,6 +7,7 @@ use crate::input::Found;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
 use crate::text::cut::{count_lines, cut};
+use touchmark_proto::daemon::Savings;
 use touchmark_proto::events::Happening;
 use touchmark_proto::files::{
     FileRead, FileReadResult, FileReadText, FileText, Source, TextEncoding, Verdict,
@@ -90,6 +91,15 @@ impl Engine {
             source: ask.source.unwrap_or(Source::ReadTool),
             step: ask.step,
         });
+        if let (Verdict::Repeat, Some(_), Some(text)) = (recorded.verdict, ask.range, &ask.text) {
+            self.saved(
+                &ask.session,
+                Savings {
+                    bytes_not_sent: text.len() as u64,
+                    ..Savings::default()
+                },
+            );
+        }
         Step::Done(Ok(Answer {
             lines: recorded
                 .texts
@@ -141,7 +151,10 @@ impl Engine {
                     ask.range,
                     now.held.lines,
                 ) == Verdict::Repeat;
-            if !repeat {
+            // The bytes of lines that are not sent again are counted, not
+            // guessed.
+            let lines = repeat && ask.range.is_some() && !pending.rechecked;
+            if !repeat || lines {
                 if let Some(error) = self.unusable(&path, pending) {
                     return Step::Done(Err(error));
                 }
@@ -228,9 +241,24 @@ impl Engine {
                 step: ask.step,
             });
             answer.verdict = recorded.verdict;
+            if recorded.verdict == Verdict::Repeat && !ask.force {
+                answer.text = None;
+                answer.range = ask.range;
+                answer.encoding = TextEncoding::Utf8;
+                answer.truncated = false;
+                if !whole {
+                    self.saved(
+                        &ask.session,
+                        Savings {
+                            bytes_not_sent: cut.bytes,
+                            ..Savings::default()
+                        },
+                    );
+                }
+            }
             answer.message = recorded
                 .message
-                .filter(|_| recorded.verdict != Verdict::Repeat);
+                .filter(|_| recorded.verdict != Verdict::Repeat || answer.text.is_none());
         }
         done(Reply::FileReadText(answer))
     }

@@ -1,18 +1,146 @@
-//! `retention/rank`: what may leave a context, and what goes first.
+//! `retention/rank`: which tool results may leave a context, and which go
+//! first. What the session wrote is never cut; what can be run again goes
+//! first; a file that changed since it was read is worth nothing as it stands.
 
-use touchmark_proto::retention::RetentionRank;
-use touchmark_proto::{Error, ErrorCode, RequestId};
+use touchmark_proto::retention::{
+    Priority, RankedItem, RetentionAction, RetentionItem, RetentionRank, RetentionRanked,
+};
+use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 
+use super::{done, show_text};
 use crate::engine::Engine;
 use crate::pending::{Pending, Step};
 
+/// Tools that write: their results are what the session did.
+const WRITES: &[&str] = &["create_file", "edit_file", "write_file"];
+/// Tools that read a file.
+const READS: &[&str] = &["read_file"];
+/// Tools whose result can be had again.
+const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
+
+/// Results in one request at most.
+const ITEMS: usize = 10_000;
+
 impl Engine {
-    pub(super) fn retention_rank(
-        &mut self,
-        _request: RequestId,
-        _pending: &mut Pending,
-        _ask: &RetentionRank,
-    ) -> Step {
-        Step::Done(Err(Error::new(ErrorCode::InternalError, "not built yet")))
+    pub(super) fn retention_rank(&mut self, pending: &mut Pending, ask: &RetentionRank) -> Step {
+        if ask.items.len() > ITEMS {
+            return Step::Done(Err(Error::invalid(format!(
+                "more than {ITEMS} items: rank them in parts"
+            ))));
+        }
+        let mut paths = Vec::with_capacity(ask.items.len());
+        for item in &ask.items {
+            match item
+                .path
+                .as_ref()
+                .map(|path| self.resolve(path))
+                .transpose()
+            {
+                Ok(path) => paths.push(path),
+                Err(error) => return Step::Done(Err(error)),
+            }
+        }
+        let items = ask
+            .items
+            .iter()
+            .zip(&paths)
+            .map(|(item, path)| self.rank(pending, ask, item, path.as_ref()))
+            .collect();
+        done(Reply::RetentionRank(RetentionRanked { items }))
+    }
+
+    fn rank(
+        &self,
+        pending: &Pending,
+        ask: &RetentionRank,
+        item: &RetentionItem,
+        path: Option<&RelPath>,
+    ) -> RankedItem {
+        let session = &ask.session;
+        let priority = self.priority(session, item, path);
+        let keep = match priority {
+            Priority::Never => true,
+            Priority::Read | Priority::Mentioned | Priority::Other | Priority::Rerunnable => {
+                let changed = path.is_some_and(|path| {
+                    let state = self
+                        .file_state(session, path, pending.found.get(path))
+                        .state;
+                    matches!(state, State::Stale | State::Deleted)
+                });
+                // A file accessed lately elsewhere is still at work, however
+                // old this result of it is.
+                let age = path
+                    .and_then(|path| self.age_in_steps(session, path, ask.step))
+                    .unwrap_or(u64::MAX)
+                    .min(ask.step.saturating_sub(item.step));
+                !changed && age <= kept_for(priority, ask.max_age)
+            }
+        };
+        let (action, text) = if keep {
+            (RetentionAction::Keep, None)
+        } else {
+            (RetentionAction::Stub, Some(self.stub(session, item, path)))
+        };
+        RankedItem {
+            id: item.id.clone(),
+            priority,
+            rank: priority as u32,
+            action,
+            text,
+        }
+    }
+
+    fn priority(
+        &self,
+        session: &SessionId,
+        item: &RetentionItem,
+        path: Option<&RelPath>,
+    ) -> Priority {
+        let tool = item.tool.as_str();
+        let read = READS.contains(&tool);
+        let wrote = path
+            .and_then(|path| self.state.knowledge(session, path))
+            .is_some_and(|knowledge| knowledge.edit_at.is_some());
+        if WRITES.contains(&tool) || (read && wrote) {
+            Priority::Never
+        } else if item.mentioned {
+            Priority::Mentioned
+        } else if read {
+            Priority::Read
+        } else if RERUNNABLE.contains(&tool) {
+            Priority::Rerunnable
+        } else {
+            Priority::Other
+        }
+    }
+
+    /// What to put in the place of a result.
+    fn stub(&self, session: &SessionId, item: &RetentionItem, path: Option<&RelPath>) -> String {
+        let (Some(named), true) = (path, READS.contains(&item.tool.as_str())) else {
+            return format!(
+                "[Output truncated, run {} again if needed]",
+                show_text(&item.tool)
+            );
+        };
+        let lines = item.lines.unwrap_or_else(|| {
+            self.state
+                .knowledge(session, named)
+                .map_or(0, |knowledge| knowledge.record.lines)
+        });
+        format!(
+            "[File: {} ({lines} lines) - content truncated, use read_file to re-read]",
+            super::show(named)
+        )
+    }
+}
+
+/// Steps that a result of this worth is kept after its file's last access:
+/// what the user mentioned twice as long as others, what can be run again half
+/// as long.
+fn kept_for(priority: Priority, max_age: u64) -> u64 {
+    match priority {
+        Priority::Mentioned => max_age.saturating_mul(2),
+        Priority::Rerunnable => max_age / 2,
+        _ => max_age,
     }
 }

@@ -6,7 +6,7 @@ use crate::ranges::RangeSet;
 use crate::record::Held;
 use std::collections::{BTreeSet, VecDeque};
 use touchmark_proto::files::Source;
-use touchmark_proto::{HashOrAbsent, Millis, RelPath, SessionId};
+use touchmark_proto::{Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId};
 
 impl State {
     pub(super) fn tracked(
@@ -151,6 +151,26 @@ impl State {
             owner.pending.insert(path.clone());
         }
         self.settle_pending(session, path);
+    }
+
+    /// Counts a read whose lines were in the context already. The bytes of a
+    /// whole file are known here; those of lines are counted where they were
+    /// looked at.
+    pub(super) fn repeated(
+        &mut self,
+        session: &SessionId,
+        path: &RelPath,
+        hash: Option<Hash>,
+        range: Option<LineRange>,
+    ) {
+        let held = self.paths.get(path).map(|state| state.held);
+        let whole = held
+            .filter(|held| range.is_none() && held.hash == hash)
+            .map_or(0, |held| held.size);
+        if let Some(owner) = self.sessions.get_mut(session) {
+            owner.notes.savings.repeats += 1;
+            owner.notes.savings.bytes_not_sent += whole;
+        }
     }
 
     pub(super) fn wrote(
