@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, RelPath};
 
-use self::beneath::Opened;
+pub(crate) use self::beneath::{Opened, open};
 use crate::links::absolute;
 
 /// The default of `contents.exclude` (SEC-3).
@@ -137,7 +137,7 @@ impl Reader {
         let mut tries = TRIES;
         while tries > 0 {
             tries -= 1;
-            let (mut file, real) = match beneath::open(&self.root, &order.path) {
+            let (mut file, real) = match open(&self.root, &order.path) {
                 Opened::File { file, real } => (file, real),
                 Opened::Absent => return Found::Absent.into(),
                 Opened::Outside => return Found::Outside.into(),

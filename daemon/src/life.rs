@@ -2,6 +2,7 @@
 //! directories, its lock, its process.
 
 mod directory;
+mod forget;
 mod lock;
 mod process;
 
@@ -11,6 +12,7 @@ use touchmark_proto::Places;
 use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 
 pub use directory::{check_private, private_directory};
+pub use forget::{forget, kept};
 pub use lock::Lock;
 pub use process::{detach, process_end, process_starts, raise_descriptor_limit, resident_bytes};
 

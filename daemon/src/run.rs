@@ -23,9 +23,12 @@ mod outbox;
 mod place;
 mod replay;
 mod say;
+mod searches;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use searches::SEARCHES_AT_ONCE;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -35,7 +38,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{Effect, Engine, Hint, Input, Learned, Question, ReadOrder, Record};
-use touchmark_proto::{ConnectionId, Places, RequestId};
+use touchmark_proto::{ConnectionId, Millis, Places, RequestId};
 
 use crate::Error;
 use crate::config::Config;
@@ -51,6 +54,7 @@ use crate::watch::Watcher;
 use backlog::Backlog;
 use outbox::Outbox;
 use say::Say;
+use searches::Searches;
 use subscriptions::Subscriptions;
 
 /// Events taken in one turn, so that the first of a flood is answered before
@@ -134,6 +138,7 @@ struct Daemon {
     newest_fact: u64,
     outbox: Outbox<Say>,
     subscriptions: Subscriptions,
+    searches: Searches,
     /// Why facts are not stored at the moment (LOSS-3).
     storage_trouble: Option<String>,
     /// Turns whose facts were not stored when they came, and why.
@@ -152,6 +157,8 @@ struct Daemon {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     connection: ConnectionId,
+    /// The answer is worthless after that.
+    until: Option<Millis>,
     /// It fails if its facts cannot be stored.
     changes_state: bool,
 }
@@ -245,6 +252,7 @@ impl Daemon {
                 self.tell_kept();
             }
             Event::Answered { request, outcome } => {
+                self.searched(request);
                 self.outbox.push(Say::Answer {
                     request,
                     answer: outcome.map(|reply| Box::new(reply.into())),
@@ -256,6 +264,7 @@ impl Daemon {
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
                 self.subscriptions.disconnect(connection);
+                self.searches.disconnect(connection);
                 self.asked.retain(|_, asked| asked.connection != connection);
                 self.last_use = Instant::now();
                 self.feed(Input::Disconnected { connection });

@@ -34,4 +34,5 @@ pub use effect::{
 pub use engine::{Counts, Engine};
 pub use input::{Content, Edited, Found, Hint, Input, Learned, ReadOutcome, Stamp, WriteOutcome};
 pub use record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
+pub use resolve::within;
 pub use state::State;

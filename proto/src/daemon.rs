@@ -198,6 +198,12 @@ pub struct Audited {
     pub differences: Vec<Difference>,
 }
 
+/// Remove every content that is kept for line counts and previews. Facts stay,
+/// and so does what guarded writes kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContentsForget {}
+
 /// End the daemon cleanly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

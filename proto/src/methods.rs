@@ -10,8 +10,8 @@ use crate::checkpoints::{
 };
 use crate::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
 use crate::daemon::{
-    Audit, Audited, Done, Initialize, Initialized, Ping, Savings, Shutdown, Stats, Status,
-    StatusReport, Subscribe, Subscribed, Sync, Synced, Unsubscribe,
+    Audit, Audited, ContentsForget, Done, Initialize, Initialized, Ping, Savings, Shutdown, Stats,
+    Status, StatusReport, Subscribe, Subscribed, Sync, Synced, Unsubscribe,
 };
 use crate::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
 use crate::edits::{
@@ -216,4 +216,5 @@ methods! {
     ModelRecord: "model/record", ModelRecord => ModelRecorded;
     ModelList: "model/list", ModelList => ModelEntries;
     SearchGrep: "search/grep", SearchGrep => Matches;
+    ContentsForget: "contents/forget", ContentsForget => Done;
 }

@@ -43,7 +43,7 @@ use self::temporary::Temporary;
 use crate::content::Reader;
 use crate::time::Timeline;
 
-pub use self::recovery::Keep;
+pub use self::recovery::{Keep, kept};
 pub use self::temporary::is_temporary;
 
 const CHANGED: &str = "somebody has changed the file";
@@ -166,7 +166,7 @@ impl Guard {
         let guard = Self {
             root,
             reader,
-            recovery: Recovery::open(state.join("recovery"), keep)?,
+            recovery: Recovery::open(recovery::directory(&state), keep)?,
             intents: Intents::open(state.join("intents"), durable)?,
             net: Net::default(),
             durable,

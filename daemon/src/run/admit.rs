@@ -62,6 +62,7 @@ impl Daemon {
             request,
             Asked {
                 connection,
+                until,
                 changes_state,
             },
         );
@@ -150,6 +151,7 @@ fn changes_state(ask: &Request) -> bool {
         | Request::TaskSave(_)
         | Request::TaskRemove(_)
         | Request::TaskCleanup(_)
-        | Request::ModelRecord(_) => true,
+        | Request::ModelRecord(_)
+        | Request::ContentsForget(_) => true,
     }
 }

@@ -18,6 +18,7 @@ impl Daemon {
     pub(super) async fn end(mut self, mut events: UnboundedReceiver<Event>) -> Result<(), Error> {
         tracing::info!("ending: {}", self.ending.unwrap_or_default());
         let deadline = Instant::now() + PATIENCE;
+        self.searches.end();
         self.close_turn();
         while !self.outbox.is_empty() || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {

@@ -13,6 +13,7 @@ use touchmark_proto::{Request, SessionId};
 
 use super::backlog::Backlog;
 use super::outbox::Outbox;
+use super::searches::Searches;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
 use crate::Error;
@@ -129,6 +130,7 @@ impl Daemon {
             facts: Vec::new(),
             outbox: Outbox::default(),
             subscriptions: Subscriptions::default(),
+            searches: Searches::default(),
             storage_trouble: None,
             failed_turns: BTreeMap::new(),
             facts_since_snapshot,

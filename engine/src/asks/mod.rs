@@ -125,7 +125,8 @@ impl Need {
             | Request::TaskRemove(_)
             | Request::TaskCleanup(_)
             | Request::ModelRecord(_)
-            | Request::ModelList(_) => at_once,
+            | Request::ModelList(_)
+            | Request::ContentsForget(_) => at_once,
         }
     }
 }
@@ -145,6 +146,7 @@ pub(crate) fn is_for_the_shell(ask: &Request) -> bool {
             | Request::RecoveryRestore(_)
             | Request::RecoveryDelete(_)
             | Request::SearchGrep(_)
+            | Request::ContentsForget(_)
     )
 }
 
@@ -226,7 +228,8 @@ impl Engine {
             | Request::RecoveryShow(_)
             | Request::RecoveryRestore(_)
             | Request::RecoveryDelete(_)
-            | Request::SearchGrep(_) => match pending.connection {
+            | Request::SearchGrep(_)
+            | Request::ContentsForget(_) => match pending.connection {
                 Some(connection) => Step::Passed(Effect::Host {
                     request,
                     connection,
