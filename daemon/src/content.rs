@@ -133,6 +133,18 @@ impl Reader {
     /// Reads and hashes as ordered. Blocks for as long as the disk does; a
     /// FIFO or device is not opened.
     pub fn read(&self, order: &ReadOrder) -> Report {
+        let mut report = self.read_settled(order);
+        report.outcome.secret = self.is_secret(&order.path)
+            || report
+                .real
+                .as_ref()
+                .is_some_and(|real| self.is_secret(real));
+        report
+    }
+
+    /// Reads until the file does not change meanwhile, as often as that is
+    /// worth trying.
+    fn read_settled(&self, order: &ReadOrder) -> Report {
         let mut size = 0;
         let mut tries = TRIES;
         while tries > 0 {
@@ -203,6 +215,7 @@ impl Reader {
                 }),
                 prefixes: pass.prefixes,
                 bytes: kept.clone().filter(|_| bytes),
+                secret: false,
             },
             keep: kept.filter(|_| keep),
             real: None,

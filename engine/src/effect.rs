@@ -183,6 +183,8 @@ pub enum Question {
         moment: Moment,
         /// Only these paths; all if absent.
         paths: Option<Vec<RelPath>>,
+        /// Paths whose content at the moment is wanted in any case.
+        also: Vec<RelPath>,
     },
 }
 

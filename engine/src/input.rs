@@ -120,8 +120,8 @@ pub enum Learned {
 pub struct Edited {
     /// Versions and corrections after it, the oldest first.
     pub versions: Vec<Record>,
-    /// What each path of those held at that moment, `None` for no file; a path
-    /// that was not tracked then is missing.
+    /// What each path of those, and each path wanted in any case, held at that
+    /// moment, `None` for no file; a path that was not tracked then is missing.
     pub then: BTreeMap<RelPath, Option<Hash>>,
 }
 
@@ -150,6 +150,8 @@ pub struct ReadOutcome {
     pub prefixes: Vec<(u64, Hash)>,
     /// The bytes, where the order asked for them and there is a file.
     pub bytes: Option<Arc<[u8]>>,
+    /// Its content may not be kept (SEC-3).
+    pub secret: bool,
 }
 
 impl ReadOutcome {
@@ -168,6 +170,7 @@ impl From<Found> for ReadOutcome {
             found,
             prefixes: Vec::new(),
             bytes: None,
+            secret: false,
         }
     }
 }

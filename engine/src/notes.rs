@@ -78,7 +78,15 @@ pub enum Note {
     },
     /// Something was saved: these counts are added.
     Saved(Savings),
+    /// A message of the model that answers already.
+    MessageSeen {
+        /// Its name.
+        message: String,
+    },
 }
+
+/// Messages remembered of a session: repeats come soon after.
+const MESSAGES: usize = 1_000;
 
 /// Why a tool call was forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,8 +176,6 @@ pub struct ModelUse {
     pub provider: String,
     /// The agent's mode.
     pub mode: String,
-    /// The message it answered.
-    pub message: Option<String>,
 }
 
 /// A task kept.
@@ -203,6 +209,8 @@ pub struct Notes {
     pub warning: Option<PendingWarning>,
     /// Models, the oldest first.
     pub models: Vec<ModelUse>,
+    /// The messages they answered last, the oldest first.
+    pub messages: VecDeque<String>,
     /// Tasks, by their id.
     pub tasks: BTreeMap<String, KeptTask>,
     /// Tool calls, the oldest first.
@@ -248,13 +256,18 @@ impl Notes {
                 provider,
                 mode,
                 message,
-            } => self.models.push(ModelUse {
-                time,
-                model: model.clone(),
-                provider: provider.clone(),
-                mode: mode.clone(),
-                message: message.clone(),
-            }),
+            } => {
+                self.models.push(ModelUse {
+                    time,
+                    model: model.clone(),
+                    provider: provider.clone(),
+                    mode: mode.clone(),
+                });
+                if let Some(message) = message {
+                    self.heard(message);
+                }
+            }
+            Note::MessageSeen { message } => self.heard(message),
             Note::TaskSaved { task, started } => {
                 let kept = KeptTask {
                     task: task.clone(),
@@ -285,6 +298,13 @@ impl Notes {
             Note::Saved(more) => self.savings = sum(self.savings, *more),
         }
     }
+
+    fn heard(&mut self, message: &str) {
+        self.messages.push_back(message.to_owned());
+        if self.messages.len() > MESSAGES {
+            self.messages.pop_front();
+        }
+    }
 }
 
 /// Both together.
@@ -298,5 +318,150 @@ pub(crate) fn sum(one: Savings, other: Savings) -> Savings {
         duplicate_calls: one.duplicate_calls + other.duplicate_calls,
         duplicate_bytes: one.duplicate_bytes + other.duplicate_bytes,
         notices: one.notices + other.notices,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use touchmark_proto::tasks::TaskType;
+
+    fn folded(notes: &[Note]) -> Notes {
+        let mut folded = Notes::default();
+        for (n, note) in (1..).zip(notes) {
+            folded.apply(n, 1_000 + n, note);
+        }
+        folded
+    }
+
+    fn call(number: u64) -> Call {
+        Call {
+            call: number,
+            time: number,
+            n: number,
+            tool: "readFile".into(),
+            args: "{}".into(),
+            result: Some("\"text\"".into()),
+            rests_on: Vec::new(),
+            searched: Searched::No,
+        }
+    }
+
+    fn checkpoint(number: u64) -> Note {
+        Note::CheckpointCreated {
+            checkpoint: number,
+            label: Some("before".into()),
+            message: None,
+            step: Some(4),
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_keeps_its_fact_and_its_time() {
+        let notes = folded(&[
+            checkpoint(1),
+            checkpoint(2),
+            Note::CheckpointDeleted { checkpoint: 1 },
+        ]);
+        assert_eq!(notes.checkpoints.len(), 1);
+        let kept = &notes.checkpoints[&2];
+        assert_eq!((kept.n, kept.time, kept.step), (2, 1_002, Some(4)));
+    }
+
+    #[test]
+    fn a_warning_replaces_an_earlier_one_and_is_taken_once() {
+        let warn = |name: &str| Note::WarningStored {
+            files: vec![RelPath::new(name.as_bytes()).unwrap()],
+            note: None,
+        };
+        let mut notes = folded(&[warn("a"), warn("b")]);
+        let warning = notes.warning.clone().unwrap();
+        assert_eq!(warning.files, [RelPath::new(b"b").unwrap()]);
+        assert_eq!(warning.time, 1_002);
+        notes.apply(3, 1_003, &Note::WarningTaken);
+        assert_eq!(notes.warning, None);
+    }
+
+    #[test]
+    fn the_last_messages_of_models_are_known_again() {
+        let model = Note::ModelRecorded {
+            model: "m".into(),
+            provider: "p".into(),
+            mode: "code".into(),
+            message: Some("first".into()),
+        };
+        let mut notes = folded(&[model]);
+        assert_eq!((notes.models.len(), notes.messages.len()), (1, 1));
+        for number in 0..MESSAGES {
+            let message = number.to_string();
+            notes.apply(9, 9, &Note::MessageSeen { message });
+        }
+        assert_eq!((notes.models.len(), notes.messages.len()), (1, MESSAGES));
+        assert!(!notes.messages.contains(&"first".to_owned()));
+    }
+
+    #[test]
+    fn a_task_stands_in_place_of_one_with_its_id() {
+        let save = |id: &str, started| Note::TaskSaved {
+            task: Task {
+                id: id.into(),
+                task_type: TaskType::Shell,
+                command: None,
+                pid: Some(7),
+                start_time: 5,
+                working_directory: "/".into(),
+            },
+            started,
+        };
+        let remove = |id: &str| Note::TaskRemoved { id: id.into() };
+        let notes = folded(&[save("a", Some(1)), save("a", None), save("b", Some(2))]);
+        assert_eq!(notes.tasks.len(), 2);
+        assert_eq!(notes.tasks["a"].started, None);
+        let mut notes = notes;
+        notes.apply(4, 4, &remove("a"));
+        notes.apply(5, 5, &remove("a"));
+        assert_eq!(notes.tasks.keys().collect::<Vec<_>>(), ["b"]);
+    }
+
+    #[test]
+    fn calls_go_for_a_reason_that_is_counted() {
+        let drop = |calls: &[u64], reason| Note::CallsDropped {
+            calls: calls.to_vec(),
+            reason,
+        };
+        let notes = folded(&[
+            Note::CallRecorded(call(1)),
+            Note::CallRecorded(call(2)),
+            Note::CallRecorded(call(3)),
+            Note::CallRecorded(call(4)),
+            Note::CallChecked { hit: true },
+            Note::CallChecked { hit: false },
+            Note::CallChecked { hit: false },
+            drop(&[1], Dropped::Invalidated),
+            drop(&[2], Dropped::Evicted),
+            drop(&[4], Dropped::Cleared),
+        ]);
+        let left: Vec<u64> = notes.calls.iter().map(|call| call.call).collect();
+        assert_eq!(left, [3]);
+        let tally = notes.tally;
+        assert_eq!((tally.hits, tally.misses), (1, 2));
+        assert_eq!((tally.invalidated, tally.evicted), (1, 1));
+        assert_eq!(notes.calls[0].bytes(), 2 + 6);
+    }
+
+    #[test]
+    fn savings_add_up() {
+        let saved = |repeats, bytes| {
+            Note::Saved(Savings {
+                repeats,
+                bytes_not_sent: bytes,
+                ..Savings::default()
+            })
+        };
+        let notes = folded(&[saved(1, 10), saved(2, 5)]);
+        assert_eq!(notes.savings.repeats, 3);
+        assert_eq!(notes.savings.bytes_not_sent, 15);
+        assert_eq!(notes.savings.notices, 0);
     }
 }

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use touchmark_proto::daemon::Program;
-use touchmark_proto::files::Verdict;
 use touchmark_proto::{
     Author, Clock, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
@@ -337,9 +336,9 @@ impl State {
                 hash,
                 lines,
                 range,
-                verdict,
                 source,
                 step,
+                ..
             } => {
                 let record = PastRecord {
                     source: *source,
@@ -349,9 +348,6 @@ impl State {
                     hash: *hash,
                 };
                 let ranges = RangeSet::of_read(*range, *lines);
-                if *verdict == Verdict::Repeat {
-                    self.repeated(session, path, *hash, *range);
-                }
                 self.read(n, session, path, record, &ranges);
             }
             Fact::Wrote {

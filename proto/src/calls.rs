@@ -90,7 +90,8 @@ pub struct CallRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallRecorded {
-    /// Its name; absent where the tool is one whose calls are never kept.
+    /// Its name; absent where it was not kept: the tool is one whose calls
+    /// never are, or it names a file whose content may not be (SEC-3).
     pub call_id: Option<String>,
 }
 

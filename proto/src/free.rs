@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
+use crate::codec::json::read_tree;
+
 /// Any JSON, as it was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FreeJson(pub Value);
@@ -78,7 +80,8 @@ impl<'de> Deserialize<'de> for FreeJson {
             Value::deserialize(deserializer).map(Self)
         } else {
             let text = Cow::<'de, str>::deserialize(deserializer)?;
-            serde_json::from_str(&text)
+            // Bounded as any message in JSON is (LIM-1).
+            read_tree(text.as_bytes())
                 .map(Self)
                 .map_err(de::Error::custom)
         }

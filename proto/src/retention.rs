@@ -80,6 +80,9 @@ pub struct RankedItem {
     pub action: RetentionAction,
     /// What to put in its place.
     pub text: Option<String>,
+    /// What to say of it beside that: how to see the file again, and how long
+    /// ago it was read. Only of files read.
+    pub hint: Option<String>,
 }
 
 /// All results, ranked.

@@ -11,7 +11,8 @@ use crate::store::{Reader, StoreError};
 /// Facts of one path looked at in one go, in search of what it held.
 const STEP: usize = 16;
 
-/// Versions after a moment, and what each of their paths held at it.
+/// Versions after a moment, and what each of their paths, and each of `also`,
+/// held at it.
 ///
 /// # Errors
 /// `unknownClock` for a moment before what is kept, `storage`.
@@ -20,6 +21,7 @@ pub(super) fn edited(
     epoch: u64,
     moment: Moment,
     paths: Option<&[RelPath]>,
+    also: &[RelPath],
 ) -> Result<Edited, Error> {
     let after = match moment {
         Moment::After(n) => n,
@@ -41,6 +43,7 @@ pub(super) fn edited(
     let changed: BTreeSet<&RelPath> = versions
         .iter()
         .filter_map(|record| record.fact.version_path())
+        .chain(also)
         .collect();
     for path in changed {
         if let Some(hash) = held_at(log, path, moment)? {

@@ -250,9 +250,11 @@ impl Daemon {
             Question::Processes(processes) => {
                 Ok(Learned::Processes(life::process_starts(&processes)))
             }
-            Question::Edited { moment, paths } => {
-                edited(log, epoch, moment, paths.as_deref()).map(Learned::Edited)
-            }
+            Question::Edited {
+                moment,
+                paths,
+                also,
+            } => edited(log, epoch, moment, paths.as_deref(), &also).map(Learned::Edited),
         }
     }
 

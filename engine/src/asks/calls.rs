@@ -8,7 +8,9 @@ use touchmark_proto::calls::{
 };
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::tasks::Removed;
-use touchmark_proto::{ClientPath, Error, FreeJson, Hash, Millis, RelPath, Reply, SessionId};
+use touchmark_proto::{
+    ClientPath, Error, ErrorCode, FreeJson, Hash, Millis, RelPath, Reply, SessionId,
+};
 
 use super::done;
 use crate::engine::Engine;
@@ -28,6 +30,19 @@ struct Arguments {
     /// Names of files spelled one way.
     value: Value,
     canonical: String,
+    /// What they name as `path`.
+    place: Place,
+}
+
+/// What the arguments of a call name.
+#[derive(Clone, PartialEq, Eq)]
+enum Place {
+    /// No file of the workspace.
+    Nothing,
+    /// A file or directory.
+    Path(RelPath),
+    /// The workspace's top directory.
+    Workspace,
 }
 
 impl Engine {
@@ -41,25 +56,36 @@ impl Engine {
             return done(Reply::CallRecord(CallRecorded { call_id: None }));
         }
         let arguments = self.arguments(&ask.args);
-        let (paths, named) = match self.files_of(&arguments.value, ask.paths.as_deref()) {
+        let paths = match self.files_of(&arguments, ask.paths.as_deref()) {
             Ok(paths) => paths,
             Err(error) => return Step::Done(Err(error)),
         };
-        if let Some(unread) = self.unread(pending, &paths) {
-            return Step::Read(unread, false);
+        // All are read: what the result is compared with later is what was
+        // there when it was recorded.
+        if !paths.is_empty() && !pending.rechecked {
+            pending.rechecked = true;
+            return Step::Read(paths, false);
         }
-        // A directory that is named is one that is searched.
+        let secret = |path| pending.found.get(path).is_some_and(|found| found.secret);
+        if paths.iter().any(secret) {
+            // Neither arguments nor result of such a call are kept (SEC-3).
+            self.ensure_session(&ask.session);
+            return done(Reply::CallRecord(CallRecorded { call_id: None }));
+        }
         let mut searched = Searched::No;
         let mut rests_on = Vec::new();
         for path in paths {
-            match self.content_now(pending, &path) {
+            let content = self.content_now(pending, &path);
+            let named = arguments.place == Place::Path(path.clone());
+            match content {
                 Some(hash) => rests_on.push((path, hash)),
-                None if Some(&path) == named.as_ref() => searched = Searched::Below(path),
+                // A directory that is named is one that is searched.
+                None if named => searched = Searched::Below(path),
                 // What cannot be looked at vouches for nothing.
                 None => {}
             }
         }
-        if named.is_none() && self.searches(&ask.tool, &arguments.value) {
+        if arguments.place == Place::Workspace || self.searches(&ask.tool, &arguments) {
             searched = Searched::Everywhere;
         }
         self.ensure_session(&ask.session);
@@ -214,54 +240,62 @@ impl Engine {
     }
 
     /// Paths that nobody watches, and those to be verified, are read first.
-    fn unread(&self, pending: &mut Pending, paths: &[RelPath]) -> Option<Vec<RelPath>> {
-        let verify = pending.verify && !pending.rechecked;
+    fn unread(&self, pending: &Pending, paths: &[RelPath]) -> Option<Vec<RelPath>> {
         let unread: Vec<RelPath> = paths
             .iter()
             .filter(|path| {
                 let watched = self.state.paths.contains_key(*path);
-                (verify || !watched) && !pending.found.contains_key(*path)
+                (pending.verify || !watched) && !pending.found.contains_key(*path)
             })
             .cloned()
             .collect();
-        if unread.is_empty() {
-            return None;
-        }
-        pending.rechecked = true;
-        Some(unread)
+        (!unread.is_empty()).then_some(unread)
     }
 
     /// Arguments in the form in which they are compared: names of files
     /// inside the workspace spelled one way.
     fn arguments(&self, args: &FreeJson) -> Arguments {
         let mut value = args.0.clone();
+        let mut place = Place::Nothing;
         if let Value::Object(members) = &mut value {
             for name in ["path", "filePath", "file_path"] {
-                if let Some(Value::String(text)) = members.get_mut(name)
-                    && let Ok(path) = self.resolve(&ClientPath::from(text.as_str()))
-                {
-                    *text = path.to_string_lossy();
+                let Some(Value::String(text)) = members.get_mut(name) else {
+                    continue;
+                };
+                let named = match self.resolve(&ClientPath::from(text.as_str())) {
+                    Ok(path) => {
+                        *text = path.to_string_lossy();
+                        Place::Path(path)
+                    }
+                    Err(error) if error.code == ErrorCode::NotAFile => {
+                        *text = ".".into();
+                        Place::Workspace
+                    }
+                    Err(_) => continue,
+                };
+                if place == Place::Nothing {
+                    place = named;
                 }
             }
         }
         let canonical = FreeJson(value.clone()).canonical();
-        Arguments { value, canonical }
+        Arguments {
+            value,
+            canonical,
+            place,
+        }
     }
 
-    /// The files that a call's result rests on, and the one that its arguments
-    /// name.
-    #[allow(clippy::type_complexity)] // the files, and one of them
+    /// The files that a call's result rests on.
     fn files_of(
         &self,
-        args: &Value,
+        arguments: &Arguments,
         paths: Option<&[ClientPath]>,
-    ) -> Result<(Vec<RelPath>, Option<RelPath>), Error> {
-        let named = args
-            .as_object()
-            .and_then(|members| member(members, "path"))
-            .and_then(Value::as_str)
-            .and_then(|text| self.resolve(&ClientPath::from(text)).ok());
-        let mut files: Vec<RelPath> = named.iter().cloned().collect();
+    ) -> Result<Vec<RelPath>, Error> {
+        let mut files = Vec::new();
+        if let Place::Path(path) = &arguments.place {
+            files.push(path.clone());
+        }
         for path in paths.unwrap_or_default() {
             files.push(self.resolve(path)?);
         }
@@ -272,17 +306,18 @@ impl Engine {
                 "a result rests on at most {FILES} files"
             )));
         }
-        Ok((files, named))
+        Ok(files)
     }
 
     /// Whether a call searches files without naming where.
-    fn searches(&self, tool: &str, args: &Value) -> bool {
-        let by_pattern = self
-            .config
-            .calls_rules
-            .get(tool)
-            .is_some_and(|rule| rule.iter().any(|name| name == "pattern"));
-        by_pattern && args.get("path").is_none()
+    fn searches(&self, tool: &str, arguments: &Arguments) -> bool {
+        let named = |name: &str| {
+            let members = arguments.value.as_object();
+            members.is_some_and(|members| member(members, name).is_some())
+        };
+        let rule = self.config.calls_rules.get(tool);
+        let by_pattern = rule.is_some_and(|rule| rule.iter().any(|name| name == "pattern"));
+        (by_pattern || named("pattern")) && !named("path")
     }
 
     /// Drops what is too old, in every session: nothing waits for that by a

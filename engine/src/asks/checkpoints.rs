@@ -202,7 +202,7 @@ impl Engine {
     }
 
     fn detect_question(&self, ask: &CheckpointDetect) -> Result<Question, Error> {
-        self.deleted_paths(ask)?;
+        let also = self.deleted_paths(ask)?.into_iter().collect();
         let moment = match (&ask.checkpoint, ask.clock, ask.time) {
             (Some(name), None, None) => Moment::After(self.checkpoint(&ask.session, name)?.1),
             (None, Some(clock), None) => Moment::After(self.known_clock(clock)?),
@@ -221,7 +221,11 @@ impl Engine {
             }
             None => None,
         };
-        Ok(Question::Edited { moment, paths })
+        Ok(Question::Edited {
+            moment,
+            paths,
+            also,
+        })
     }
 
     /// The files that deleted messages wrote, or may have written.
@@ -257,6 +261,8 @@ impl Engine {
         mut files: Vec<RelPath>,
         note: Option<&str>,
     ) -> Warning {
+        files.sort();
+        files.dedup();
         files.truncate(WARNED);
         let note = note.map(shorten);
         self.note(

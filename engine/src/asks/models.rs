@@ -23,31 +23,36 @@ impl Engine {
             ))));
         }
         self.ensure_session(&ask.session);
-        let known = self.notes(&ask.session).is_some_and(|notes| {
+        let (same, heard) = self.notes(&ask.session).map_or((false, false), |notes| {
             let same = |entry: &ModelUse| {
                 entry.model == ask.model_id
                     && entry.provider == ask.provider_id
                     && entry.mode == ask.mode
             };
-            notes.models.last().is_some_and(same)
-                || ask.message_id.is_some()
-                    && notes
-                        .models
-                        .iter()
-                        .any(|entry| entry.message == ask.message_id)
+            let heard = |message| notes.messages.contains(message);
+            (
+                notes.models.last().is_some_and(same),
+                ask.message_id.as_ref().is_some_and(heard),
+            )
         });
-        if !known {
-            self.note(
-                &ask.session,
-                Note::ModelRecorded {
-                    model: ask.model_id.clone(),
-                    provider: ask.provider_id.clone(),
-                    mode: ask.mode.clone(),
-                    message: ask.message_id.clone(),
-                },
-            );
+        let recorded = !same && !heard;
+        let note = match &ask.message_id {
+            message if recorded => Some(Note::ModelRecorded {
+                model: ask.model_id.clone(),
+                provider: ask.provider_id.clone(),
+                mode: ask.mode.clone(),
+                message: message.clone(),
+            }),
+            // It is no entry, and is known when it comes again.
+            Some(message) if !heard => Some(Note::MessageSeen {
+                message: message.clone(),
+            }),
+            _ => None,
+        };
+        if let Some(note) = note {
+            self.note(&ask.session, note);
         }
-        done(Reply::ModelRecord(ModelRecorded { recorded: !known }))
+        done(Reply::ModelRecord(ModelRecorded { recorded }))
     }
 
     pub(super) fn model_list(&mut self, ask: &ModelList) -> Step {

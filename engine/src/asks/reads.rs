@@ -91,14 +91,14 @@ impl Engine {
             source: ask.source.unwrap_or(Source::ReadTool),
             step: ask.step,
         });
-        if let (Verdict::Repeat, Some(_), Some(text)) = (recorded.verdict, ask.range, &ask.text) {
-            self.saved(
-                &ask.session,
-                Savings {
-                    bytes_not_sent: text.len() as u64,
-                    ..Savings::default()
-                },
-            );
+        if recorded.verdict == Verdict::Repeat {
+            // Of lines, only those handed over are known to the byte.
+            let bytes = match (&ask.text, ask.range) {
+                (Some(text), _) => text.len() as u64,
+                (None, None) if hash == now.held.hash => now.held.size,
+                (None, _) => 0,
+            };
+            self.saved_read(&ask.session, bytes);
         }
         Step::Done(Ok(Answer {
             lines: recorded
@@ -182,6 +182,7 @@ impl Engine {
                 step: ask.step,
             };
             let recorded = self.record_read(&reading);
+            self.saved_read(&ask.session, now.held.size);
             return done(Reply::FileReadText(FileText {
                 verdict: recorded.verdict,
                 text: None,
@@ -246,21 +247,23 @@ impl Engine {
                 answer.range = ask.range;
                 answer.encoding = TextEncoding::Utf8;
                 answer.truncated = false;
-                if !whole {
-                    self.saved(
-                        &ask.session,
-                        Savings {
-                            bytes_not_sent: cut.bytes,
-                            ..Savings::default()
-                        },
-                    );
-                }
+                self.saved_read(&ask.session, cut.bytes);
             }
             answer.message = recorded
                 .message
                 .filter(|_| recorded.verdict != Verdict::Repeat || answer.text.is_none());
         }
         done(Reply::FileReadText(answer))
+    }
+
+    /// Counts a read that put nothing into the context.
+    fn saved_read(&mut self, session: &SessionId, bytes: u64) {
+        let savings = Savings {
+            repeats: 1,
+            bytes_not_sent: bytes,
+            ..Savings::default()
+        };
+        self.saved(session, savings);
     }
 
     /// The reads that a request about one path has to wait for, if any: one

@@ -2,6 +2,7 @@
 //! first. What the session wrote is never cut; what can be run again goes
 //! first; a file that changed since it was read is worth nothing as it stands.
 
+use touchmark_proto::files::Source;
 use touchmark_proto::retention::{
     Priority, RankedItem, RetentionAction, RetentionItem, RetentionRank, RetentionRanked,
 };
@@ -76,10 +77,11 @@ impl Engine {
                 !changed && age <= kept_for(priority, ask.max_age)
             }
         };
-        let (action, text) = if keep {
-            (RetentionAction::Keep, None)
+        let (action, text, hint) = if keep {
+            (RetentionAction::Keep, None, None)
         } else {
-            (RetentionAction::Stub, Some(self.stub(session, item, path)))
+            let (text, hint) = self.stub(ask, item, path);
+            (RetentionAction::Stub, Some(text), hint)
         };
         RankedItem {
             id: item.id.clone(),
@@ -87,6 +89,7 @@ impl Engine {
             rank: priority as u32,
             action,
             text,
+            hint,
         }
     }
 
@@ -98,12 +101,16 @@ impl Engine {
     ) -> Priority {
         let tool = item.tool.as_str();
         let read = READS.contains(&tool);
-        let wrote = path
-            .and_then(|path| self.state.knowledge(session, path))
-            .is_some_and(|knowledge| knowledge.edit_at.is_some());
+        let knowledge = path.and_then(|path| self.state.knowledge(session, path));
+        let wrote = knowledge.is_some_and(|knowledge| knowledge.edit_at.is_some());
+        // `file/mention` says so, too.
+        let mentioned = knowledge.is_some_and(|knowledge| {
+            let mut records = knowledge.past.iter().chain([&knowledge.record]);
+            records.any(|record| record.source == Source::FileMentioned)
+        });
         if WRITES.contains(&tool) || (read && wrote) {
             Priority::Never
-        } else if item.mentioned {
+        } else if item.mentioned || mentioned {
             Priority::Mentioned
         } else if read {
             Priority::Read
@@ -114,22 +121,33 @@ impl Engine {
         }
     }
 
-    /// What to put in the place of a result.
-    fn stub(&self, session: &SessionId, item: &RetentionItem, path: Option<&RelPath>) -> String {
+    /// What to put in the place of a result, and what to say beside it.
+    fn stub(
+        &self,
+        ask: &RetentionRank,
+        item: &RetentionItem,
+        path: Option<&RelPath>,
+    ) -> (String, Option<String>) {
         let (Some(named), true) = (path, READS.contains(&item.tool.as_str())) else {
-            return format!(
-                "[Output truncated, run {} again if needed]",
-                show_text(&item.tool)
+            let tool = show_text(&item.tool);
+            return (
+                format!("[Output truncated, run {tool} again if needed]"),
+                None,
             );
         };
         let lines = item.lines.unwrap_or_else(|| {
             self.state
-                .knowledge(session, named)
+                .knowledge(&ask.session, named)
                 .map_or(0, |knowledge| knowledge.record.lines)
         });
-        format!(
-            "[File: {} ({lines} lines) - content truncated, use read_file to re-read]",
-            super::show(named)
+        let path = super::show(named);
+        let age = ask.step.saturating_sub(item.step);
+        (
+            format!("[File: {path} ({lines} lines) - content truncated, use read_file to re-read]"),
+            Some(format!(
+                "[File content truncated. To see current content, call read_file again.\n\
+                 Path: {path}\nLast read: {age} steps ago\nLines: {lines}]"
+            )),
         )
     }
 }

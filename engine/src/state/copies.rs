@@ -6,7 +6,7 @@ use crate::ranges::RangeSet;
 use crate::record::Held;
 use std::collections::{BTreeSet, VecDeque};
 use touchmark_proto::files::Source;
-use touchmark_proto::{Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId};
+use touchmark_proto::{HashOrAbsent, Millis, RelPath, SessionId};
 
 impl State {
     pub(super) fn tracked(
@@ -34,7 +34,8 @@ impl State {
         match session.files.get_mut(path) {
             Some(knowledge) => {
                 knowledge.copied = false;
-                if knowledge.record.source != source || knowledge.record.step != step {
+                let later = step.is_some() && knowledge.record.step != step;
+                if knowledge.record.source != source || later {
                     knowledge.supersede(record);
                 }
             }
@@ -151,26 +152,6 @@ impl State {
             owner.pending.insert(path.clone());
         }
         self.settle_pending(session, path);
-    }
-
-    /// Counts a read whose lines were in the context already. The bytes of a
-    /// whole file are known here; those of lines are counted where they were
-    /// looked at.
-    pub(super) fn repeated(
-        &mut self,
-        session: &SessionId,
-        path: &RelPath,
-        hash: Option<Hash>,
-        range: Option<LineRange>,
-    ) {
-        let held = self.paths.get(path).map(|state| state.held);
-        let whole = held
-            .filter(|held| range.is_none() && held.hash == hash)
-            .map_or(0, |held| held.size);
-        if let Some(owner) = self.sessions.get_mut(session) {
-            owner.notes.savings.repeats += 1;
-            owner.notes.savings.bytes_not_sent += whole;
-        }
     }
 
     pub(super) fn wrote(

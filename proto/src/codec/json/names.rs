@@ -18,6 +18,9 @@ const NAMES: &[(&str, &str)] = &[("path", "uri"), ("from", "fromUri")];
 const LISTS: &[&str] = &["paths", "files", "keep"];
 /// Members that hold JSON of any shape, which is carried as it is.
 const FREE: &[&str] = &["args", "result", "input"];
+/// Members that hold an answer given back as it was: a `uri` beside its lossy
+/// `path` is the name.
+const GIVEN_BACK: &[&str] = &["snapshot"];
 const SCHEME: &str = "file://";
 
 /// Prepares the parameters of a request: members that are `null` go, a `uri`
@@ -48,10 +51,16 @@ pub(super) fn tidy_params(value: &mut Value) -> Result<(), Error> {
                 };
                 object.insert("path".into(), raw_from_uri(&uri)?.into());
             }
-            object
-                .iter_mut()
-                .filter(|(name, _)| !is_free(name))
-                .try_for_each(|(_, member)| tidy_params(member))
+            for (name, member) in object.iter_mut().filter(|(name, _)| !is_free(name)) {
+                if GIVEN_BACK.contains(&name.as_str())
+                    && let Value::Object(answer) = &mut *member
+                    && answer.contains_key("uri")
+                {
+                    answer.remove("path");
+                }
+                tidy_params(member)?;
+            }
+            Ok(())
         }
         _ => Ok(()),
     }
