@@ -5,7 +5,7 @@
 //! - [`socket`]: connections; requests in, answers and events out.
 //! - [`watch`], [`links`], [`content`]: hints, and what the disk holds.
 //! - [`guard`]: writes that destroy nothing.
-//! - [`tools`]: searches.
+//! - [`tools`], [`time`]: searches; the time of day.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
 //! - [`doctor`]: what can be wrong around it.
