@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, call, completions, daemon, demo, doctor, files, history, logs, man, modified, recovered,
-    run, sessions, socket, start, status, stop, watch,
+    audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, logs, man,
+    models, modified, recovered, run, sessions, socket, start, stats, status, stop, tasks, warning,
+    watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -79,6 +80,18 @@ pub(crate) enum Command {
     Recovered(recovered::Options),
     /// The sessions
     Sessions(sessions::Options),
+    /// Background tasks that agents have saved
+    Tasks(tasks::Options),
+    /// The models that sessions used
+    Models(models::Options),
+    /// What was saved: counted, not estimated
+    Stats(stats::Options),
+    /// Moments of a session: create, list, delete, and detect what was edited since
+    Checkpoint(checkpoint::Options),
+    /// What a session is to be told once: take
+    Warning(warning::Options),
+    /// Remove stored state: a session's, kept contents, or everything
+    Forget(forget::Options),
     /// Run a command whose changes are a session's; exits as it does
     Run(run::Options),
     /// What can be wrong, and how to mend it; starts nothing

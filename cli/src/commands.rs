@@ -2,22 +2,28 @@
 
 pub(crate) mod audit;
 pub(crate) mod call;
+pub(crate) mod checkpoint;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod files;
+pub(crate) mod forget;
 pub(crate) mod history;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod socket;
 pub(crate) mod start;
+pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod tasks;
+pub(crate) mod warning;
 pub(crate) mod watch;
 
 use crate::args::{Arguments, Command};
@@ -47,6 +53,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Files(options) => files::run(&context, options),
                 Command::Recovered(options) => recovered::run(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
+                Command::Tasks(options) => tasks::run(&context, options),
+                Command::Models(options) => models::run(&context, options),
+                Command::Stats(options) => stats::run(&context, options),
+                Command::Checkpoint(options) => checkpoint::run(&context, options),
+                Command::Warning(options) => warning::run(&context, options),
+                Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),

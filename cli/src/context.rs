@@ -99,6 +99,39 @@ fn current_directory() -> Outcome<PathBuf> {
         .map_err(|error| Failure::Usage(format!("the current directory: {error}")))
 }
 
+/// The variable that names the session.
+pub(crate) const SESSION: &str = "TOUCHMARK_SESSION";
+
+/// The session named on the command line, or by the environment.
+pub(crate) fn named(session: Option<SessionId>) -> Outcome<SessionId> {
+    if let Some(session) = session {
+        return Ok(session);
+    }
+    let named = std::env::var(SESSION).unwrap_or_default();
+    if named.is_empty() {
+        return Err(Failure::Usage(format!(
+            "whose? Name the session by --session or {SESSION}"
+        )));
+    }
+    self::session(&named).map_err(|error| Failure::Usage(format!("{SESSION}: {error}")))
+}
+
+/// All rows of a list, page by page (LIM-2).
+pub(crate) fn pages<T>(
+    mut page: impl FnMut(Option<String>) -> Outcome<(Vec<T>, Option<String>)>,
+) -> Outcome<Vec<T>> {
+    let mut all = Vec::new();
+    let mut cursor = None;
+    loop {
+        let (rows, more) = page(cursor)?;
+        all.extend(rows);
+        if more.is_none() {
+            return Ok(all);
+        }
+        cursor = more;
+    }
+}
+
 /// A session's name from the command line.
 pub(crate) fn session(name: &str) -> Result<SessionId, String> {
     SessionId::new(name).map_err(|error| error.to_string())

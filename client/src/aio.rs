@@ -1,6 +1,7 @@
 //! A connection for tokio: many calls at once over one socket.
 
 mod session;
+mod tools;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,6 +25,7 @@ use crate::wire::{self, Inbox, Incoming};
 use crate::{Hello, MAX_WAITING_EVENTS};
 
 pub use session::{Edit, Session};
+pub use tools::{Tool, Tools};
 
 type Answer = Result<Reply>;
 

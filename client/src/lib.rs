@@ -24,6 +24,7 @@
 //! - [`blocking`] and [`aio`]: connections without and with tokio.
 //! - [`Session`] and [`Edit`]: what an agent does, as values that end what
 //!   they began when they are dropped.
+//! - [`tools`]: tools that do not do twice what was done already.
 //! - [`feed`]: events across restarts of the daemon.
 //!
 //! Every call has a deadline: a daemon that is gone, hung or slow becomes an
@@ -41,8 +42,10 @@ mod dial;
 mod error;
 pub mod feed;
 pub mod find;
+mod requests;
 mod session;
 pub mod start;
+pub mod tools;
 mod wire;
 
 #[cfg(test)]

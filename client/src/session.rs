@@ -1,7 +1,7 @@
 //! Sessions and edits as values, over a blocking connection.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use touchmark_proto::changes::{Ack, ModifiedTake};
@@ -48,13 +48,25 @@ impl Session {
         name: &str,
         agent: Option<Program>,
     ) -> Result<(Self, SessionOpened)> {
-        let id = session_id(name)?;
-        let opened = client.call(SessionOpen {
-            session: id.clone(),
-            agent,
-            parent: None,
-            pid: None,
-        })?;
+        Self::open_with(
+            client,
+            SessionOpen {
+                session: session_id(name)?,
+                agent,
+                parent: None,
+                pid: None,
+            },
+        )
+    }
+
+    /// The same with all that can be said of a session: its parent, say, for a
+    /// sub-agent (SEEN-5).
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_with(client: &Client, ask: SessionOpen) -> Result<(Self, SessionOpened)> {
+        let id = ask.session.clone();
+        let opened = client.call(ask)?;
         let root = client
             .server()
             .map(|server| PathBuf::from(&server.workspace))
@@ -70,6 +82,11 @@ impl Session {
     /// Its name.
     pub fn id(&self) -> &SessionId {
         &self.id
+    }
+
+    /// The workspace's directory.
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Its connection, for everything that has no method here.
@@ -104,16 +121,28 @@ impl Session {
     /// # Errors
     /// As [`Session::read`].
     pub fn read_text(&self, path: impl Into<ClientPath>) -> Result<FileText> {
-        self.client.call(FileReadText {
+        self.client.call(self.reading_text(path.into(), false))
+    }
+
+    /// The same; a repeat comes with its text as well.
+    ///
+    /// # Errors
+    /// As [`Session::read`].
+    pub fn read_text_again(&self, path: impl Into<ClientPath>) -> Result<FileText> {
+        self.client.call(self.reading_text(path.into(), true))
+    }
+
+    fn reading_text(&self, path: ClientPath, force: bool) -> FileReadText {
+        FileReadText {
             session: self.id.clone(),
-            path: path.into(),
+            path,
             range: None,
             step: None,
-            force: false,
+            force,
             track: None,
             sync: None,
             verify: None,
-        })
+        }
     }
 
     fn reading(&self, path: ClientPath) -> FileRead {

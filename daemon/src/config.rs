@@ -11,6 +11,7 @@ mod file;
 mod reload;
 mod units;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -109,6 +110,16 @@ pub struct Config {
     pub recovery_bytes: u64,
     /// `dedup.enabled`: repeats are told from first reads; true unless told.
     pub dedup: bool,
+    /// `calls.keep`: tool calls kept for a session; 50 unless told.
+    pub calls_keep: u64,
+    /// `calls.age`: how long they are kept; 5 min unless told.
+    pub calls_age: Millis,
+    /// `calls.bytes`: bytes of them kept for a session; 256 KiB unless told.
+    pub calls_bytes: u64,
+    /// `calls.never`: tools whose calls are never kept.
+    pub calls_never: Vec<String>,
+    /// `calls.rules`: by which arguments two calls of a tool are alike.
+    pub calls_rules: BTreeMap<String, Vec<String>>,
 }
 
 impl Default for Config {
@@ -138,6 +149,14 @@ impl Default for Config {
             recovery_age: 30 * DAY,
             recovery_bytes: 1 << 30,
             dedup: true,
+            calls_keep: 50,
+            calls_age: 5 * MINUTE,
+            calls_bytes: 256 << 10,
+            calls_never: touchmark_engine::config::NEVER_KEPT
+                .iter()
+                .map(|tool| (*tool).to_owned())
+                .collect(),
+            calls_rules: touchmark_engine::Config::default().calls_rules,
         }
     }
 }
@@ -188,6 +207,11 @@ impl Config {
             late: self.late,
             dedup: self.dedup,
             read_text: self.read_text,
+            calls_keep: self.calls_keep,
+            calls_age: self.calls_age,
+            calls_bytes: self.calls_bytes,
+            calls_never: self.calls_never.iter().cloned().collect(),
+            calls_rules: self.calls_rules.clone(),
             ..touchmark_engine::Config::default()
         }
     }
@@ -260,6 +284,12 @@ impl Config {
             set(&mut self.recovery_age, age);
         }
         set(&mut self.dedup, raw.dedup.enabled);
+        set(&mut self.calls_keep, raw.calls.keep);
+        set(&mut self.calls_age, raw.calls.age);
+        set(&mut self.calls_bytes, raw.calls.bytes);
+        set(&mut self.calls_never, raw.calls.never);
+        // Tool by tool: a rule for one leaves the others.
+        self.calls_rules.extend(raw.calls.rules.unwrap_or_default());
     }
 }
 
@@ -280,6 +310,7 @@ struct Raw {
     sessions: Sessions,
     recovery: Recovery,
     dedup: Dedup,
+    calls: Calls,
 }
 
 #[derive(Default, Deserialize)]
@@ -324,6 +355,16 @@ struct Sessions {
 #[serde(deny_unknown_fields, default)]
 struct Recovery {
     keep: Option<KeepBytes>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Calls {
+    keep: Option<u64>,
+    age: Option<Span>,
+    bytes: Option<Bytes>,
+    never: Option<Vec<String>>,
+    rules: Option<BTreeMap<String, Vec<String>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -374,6 +415,12 @@ mod tests {
             keep = "3 days, 1 MiB"
             [dedup]
             enabled = false
+            [calls]
+            keep = 5
+            age = "1 min"
+            bytes = "1 KiB"
+            never = ["say"]
+            rules = { readFile = ["file"] }
             "#,
         )
         .unwrap();
@@ -400,6 +447,15 @@ mod tests {
                 recovery_age: 3 * 86_400_000,
                 recovery_bytes: 1 << 20,
                 dedup: false,
+                calls_keep: 5,
+                calls_age: 60_000,
+                calls_bytes: 1 << 10,
+                calls_never: vec!["say".into()],
+                calls_rules: {
+                    let mut rules = Config::default().calls_rules;
+                    rules.insert("readFile".into(), vec!["file".into()]);
+                    rules
+                },
             }
         );
     }

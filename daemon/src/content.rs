@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, RelPath};
 
-use self::beneath::Opened;
+pub(crate) use self::beneath::{Opened, open};
 use crate::links::absolute;
 
 /// The default of `contents.exclude` (SEC-3).
@@ -133,11 +133,23 @@ impl Reader {
     /// Reads and hashes as ordered. Blocks for as long as the disk does; a
     /// FIFO or device is not opened.
     pub fn read(&self, order: &ReadOrder) -> Report {
+        let mut report = self.read_settled(order);
+        report.outcome.secret = self.is_secret(&order.path)
+            || report
+                .real
+                .as_ref()
+                .is_some_and(|real| self.is_secret(real));
+        report
+    }
+
+    /// Reads until the file does not change meanwhile, as often as that is
+    /// worth trying.
+    fn read_settled(&self, order: &ReadOrder) -> Report {
         let mut size = 0;
         let mut tries = TRIES;
         while tries > 0 {
             tries -= 1;
-            let (mut file, real) = match beneath::open(&self.root, &order.path) {
+            let (mut file, real) = match open(&self.root, &order.path) {
                 Opened::File { file, real } => (file, real),
                 Opened::Absent => return Found::Absent.into(),
                 Opened::Outside => return Found::Outside.into(),
@@ -203,6 +215,7 @@ impl Reader {
                 }),
                 prefixes: pass.prefixes,
                 bytes: kept.clone().filter(|_| bytes),
+                secret: false,
             },
             keep: kept.filter(|_| keep),
             real: None,

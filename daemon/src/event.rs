@@ -1,6 +1,6 @@
 //! Everything that can happen to the daemon, as one closed enum.
 
-use touchmark_engine::WriteOutcome;
+use touchmark_engine::{Learned, WriteOutcome};
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
 
 use crate::content::Report;
@@ -48,6 +48,13 @@ pub enum Event {
         request: RequestId,
         /// The answer.
         outcome: Result<Reply, Error>,
+    },
+    /// Something that the engine asked for was looked up.
+    Learned {
+        /// The request it was asked for.
+        request: RequestId,
+        /// What was found.
+        learned: Result<Learned, Error>,
     },
     /// The store has settled something.
     Store(StoreEvent),

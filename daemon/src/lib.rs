@@ -5,6 +5,7 @@
 //! - [`socket`]: connections; requests in, answers and events out.
 //! - [`watch`], [`links`], [`content`]: hints, and what the disk holds.
 //! - [`guard`]: writes that destroy nothing.
+//! - [`tools`], [`time`]: searches; the time of day.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
 //! - `boundary`: where a test may end the process.
@@ -27,6 +28,7 @@ pub mod socket;
 pub mod start;
 pub mod store;
 pub mod time;
+pub mod tools;
 pub mod watch;
 
 pub use error::Error;

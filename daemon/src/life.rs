@@ -2,6 +2,7 @@
 //! directories, its lock, its process.
 
 mod directory;
+mod forget;
 mod lock;
 mod process;
 mod vanished;
@@ -12,8 +13,11 @@ use touchmark_proto::Places;
 use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 
 pub use directory::{check_private, private_directory, usable_directory};
+pub use forget::{forget, kept};
 pub use lock::Lock;
-pub use process::{descriptors, detach, process_end, raise_descriptor_limit, resident_bytes};
+pub use process::{
+    descriptors, detach, process_end, process_starts, raise_descriptor_limit, resident_bytes,
+};
 pub use vanished::Sweep;
 
 use crate::Error;

@@ -14,6 +14,7 @@
 mod admit;
 mod backlog;
 mod coverage;
+mod edited;
 mod end;
 mod fill;
 mod guarded;
@@ -24,9 +25,12 @@ mod place;
 mod reload;
 mod replay;
 mod say;
+mod searches;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use searches::SEARCHES_AT_ONCE;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -36,9 +40,9 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use touchmark_engine::{Effect, Engine, Hint, Input, ReadOrder, Record};
+use touchmark_engine::{Effect, Engine, Hint, Input, Learned, Question, ReadOrder, Record};
 use touchmark_proto::daemon::{Configuration, Degraded};
-use touchmark_proto::{ConnectionId, Places, RequestId};
+use touchmark_proto::{ConnectionId, Millis, Places, RequestId};
 
 use crate::Error;
 use crate::boundary;
@@ -56,6 +60,7 @@ use backlog::Backlog;
 use end::Ending;
 use outbox::Outbox;
 use say::Say;
+use searches::Searches;
 use subscriptions::Subscriptions;
 
 /// Events taken in one turn, so that the first of a flood is answered before
@@ -152,6 +157,7 @@ struct Daemon {
     newest_fact: u64,
     outbox: Outbox<Say>,
     subscriptions: Subscriptions,
+    searches: Searches,
     /// Why facts are not stored at the moment (LOSS-3).
     storage_trouble: Option<String>,
     /// Turns whose facts were not stored when they came, and why.
@@ -172,6 +178,8 @@ struct Daemon {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     connection: ConnectionId,
+    /// The answer is worthless after that.
+    until: Option<Millis>,
     /// It fails if its facts cannot be stored.
     changes_state: bool,
 }
@@ -266,16 +274,19 @@ impl Daemon {
                 self.tell_kept();
             }
             Event::Answered { request, outcome } => {
+                self.searched(request);
                 self.outbox.push(Say::Answer {
                     request,
                     answer: outcome.map(|reply| Box::new(reply.into())),
                 });
                 self.tell_kept();
             }
+            Event::Learned { request, learned } => self.feed(Input::Learned { request, learned }),
             Event::Store(event) => self.stored(event),
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
                 self.subscriptions.disconnect(connection);
+                self.searches.disconnect(connection);
                 self.asked.retain(|_, asked| asked.connection != connection);
                 self.last_use = Instant::now();
                 self.feed(Input::Disconnected { connection });
@@ -343,6 +354,14 @@ impl Daemon {
                 request,
                 answer: answer.map(Box::new),
             }),
+            Effect::Learn { request, question } => match question {
+                Question::Processes(processes) => self.decide(Input::Learned {
+                    request,
+                    learned: Ok(Learned::Processes(life::process_starts(&processes))),
+                }),
+                // The log must hold what was recorded in this turn.
+                question => self.outbox.push(Say::Learned { request, question }),
+            },
             Effect::Recall { request, recall } => {
                 self.outbox.push(Say::Recall { request, recall });
             }

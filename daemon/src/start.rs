@@ -12,7 +12,7 @@ use crate::boundary;
 use crate::config::Config;
 use crate::life::{self, Lock, Sweep, private_directory, usable_directory};
 use crate::log::{self, Target};
-use crate::run::{Options, run};
+use crate::run::{Options, SEARCHES_AT_ONCE, run};
 use crate::socket::Listener;
 
 /// How to run a daemon.
@@ -55,7 +55,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Large files are hashed beside the loop, but not on every core.
-        .max_blocking_threads(2)
+        .max_blocking_threads(2 + SEARCHES_AT_ONCE)
         .build()
         .map_err(|cause| Error::Part {
             part: "runtime",

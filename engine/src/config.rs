@@ -1,6 +1,33 @@
 //! The engine's limits and delays; each is a key of the configuration.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use touchmark_proto::Millis;
+
+/// Tools that act, or whose answer is never the same: `calls.never`.
+pub const NEVER_KEPT: &[&str] = &[
+    "unifiedExec",
+    "writeStdin",
+    "closePtySession",
+    "listPtySessions",
+    "bash",
+    "Bash",
+    "shell",
+    "execute_bash",
+    "run_shell_command",
+];
+
+/// By which arguments two calls of a tool are alike: `calls.rules`.
+pub const RULES: &[(&str, &[&str])] = &[
+    ("readFile", &["path"]),
+    (
+        "grep",
+        &["pattern", "path", "glob", "multiline", "caseInsensitive"],
+    ),
+    ("writeFile", &["path", "content"]),
+    ("multiedit", &["path", "edits"]),
+    ("webFetch", &["url"]),
+];
 
 /// Limits and delays, with the defaults of docs/configuration.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +55,19 @@ pub struct Config {
     pub settle: Millis,
     /// Whether repeats are told from first reads: `dedup.enabled`.
     pub dedup: bool,
+    /// Tool calls kept for a session: `calls.keep`.
+    pub calls_keep: u64,
+    /// How long they are kept: `calls.age`.
+    pub calls_age: Millis,
+    /// Bytes of them kept for a session: `calls.bytes`.
+    pub calls_bytes: u64,
+    /// Tools whose calls are never kept: `calls.never`.
+    pub calls_never: BTreeSet<String>,
+    /// By which arguments two calls of a tool are alike: `calls.rules`.
+    pub calls_rules: BTreeMap<String, Vec<String>>,
+    /// How far the zone is from UTC, in milliseconds: for times of day in
+    /// messages.
+    pub utc_offset: i64,
     /// Bytes of text in one answer: `limits.read_text`.
     pub read_text: u64,
     /// Rows in one answer unless told (LIM-2).
@@ -63,6 +103,18 @@ impl Default for Config {
             editor_window: 2_000,
             settle: 100,
             dedup: true,
+            calls_keep: 50,
+            calls_age: 300_000,
+            calls_bytes: 256 << 10,
+            calls_never: NEVER_KEPT.iter().map(|tool| (*tool).to_owned()).collect(),
+            calls_rules: RULES
+                .iter()
+                .map(|(tool, names)| {
+                    let names = names.iter().map(|name| (*name).to_owned()).collect();
+                    ((*tool).to_owned(), names)
+                })
+                .collect(),
+            utc_offset: 0,
             read_text: 4 << 20,
             list_limit: 1_000,
             sessions: 100_000,

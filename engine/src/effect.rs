@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use touchmark_proto::events::Happening;
 use touchmark_proto::{
-    Author, Clock, ConnectionId, Error, Hash, RelPath, Reply, Request, RequestId,
+    Author, Clock, ConnectionId, Error, Hash, Millis, RelPath, Reply, Request, RequestId,
 };
 
 use crate::record::Record;
@@ -32,6 +32,14 @@ pub enum Effect {
     /// Write a file, guarded, once every record before is committed; then
     /// hand over [`Input::Written`](crate::Input::Written).
     Write(WriteOrder),
+    /// Find something out for a request, then hand over
+    /// [`Input::Learned`](crate::Input::Learned).
+    Learn {
+        /// Which request.
+        request: RequestId,
+        /// What.
+        question: Question,
+    },
     /// Answer a request.
     Reply {
         /// Which.
@@ -48,7 +56,7 @@ pub enum Effect {
     },
     /// It is this request's turn, and the shell answers it by itself:
     /// `initialize`, `ping`, `status`, `shutdown`, `subscribe`, `unsubscribe`,
-    /// `recovery/*`.
+    /// `recovery/*`, `search/grep`, `contents/forget`.
     Host {
         /// Which.
         request: RequestId,
@@ -161,6 +169,32 @@ pub enum Recall {
         /// The clock to answer.
         clock: Clock,
     },
+}
+
+/// What the engine cannot know by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// When the kernel started these processes.
+    Processes(Vec<u32>),
+    /// What the log holds of versions after a moment (CHK-1). By then it holds
+    /// all that was recorded before.
+    Edited {
+        /// The moment.
+        moment: Moment,
+        /// Only these paths; all if absent.
+        paths: Option<Vec<RelPath>>,
+        /// Paths whose content at the moment is wanted in any case.
+        also: Vec<RelPath>,
+    },
+}
+
+/// A moment in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Right after this fact.
+    After(u64),
+    /// By the clock on the wall.
+    Time(Millis),
 }
 
 /// What the state knows about versions beyond their facts.

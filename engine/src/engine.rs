@@ -301,6 +301,7 @@ impl Engine {
             Input::FenceFailed { fence } => self.fence_reached(fence, false),
             Input::Disconnected { connection } => self.disconnected(connection),
             Input::ProcessEnded { pid } => self.process_ended(pid),
+            Input::Learned { request, learned } => self.learned(request, learned),
             Input::CommandUnheard { command } => self.command_unheard(&command),
             Input::Tick => {}
         }

@@ -1,9 +1,12 @@
 //! Everything that can happen to the engine, as one closed enum.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use touchmark_proto::writes::Guard;
 use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId};
+
+use crate::record::Record;
 
 /// Something happened. The shell hands these over one by one, in the order
 /// in which it learned of them.
@@ -92,6 +95,13 @@ pub enum Input {
         /// Which.
         pid: u32,
     },
+    /// What the engine asked for was found out, or could not be.
+    Learned {
+        /// The request it was asked for.
+        request: RequestId,
+        /// What was found.
+        learned: Result<Learned, Error>,
+    },
     /// Nobody was told that this command window is open: it ends.
     CommandUnheard {
         /// Its name on the wire.
@@ -99,6 +109,26 @@ pub enum Input {
     },
     /// [`Engine::deadline`](crate::Engine::deadline) has come.
     Tick,
+}
+
+/// The answer to a [`Question`](crate::effect::Question).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Learned {
+    /// Processes, each with its start in ticks since boot; `None` where there
+    /// is none of that number.
+    Processes(Vec<(u32, Option<u64>)>),
+    /// Versions after a moment.
+    Edited(Edited),
+}
+
+/// What the log holds of versions after a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edited {
+    /// Versions and corrections after it, the oldest first.
+    pub versions: Vec<Record>,
+    /// What each path of those, and each path wanted in any case, held at that
+    /// moment, `None` for no file; a path that was not tracked then is missing.
+    pub then: BTreeMap<RelPath, Option<Hash>>,
 }
 
 /// What the watcher saw on a path.
@@ -126,6 +156,8 @@ pub struct ReadOutcome {
     pub prefixes: Vec<(u64, Hash)>,
     /// The bytes, where the order asked for them and there is a file.
     pub bytes: Option<Arc<[u8]>>,
+    /// Its content may not be kept (SEC-3).
+    pub secret: bool,
 }
 
 impl ReadOutcome {
@@ -144,6 +176,7 @@ impl From<Found> for ReadOutcome {
             found,
             prefixes: Vec::new(),
             bytes: None,
+            secret: false,
         }
     }
 }

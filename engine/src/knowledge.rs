@@ -225,8 +225,10 @@ impl Knowledge {
         any
     }
 
-    /// A newer record stands in place of the one so far.
-    pub fn supersede(&mut self, record: PastRecord) {
+    /// A newer record stands in place of the one so far. An access that names
+    /// no step was not before the last one that did.
+    pub fn supersede(&mut self, mut record: PastRecord) {
+        record.step = record.step.or(self.record.step);
         let old = std::mem::replace(&mut self.record, record);
         self.past.push(old);
         if self.past.len() > RECORDS_KEPT {

@@ -15,6 +15,7 @@ pub mod globs;
 pub mod input;
 pub mod knowledge;
 mod live;
+pub mod notes;
 mod observe;
 mod pending;
 pub mod ranges;
@@ -22,13 +23,17 @@ pub mod recall;
 mod reconcile;
 pub mod record;
 mod resolve;
+mod similarity;
 pub mod state;
 pub mod text;
 mod view;
 
 pub use config::Config;
-pub use effect::{Answer, Effect, LinesWanted, Marks, Notice, ReadOrder, Recall, WriteOrder};
+pub use effect::{
+    Answer, Effect, LinesWanted, Marks, Moment, Notice, Question, ReadOrder, Recall, WriteOrder,
+};
 pub use engine::{Counts, Engine};
-pub use input::{Content, Found, Hint, Input, ReadOutcome, Stamp, WriteOutcome};
+pub use input::{Content, Edited, Found, Hint, Input, Learned, ReadOutcome, Stamp, WriteOutcome};
 pub use record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
+pub use resolve::within;
 pub use state::State;

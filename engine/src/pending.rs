@@ -8,9 +8,9 @@ use touchmark_proto::{
 };
 
 use crate::asks::{Need, Write};
-use crate::effect::{Answer, Effect, WriteOrder};
+use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::engine::{CUT_DELAY, Engine, Timer};
-use crate::input::ReadOutcome;
+use crate::input::{Learned, ReadOutcome};
 use crate::observe::Scope;
 
 /// How often a request waits for one more fence.
@@ -63,6 +63,8 @@ pub(crate) struct Pending {
     pub first_hash: Option<Option<touchmark_proto::Hash>>,
     /// What is being written for it.
     pub write: Option<Write>,
+    /// What was found out for it.
+    pub learned: Option<Result<Learned, Error>>,
 }
 
 /// How far a request has come.
@@ -74,6 +76,8 @@ pub(crate) enum Stage {
     Reads,
     /// Another session's edit is in its way.
     Blocked,
+    /// The shell finds something out for it.
+    Learning,
     /// The shell writes for it; it cannot be taken back.
     Writing,
 }
@@ -90,6 +94,8 @@ pub(crate) enum Step {
     Fence,
     /// Another session's edit is in its way.
     Blocked(Error),
+    /// The shell is to find something out for it.
+    Learn(Question),
     /// The shell is to write for it.
     Write(Box<Write>, WriteOrder),
 }
@@ -128,6 +134,7 @@ impl Engine {
             not_before: None,
             first_hash: None,
             write: None,
+            learned: None,
         };
         // New paths are watched, and read, from the request's arrival on, so
         // that what happens to them after it is noticed (SEEN-1).
@@ -167,6 +174,7 @@ impl Engine {
                 not_before: None,
                 first_hash: None,
                 write: None,
+                learned: None,
             },
         );
         wanted
@@ -221,6 +229,7 @@ impl Engine {
         });
         let waits = pending.not_before.is_some_and(|due| self.now < due);
         first
+            && pending.stage != Stage::Learning
             && !waits
             && fenced
             && pending.reads.is_empty()
@@ -288,6 +297,12 @@ impl Engine {
                 self.pending.insert(request, pending);
                 false
             }
+            Step::Learn(question) => {
+                pending.stage = Stage::Learning;
+                self.pending.insert(request, pending);
+                self.out.push(Effect::Learn { request, question });
+                false
+            }
             Step::Write(write, order) => {
                 self.writing.insert(order.path.clone(), None);
                 pending.write = Some(*write);
@@ -347,6 +362,14 @@ impl Engine {
         true
     }
 
+    /// What a request asked for was found out.
+    pub(crate) fn learned(&mut self, request: RequestId, learned: Result<Learned, Error>) {
+        if let Some(pending) = self.pending.get_mut(&request) {
+            pending.learned = Some(learned);
+            pending.stage = Stage::Reads;
+        }
+    }
+
     /// An edit has ended: whoever waits for that looks again, as of now.
     pub(crate) fn unblock(&mut self) {
         let blocked: Vec<RequestId> = self
@@ -371,6 +394,9 @@ impl Engine {
         self.leave(request, pending);
         if pending.connection.is_some() {
             self.counts.requests += 1;
+            if let (Ask::Client(ask), Err(error)) = (&pending.ask, &answer) {
+                self.count_refusal(ask, error);
+            }
             self.out.push(Effect::Reply { request, answer });
         }
     }

@@ -10,6 +10,7 @@ use touchmark_proto::{
 };
 
 use crate::globs::Globs;
+use crate::notes::Note;
 
 /// One fact, with its place in the order of all facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,6 +197,13 @@ pub enum Fact {
         command: u64,
         /// Whose.
         session: SessionId,
+    },
+    /// A session remembers something beside files.
+    Noted {
+        /// Which session.
+        session: SessionId,
+        /// What.
+        note: Note,
     },
 }
 

@@ -1,30 +1,38 @@
 //! From a name as spoken to a path of the workspace.
 
+use touchmark_proto::path::PathError;
 use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath};
 
 use crate::engine::Engine;
+
+/// A client's name as a path of the workspace at `root`, by text alone.
+///
+/// # Errors
+/// `outsideWorkspace`, `notAFile` for the workspace itself, `invalidParams`
+/// for what can be no path.
+pub fn within(path: &ClientPath, root: &[u8]) -> Result<RelPath, Error> {
+    path.normalise(root).map_err(|reason| {
+        let spoken = String::from_utf8_lossy(path.as_bytes())
+            .chars()
+            .take(200)
+            .collect();
+        let code = match reason {
+            PathError::Outside => ErrorCode::OutsideWorkspace,
+            PathError::Empty => ErrorCode::NotAFile,
+            PathError::TooLong | PathError::Nul => ErrorCode::InvalidParams,
+        };
+        Error::new(code, reason.to_string()).with(ErrorData {
+            spoken: Some(spoken),
+            ..ErrorData::default()
+        })
+    })
+}
 
 impl Engine {
     /// Resolves a client's name by text (docs/protocol.md) and, where names
     /// differing in case are one file, to the spelling first used (SEEN-6).
     pub(crate) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
-        let resolved = path.normalise(&self.config.root).map_err(|reason| {
-            use touchmark_proto::path::PathError;
-            let spoken = String::from_utf8_lossy(path.as_bytes())
-                .chars()
-                .take(200)
-                .collect();
-            let code = match reason {
-                PathError::Outside => ErrorCode::OutsideWorkspace,
-                PathError::Empty => ErrorCode::NotAFile,
-                PathError::TooLong | PathError::Nul => ErrorCode::InvalidParams,
-            };
-            Error::new(code, reason.to_string()).with(ErrorData {
-                spoken: Some(spoken),
-                ..ErrorData::default()
-            })
-        })?;
-        Ok(self.spelling(resolved))
+        Ok(self.spelling(within(path, &self.config.root)?))
     }
 
     /// The spelling by which a path is known here.

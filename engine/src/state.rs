@@ -17,6 +17,7 @@ use touchmark_proto::{
 
 use crate::globs::Cover;
 use crate::knowledge::{Knowledge, PastRecord};
+use crate::notes::{Note, Notes};
 use crate::ranges::RangeSet;
 use crate::record::{CommandFact, EditFact, Fact, Held, Record, VersionFact};
 
@@ -57,6 +58,12 @@ pub struct State {
     /// Command windows opened so far.
     #[serde(default)]
     pub commands_begun: u64,
+    /// Checkpoints created so far.
+    #[serde(default)]
+    pub checkpoints_created: u64,
+    /// Tool calls recorded so far.
+    #[serde(default)]
+    pub calls_recorded: u64,
 }
 
 /// A tracked path.
@@ -133,6 +140,9 @@ pub struct Session {
     pub lost: Vec<LostVersion>,
     /// It has been told that the state was lost.
     pub reset_told: bool,
+    /// What it remembers beside files.
+    #[serde(default)]
+    pub notes: Notes,
 }
 
 /// A version that a session overwrote unseen.
@@ -215,6 +225,19 @@ impl State {
             after_loss,
             ..Self::default()
         }
+    }
+
+    /// The fact since which the log is needed whole: of the oldest checkpoint,
+    /// else the newest of all (CHK-1).
+    pub fn oldest_needed(&self) -> u64 {
+        let checkpoints = self
+            .sessions
+            .values()
+            .flat_map(|session| session.notes.checkpoints.values());
+        checkpoints
+            .map(|checkpoint| checkpoint.n)
+            .min()
+            .unwrap_or(self.n)
     }
 
     /// The clock of a fact.
@@ -375,6 +398,7 @@ impl State {
                     }
                 }
                 state.lost.retain(|entry| !lost.contains(&entry.n));
+                state.notes.savings.notices += (paths.len() + lost.len()) as u64;
                 let told: Vec<RelPath> = paths.iter().map(|(path, _)| path.clone()).collect();
                 for path in &told {
                     self.settle_pending(session, path);
@@ -410,6 +434,15 @@ impl State {
             Fact::CommandEnded { command, .. } => {
                 self.commands.remove(command);
             }
+            Fact::Noted { session, note } => {
+                if let Note::CheckpointCreated { checkpoint, .. } = note {
+                    self.checkpoints_created = self.checkpoints_created.max(*checkpoint);
+                }
+                if let Note::CallRecorded(call) = note {
+                    self.calls_recorded = self.calls_recorded.max(call.call);
+                }
+                self.session_mut(session, time).notes.apply(n, time, note);
+            }
         }
     }
 
@@ -429,6 +462,7 @@ impl State {
                 pending: BTreeSet::new(),
                 lost: Vec::new(),
                 reset_told: false,
+                notes: Notes::default(),
             })
     }
 }
@@ -475,7 +509,8 @@ impl Fact {
             | Self::Compacted { session, .. }
             | Self::Truncated { session, .. }
             | Self::Delivered { session, .. }
-            | Self::ResetTold { session } => Some(session),
+            | Self::ResetTold { session }
+            | Self::Noted { session, .. } => Some(session),
             Self::EditBegun(edit) => Some(&edit.session),
             Self::CommandBegun(command) => Some(&command.session),
             Self::SessionForgotten { .. }

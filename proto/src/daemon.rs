@@ -212,6 +212,12 @@ pub struct Audited {
     pub differences: Vec<Difference>,
 }
 
+/// Remove every content that is kept for line counts and previews. Facts stay,
+/// and so does what guarded writes kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContentsForget {}
+
 /// End the daemon cleanly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -243,4 +249,34 @@ pub struct Subscribed {
 pub struct Unsubscribe {
     /// The number that `subscribe` answered.
     pub subscription: u64,
+}
+
+/// What has been saved so far?
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Stats {
+    /// Whose; all sessions' if absent.
+    pub session: Option<SessionId>,
+}
+
+/// What has been saved, counted and not estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Savings {
+    /// Reads whose lines were in the context already (SEEN-4).
+    pub repeats: u64,
+    /// The bytes of those lines, where they are known to the byte.
+    pub bytes_not_sent: u64,
+    /// Edits of out-of-date copies that were refused (GUARD-4).
+    pub stale_refused: u64,
+    /// Edits of files never read that were refused (GUARD-4).
+    pub not_read_refused: u64,
+    /// Guarded writes that found bytes nobody had seen (GUARD-1).
+    pub conflicts: u64,
+    /// Tool calls answered from an earlier one's result.
+    pub duplicate_calls: u64,
+    /// The bytes of those results.
+    pub duplicate_bytes: u64,
+    /// Changes of others that were told.
+    pub notices: u64,
 }

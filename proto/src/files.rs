@@ -306,3 +306,99 @@ pub struct FileUntrack {
     /// What.
     pub path: ClientPath,
 }
+
+/// Files that a session accessed lately, counted in its steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FileRecent {
+    /// Whose.
+    pub session: SessionId,
+    /// The agent's step now.
+    pub step: u64,
+    /// Recent is what was accessed at most this many steps ago.
+    pub max_age: u64,
+    /// Answer as of now (SYNC-1); true unless told.
+    pub sync: Option<bool>,
+    /// Read and hash every path spoken of (SYNC-4).
+    pub verify: Option<bool>,
+    /// At most this many (LIM-2).
+    pub limit: Option<u32>,
+    /// Where the last answer stopped.
+    pub cursor: Option<String>,
+}
+
+/// Was a file accessed too many steps ago? This says nothing of its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FileIsStale {
+    /// Whose.
+    pub session: SessionId,
+    /// What.
+    pub path: ClientPath,
+    /// The agent's step now.
+    pub step: u64,
+    /// Not stale is what was accessed at most this many steps ago.
+    pub max_age: u64,
+}
+
+/// How long ago a file was accessed, in steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileAge {
+    /// Longer ago than asked for, or never.
+    pub stale: bool,
+    /// Steps since; `null` where the session never named a step for it.
+    pub age: Option<u64>,
+}
+
+/// Takes down what a file is like at this moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FileSnapshot {
+    /// What.
+    pub path: ClientPath,
+}
+
+/// What a file was like at some moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// Which.
+    pub path: ClientPath,
+    /// Its modification time.
+    pub mtime_ms: Millis,
+    /// In bytes.
+    pub size: u64,
+    /// Its content; `null` where there was no file.
+    pub hash: Option<Hash>,
+}
+
+/// Compares a file with a snapshot of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FileDetect {
+    /// As `file/snapshot` answered it.
+    pub snapshot: Snapshot,
+}
+
+/// What differs from a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotChanges {
+    /// The modification time.
+    pub mtime_changed: bool,
+    /// The size.
+    pub size_changed: bool,
+    /// The content.
+    pub content_changed: bool,
+}
+
+/// Whether a file was modified since a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotCompared {
+    /// Its content differs: neither a touch nor an equal size says so.
+    pub modified: bool,
+    /// What differs, one by one.
+    pub changes: SnapshotChanges,
+}

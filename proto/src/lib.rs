@@ -12,13 +12,17 @@
 //! - [`facts`]: versions, changes, states of files: what the daemon tells.
 //! - [`error`]: every error with its code, name and hint.
 //! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
-//!   [`edits`], [`writes`], [`commands`], [`changes`], [`editors`].
+//!   [`edits`], [`writes`], [`commands`], [`changes`], [`checkpoints`],
+//!   [`calls`], [`retention`], [`tasks`], [`models`], [`search`], [`editors`].
+//! - [`free`]: JSON that is carried and not looked into.
 //! - [`places`]: where the daemon of a workspace keeps its things.
 //! - [`methods`]: the table that joins a method's name, parameters and result.
 //! - [`events`]: notifications to subscribers.
 //! - [`codec`]: the three wires.
 
+pub mod calls;
 pub mod changes;
+pub mod checkpoints;
 pub mod clock;
 pub mod codec;
 pub mod commands;
@@ -29,13 +33,18 @@ pub mod error;
 pub mod events;
 pub mod facts;
 pub mod files;
+pub mod free;
 pub mod hash;
 pub mod ids;
 pub mod methods;
+pub mod models;
 pub mod path;
 pub mod places;
 pub mod range;
+pub mod retention;
+pub mod search;
 pub mod sessions;
+pub mod tasks;
 pub mod writes;
 
 pub use clock::{Clock, Millis};
@@ -43,6 +52,7 @@ pub use error::{Error, ErrorCode, ErrorData};
 pub use facts::{
     Author, AuthorKind, Change, Evidence, FileState, LineCounts, State, Version, VersionKind,
 };
+pub use free::FreeJson;
 pub use hash::{Hash, HashOrAbsent};
 pub use ids::{ConnectionId, RequestId, SessionId};
 pub use methods::{METHODS, Method, Reply, Request};

@@ -1,10 +1,17 @@
 //! The table of methods: one row joins a name, its parameters, its result.
 
+use crate::calls::{
+    CallCheck, CallChecked, CallClear, CallCounts, CallRecord, CallRecorded, CallStats,
+};
 use crate::changes::{Changes, ModifiedAck, ModifiedList, ModifiedTake, ModifiedTaken};
+use crate::checkpoints::{
+    CheckpointCreate, CheckpointCreated, CheckpointDelete, CheckpointDetect, CheckpointDetected,
+    CheckpointList, CheckpointRows, WarningCleanup, WarningStore, WarningTake, WarningTaken,
+};
 use crate::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
 use crate::daemon::{
-    Audit, Audited, Done, Initialize, Initialized, Ping, Shutdown, Status, StatusReport, Subscribe,
-    Subscribed, Sync, Synced, Unsubscribe,
+    Audit, Audited, ContentsForget, Done, Initialize, Initialized, Ping, Savings, Shutdown, Stats,
+    Status, StatusReport, Subscribe, Subscribed, Sync, Synced, Unsubscribe,
 };
 use crate::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
 use crate::edits::{
@@ -13,13 +20,18 @@ use crate::edits::{
 use crate::error::{Error, ErrorCode};
 use crate::facts::FileState;
 use crate::files::{
-    FileHistory, FileInvalidate, FileList, FileMention, FileRead, FileReadResult, FileReadText,
-    FileRecords, FileStates, FileStatus, FileText, FileUntrack, Versions,
+    FileAge, FileDetect, FileHistory, FileInvalidate, FileIsStale, FileList, FileMention, FileRead,
+    FileReadResult, FileReadText, FileRecent, FileRecords, FileSnapshot, FileStates, FileStatus,
+    FileText, FileUntrack, Snapshot, SnapshotCompared, Versions,
 };
+use crate::models::{ModelEntries, ModelList, ModelRecord, ModelRecorded};
+use crate::retention::{RetentionRank, RetentionRanked};
+use crate::search::{Matches, SearchGrep};
 use crate::sessions::{
     Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRows,
     SessionTruncated,
 };
+use crate::tasks::{Removed, TaskCleanup, TaskList, TaskRemove, TaskRows, TaskSave};
 use crate::writes::{
     FileEdit, FileEdited, FileWrite, FileWritten, QuotesFound, QuotesMatch, QuotesNormalize,
     QuotesNormalized, RecoveryDelete, RecoveryItems, RecoveryList, RecoveryRestore,
@@ -180,4 +192,29 @@ methods! {
     RecoveryDelete: "recovery/delete", RecoveryDelete => RecoveryItems;
     QuotesNormalize: "quotes/normalize", QuotesNormalize => QuotesNormalized;
     QuotesMatch: "quotes/match", QuotesMatch => Option<QuotesFound>;
+    Stats: "stats", Stats => Savings;
+    FileRecent: "file/recent", FileRecent => FileRecords;
+    FileIsStale: "file/isStale", FileIsStale => FileAge;
+    FileSnapshot: "file/snapshot", FileSnapshot => Snapshot;
+    FileDetect: "file/detect", FileDetect => SnapshotCompared;
+    CheckpointCreate: "checkpoint/create", CheckpointCreate => CheckpointCreated;
+    CheckpointList: "checkpoint/list", CheckpointList => CheckpointRows;
+    CheckpointDelete: "checkpoint/delete", CheckpointDelete => Done;
+    CheckpointDetect: "checkpoint/detect", CheckpointDetect => CheckpointDetected;
+    WarningStore: "warning/store", WarningStore => Done;
+    WarningTake: "warning/take", WarningTake => WarningTaken;
+    WarningCleanup: "warning/cleanup", WarningCleanup => Removed;
+    CallCheck: "call/check", CallCheck => CallChecked;
+    CallRecord: "call/record", CallRecord => CallRecorded;
+    CallStats: "call/stats", CallStats => CallCounts;
+    CallClear: "call/clear", CallClear => Removed;
+    RetentionRank: "retention/rank", RetentionRank => RetentionRanked;
+    TaskSave: "task/save", TaskSave => Done;
+    TaskList: "task/list", TaskList => TaskRows;
+    TaskRemove: "task/remove", TaskRemove => Removed;
+    TaskCleanup: "task/cleanup", TaskCleanup => Removed;
+    ModelRecord: "model/record", ModelRecord => ModelRecorded;
+    ModelList: "model/list", ModelList => ModelEntries;
+    SearchGrep: "search/grep", SearchGrep => Matches;
+    ContentsForget: "contents/forget", ContentsForget => Done;
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use serde_json::{Value, json};
+use touchmark_proto::calls::{CallCheck, CallChecked, Duplicate, Validity};
+use touchmark_proto::checkpoints::{CheckpointDetected, EditedFile, WarningTaken};
 use touchmark_proto::codec::{
     ClientMessage, Encoder, Incoming, MAX_FRAME, MessageId, ReplyDecoder, ServerMessage, Wire,
     frames, json as codec_json,
@@ -10,7 +12,7 @@ use touchmark_proto::daemon::{Done, Initialize, Ping, Program};
 use touchmark_proto::editors::EditorDidOpen;
 use touchmark_proto::edits::{EditMark, EditMarked};
 use touchmark_proto::events::{EditPhase, Event, Happening};
-use touchmark_proto::files::{FileText, TextEncoding, Verdict};
+use touchmark_proto::files::{FileText, Snapshot, TextEncoding, Verdict};
 use touchmark_proto::sessions::{SessionOpened, Warning};
 use touchmark_proto::*;
 
@@ -438,4 +440,120 @@ fn a_client_passes_over_what_it_does_not_know() {
         (ErrorCode::InternalError, "new")
     );
     assert_eq!(next(), None);
+}
+
+/// JSON of any shape with everything that means something elsewhere.
+fn anything() -> Value {
+    json!({"path": "../x", "uri": "file:///%zz", "paths": ["file:///a"], "hash": null,
+        "from": 1, "files": null, "nested": [{"path": null, "uri": null}, null, 1.5]})
+}
+
+#[test]
+fn free_json_travels_untouched() {
+    let sent = json!({"session": "s", "tool": "t", "args": anything(), "result": anything(),
+        "paths": null});
+    let Ok(Request::CallRecord(record)) = params("call/record", sent.clone()) else {
+        panic!("refused");
+    };
+    assert_eq!(record.args.0, anything());
+    assert_eq!(record.result.0, anything());
+    let message = ask(Request::CallRecord(record));
+    let json = codec_json::client_to_json(&message, ROOT);
+    assert_eq!(json["params"]["args"], anything());
+    assert_eq!(json["params"]["result"], anything());
+    let bytes = frames::encode(&message).unwrap();
+    assert_eq!(frames::decode_client(&bytes).as_ref(), Ok(&message));
+    // In frames it is a text.
+    let check = ask(Request::CallCheck(CallCheck {
+        session: SessionId::new("s").unwrap(),
+        tool: "t".into(),
+        args: FreeJson(json!([null, 1])),
+        sync: None,
+        verify: None,
+    }));
+    let bytes = frames::encode(&check).unwrap();
+    let text = b"[null,1]".as_slice();
+    assert!(bytes.windows(text.len()).any(|window| window == text));
+    let found = CallChecked {
+        duplicate: Duplicate::Identical,
+        cached: true,
+        result: Some(FreeJson(anything())),
+        message: Some("m".into()),
+        age_ms: Some(5),
+        call_id: Some("t1".into()),
+        validity: Some(Validity::Verified),
+    };
+    assert_eq!(
+        result_json(Reply::CallCheck(found)),
+        json!({"duplicate": "identical", "cached": true, "result": anything(), "message": "m",
+            "ageMs": 5, "callId": "t1", "validity": "verified"})
+    );
+}
+
+#[test]
+fn free_json_in_frames_is_bounded_like_any_other() {
+    let many = format!("[{}0]", "0,".repeat(1 << 18));
+    let message = ask(Request::CallCheck(CallCheck {
+        session: SessionId::new("s").unwrap(),
+        tool: "t".into(),
+        args: FreeJson(Value::from(many.as_str())),
+        sync: None,
+        verify: None,
+    }));
+    let bytes = frames::encode(&message).unwrap();
+    assert!(frames::decode_client(&bytes).is_ok());
+    // The same length as a text, and as an array of that many values.
+    let quoted = serde_json::to_string(&many).unwrap();
+    let place = bytes
+        .windows(quoted.len())
+        .position(|window| window == quoted.as_bytes())
+        .unwrap();
+    let mut array = bytes;
+    array[place..place + quoted.len()].copy_from_slice(format!("{many}  ").as_bytes());
+    assert!(frames::decode_client(&array).is_err());
+}
+
+#[test]
+fn a_snapshot_is_given_back_as_it_was_answered() {
+    let snapshot = Snapshot {
+        path: ClientPath::new(b"n\xffw".as_slice()),
+        mtime_ms: 7,
+        size: 3,
+        hash: None,
+    };
+    let answered = result_json(Reply::FileSnapshot(snapshot.clone()));
+    assert_eq!(
+        answered,
+        json!({"path": "n\u{fffd}w", "uri": "file:///home/u/w%20s/n%FFw", "mtimeMs": 7,
+            "size": 3, "hash": null})
+    );
+    let Ok(Request::FileDetect(detect)) = params("file/detect", json!({"snapshot": answered}))
+    else {
+        panic!("refused");
+    };
+    assert_eq!(detect.snapshot.path.as_bytes(), b"/home/u/w s/n\xffw");
+}
+
+#[test]
+fn a_file_edited_after_a_checkpoint() {
+    let detected = CheckpointDetected {
+        files: vec![EditedFile {
+            path: path(b"a"),
+            edited_by: vec![],
+            first_edit: None,
+            last_edit: None,
+            versions: 0,
+            differs: None,
+            from_deleted_messages: true,
+        }],
+        warning: None,
+        more: None,
+    };
+    assert_eq!(
+        result_json(Reply::CheckpointDetect(detected)),
+        json!({"files": [{"path": "a", "editedBy": [], "firstEdit": null, "lastEdit": null,
+            "versions": 0, "differs": null, "fromDeletedMessages": true}]})
+    );
+    let taken = Reply::WarningTake(WarningTaken { warning: None });
+    assert_eq!(result_json(taken), json!({"warning": null}));
 }

@@ -62,3 +62,116 @@ fn a_daemon_that_is_gone_is_an_error_and_not_a_hang() {
     };
     assert_eq!(error.code(), "noDaemon");
 }
+
+#[test]
+fn every_system_has_its_named_requests() {
+    use touchmark_proto::retention::{Priority, RetentionItem};
+    use touchmark_proto::search::SearchGrep;
+    use touchmark_proto::tasks::{Task, TaskType};
+    let world = World::new();
+    world.file("a.txt", "“one”\n");
+    world.file("b.txt", "two\n");
+    let client = Client::connect(world.socket(), &Hello::new("tests", "1")).unwrap();
+    let session = Session::open(&client, "s").unwrap();
+    session.read_text("a.txt").unwrap();
+    session.mention("b.txt").unwrap();
+    assert_eq!(session.files(false).unwrap().len(), 2);
+    assert!(session.is_stale("a.txt", 9, 1).unwrap().age.is_none());
+    assert!(session.recent(9, 1).unwrap().is_empty());
+    // Before and after a change.
+    let snapshot = session.snapshot("a.txt").unwrap();
+    let checkpoint = session
+        .checkpoint_create(Some("before"), None, Some(3))
+        .unwrap();
+    assert_eq!(session.checkpoints().unwrap()[0].step, Some(3));
+    session.replace("a.txt", "\"one\"", "\"1\"").unwrap();
+    assert_eq!(fs::read_to_string(world.path("a.txt")).unwrap(), "“1”\n");
+    assert!(session.detect(snapshot).unwrap().modified);
+    let edited = session
+        .checkpoint_detect(&checkpoint.checkpoint, &[], true)
+        .unwrap();
+    assert_eq!(edited.len(), 1);
+    assert!(session.warning_take().unwrap().warning.is_some());
+    assert!(session.warning_take().unwrap().warning.is_none());
+    session
+        .warning_store(vec!["b.txt".into()], Some("look"))
+        .unwrap();
+    assert_eq!(session.warning_cleanup(Vec::new()).unwrap().removed, 0);
+    session.checkpoint_delete(&checkpoint.checkpoint).unwrap();
+    assert!(session.checkpoints().unwrap().is_empty());
+    // Quotation marks.
+    assert_eq!(session.normalize_quotes("‘x’").unwrap().text, "'x'");
+    let found = session.match_quotes("\"x\"", "a “x”").unwrap().unwrap();
+    assert_eq!((found.position, found.original_match.as_str()), (2, "“x”"));
+    // Tasks and models.
+    let task = Task {
+        id: "t".into(),
+        task_type: TaskType::Process,
+        command: Some("tests".into()),
+        pid: Some(std::process::id()),
+        start_time: 1,
+        working_directory: "/".into(),
+    };
+    session.task_save(task).unwrap();
+    assert_eq!(session.tasks().unwrap()[0].alive, Some(true));
+    assert_eq!(session.task_cleanup().unwrap().removed, 0);
+    assert_eq!(session.task_remove("t").unwrap().removed, 1);
+    assert!(
+        session
+            .model_record("m", "p", "act", Some("1"))
+            .unwrap()
+            .recorded
+    );
+    assert!(
+        !session
+            .model_record("m", "p", "act", Some("1"))
+            .unwrap()
+            .recorded
+    );
+    assert_eq!(session.models().unwrap().len(), 1);
+    // What may leave the context.
+    let item = RetentionItem {
+        id: "1".into(),
+        tool: "edit_file".into(),
+        path: Some("a.txt".into()),
+        step: 1,
+        lines: None,
+        mentioned: false,
+    };
+    let ranked = session.rank(50, 1, vec![item]).unwrap();
+    assert_eq!(ranked.items[0].priority, Priority::Never);
+    let search = SearchGrep {
+        pattern: "tw.".into(),
+        ..SearchGrep::default()
+    };
+    assert_eq!(session.grep(search).unwrap().matches.len(), 1);
+    session.read_text("b.txt").unwrap();
+    assert!(session.read_text("b.txt").unwrap().text.is_none());
+    assert_eq!(session.stats().unwrap().repeats, 1);
+    session.compacted(Vec::new()).unwrap();
+    assert!(session.read_text("b.txt").unwrap().text.is_some());
+    session.forget().unwrap();
+    assert!(session.files(false).unwrap().is_empty());
+}
+
+#[test]
+fn the_same_names_for_tokio() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        use touchmark_client::aio;
+        let client = aio::Client::connect(world.socket(), &Hello::new("tests", "1"))
+            .await
+            .unwrap();
+        let session = aio::Session::open(&client, "s").await.unwrap();
+        session.mention("a.txt").await.unwrap();
+        session.checkpoint_create(None, None, None).await.unwrap();
+        assert_eq!(session.checkpoints().await.unwrap().len(), 1);
+        assert_eq!(session.files(true).await.unwrap().len(), 1);
+        assert!(session.snapshot("a.txt").await.unwrap().hash.is_some());
+    });
+}

@@ -6,9 +6,10 @@ use std::process::Command;
 
 use clap::Args;
 use touchmark_client::find::Workspace;
+use touchmark_client::proto::Places;
 pub(crate) use touchmark_daemon::doctor;
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
-use touchmark_daemon::{DaemonOptions, main_daemon};
+use touchmark_daemon::{DaemonOptions, life, main_daemon};
 
 use crate::args::Global;
 use crate::context::Context;
@@ -47,11 +48,26 @@ pub(crate) fn run(options: Options, global: &Global) -> Outcome {
         on_demand: options.on_demand,
         config: options.config,
     })
-    .map_err(|error| Failure::Daemon {
+    .map_err(failed)
+}
+
+/// Removes everything stored of a workspace whose daemon has ended; false if
+/// there was nothing.
+pub(crate) fn forget(workspace: &Workspace) -> Outcome<bool> {
+    life::forget(&workspace.places, &workspace.root).map_err(failed)
+}
+
+/// How many contents are kept of files that guarded writes replaced.
+pub(crate) fn kept(places: &Places) -> usize {
+    life::kept(places)
+}
+
+fn failed(error: touchmark_daemon::Error) -> Failure {
+    Failure::Daemon {
         code: error.exit_code(),
         message: error.to_string(),
         hint: error.hint(),
-    })
+    }
 }
 
 /// Closes what was inherited beyond the standard streams, and comes back as

@@ -15,13 +15,10 @@ use touchmark_client::proto::commands::{CommandBegin, CommandEnd, CommandEnded};
 use touchmark_client::proto::{ErrorCode, Reply, SessionId};
 
 use crate::commands::call::result_json;
-use crate::context::{Context, session};
+use crate::context::{Context, SESSION, named, session};
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
 use crate::text::{count, path};
-
-/// The variable that names the session.
-const SESSION: &str = "TOUCHMARK_SESSION";
 
 /// The window ends with its connection; its own time only bounds what a lost
 /// connection leaves behind.
@@ -87,17 +84,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
 
 /// The session named, or that of the environment.
 fn whose(options: &Options) -> Outcome<SessionId> {
-    if let Some(session) = &options.session {
-        return Ok(session.clone());
-    }
-    let named = std::env::var(SESSION).unwrap_or_default();
-    if named.is_empty() {
-        return Err(own_failure(
-            125,
-            format!("whose command is it? Name the session by --session or {SESSION}"),
-        ));
-    }
-    session(&named).map_err(|error| own_failure(125, format!("{SESSION}: {error}")))
+    named(options.session.clone()).map_err(|failure| own_failure(125, failure.to_string()))
 }
 
 /// Opens the window. Where no daemon can be had the command runs all the

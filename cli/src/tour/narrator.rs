@@ -8,7 +8,7 @@ use anstyle::Style;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 
-/// The pause after a step. With some twenty-five of them the tour takes eight
+/// The pause after a step. With some thirty of them the tour takes ten
 /// seconds.
 const PAUSE: Duration = Duration::from_millis(330);
 

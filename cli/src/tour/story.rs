@@ -22,6 +22,7 @@ const CODE_1: &str = "fn greet(name: &str) {\n    println!(\"Hello, {name}\");\n
 const CODE_YOURS: &str =
     "/// Greets.\nfn greet(name: &str) {\n    println!(\"Hello, {name}\");\n}\n";
 const CODE_AGENT: &str = "fn greet(name: &str) {\n    println!(\"Good day, {name}\");\n}\n";
+const CODE_LAST: &str = "fn greet(name: &str) {\n    println!(\"Good evening, {name}\");\n}\n";
 const NOTES_1: &str = "# Notes\n\n- greet people\n";
 const NOTES_YOURS: &str = "# Notes\n\n- greet people by name\n- be brief\n";
 const NOTES_AGENT: &str = "# Notes\n\n- greet people by name\n- be brief\n- done: greet()\n";
@@ -44,6 +45,7 @@ pub(super) fn tell(world: &World, narrator: &mut Narrator) -> Outcome {
     tour.declared()?;
     tour.yours()?;
     tour.race()?;
+    tour.checkpoint()?;
     tour.history()?;
     tour.summary()
 }
@@ -221,6 +223,33 @@ impl Tour<'_> {
             "{}: a version of yours was overwritten; the agent is told",
             paint(style::WARN, "clobbered")
         ))
+    }
+
+    fn checkpoint(&mut self) -> Outcome {
+        self.chapter("A checkpoint knows what came after it")?;
+        self.agent("remembers this moment, to come back to it")?;
+        let made = self
+            .session
+            .checkpoint_create(Some("before the change"), None, None)?;
+        self.you(&format!("save {CODE}"))?;
+        self.world.write(CODE, CODE_LAST)?;
+        self.agent("goes back: its conversation forgets what came since, the files do not")?;
+        let since = self
+            .session
+            .checkpoint_detect(&made.checkpoint, &[], true)?;
+        self.check(
+            matches!(since.as_slice(), [file] if file.path.as_bytes() == CODE.as_bytes()
+                && file.edited_by == [Author::USER]
+                && file.differs == Some(true)),
+            "one file was edited since, by the user, and differs",
+            &since,
+        )?;
+        self.touchmark(&format!("{CODE}: edited by you since, and not what it was"))?;
+        let warned = self.session.warning_take()?;
+        self.check(warned.warning.is_some(), "a warning of it is kept", &warned)?;
+        let again = self.session.warning_take()?;
+        self.check(again.warning.is_none(), "a warning is given once", &again)?;
+        self.touchmark("the agent is warned of that, once")
     }
 
     fn history(&mut self) -> Outcome {

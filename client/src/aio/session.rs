@@ -3,7 +3,7 @@
 use touchmark_proto::changes::{Ack, ModifiedTake};
 use touchmark_proto::edits::{CommitFile, EditBegin, EditCommit, EditCommitted, EditFile};
 use touchmark_proto::files::{FileRead, FileReadResult, FileReadText, FileStatus, FileText};
-use touchmark_proto::sessions::{SessionClose, SessionOpen};
+use touchmark_proto::sessions::{SessionClose, SessionOpen, SessionOpened};
 use touchmark_proto::{Change, ClientPath, FileState, HashOrAbsent, SessionId};
 
 use super::Client;
@@ -25,19 +25,28 @@ impl Session {
     /// # Errors
     /// The daemon's own, and `invalidParams` for an empty or over-long name.
     pub async fn open(client: &Client, name: &str) -> Result<Self> {
-        let id = session_id(name)?;
-        client
-            .call(SessionOpen {
-                session: id.clone(),
-                agent: None,
-                parent: None,
-                pid: None,
-            })
-            .await?;
-        Ok(Self {
+        let ask = SessionOpen {
+            session: session_id(name)?,
+            agent: None,
+            parent: None,
+            pid: None,
+        };
+        Ok(Self::open_with(client, ask).await?.0)
+    }
+
+    /// The same with all that can be said of a session: its parent, say, for a
+    /// sub-agent (SEEN-5).
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub async fn open_with(client: &Client, ask: SessionOpen) -> Result<(Self, SessionOpened)> {
+        let id = ask.session.clone();
+        let opened = client.call(ask).await?;
+        let session = Self {
             client: client.clone(),
             id,
-        })
+        };
+        Ok((session, opened))
     }
 
     /// Its name.

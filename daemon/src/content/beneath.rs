@@ -13,7 +13,7 @@ use touchmark_proto::RelPath;
 use crate::links::{End, relative, resolve};
 
 /// What opening a path came to.
-pub(super) enum Opened {
+pub(crate) enum Opened {
     /// A regular file, open for reading.
     File {
         file: File,
@@ -42,7 +42,8 @@ const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const LOOK: OFlags = READ;
 
-pub(super) fn open(root: &Path, path: &RelPath) -> Opened {
+/// Opens a file of the workspace at `root` for reading.
+pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {
     // Not held between reads: it would keep the news of the root's removal
     // from coming (LIFE-1).
     let top = match rustix::fs::open(root, LOOK | OFlags::DIRECTORY, Mode::empty()) {

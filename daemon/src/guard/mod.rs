@@ -44,7 +44,7 @@ use crate::boundary;
 use crate::content::Reader;
 use crate::time::Timeline;
 
-pub use self::recovery::Keep;
+pub use self::recovery::{Keep, kept};
 pub use self::temporary::is_temporary;
 
 const CHANGED: &str = "somebody has changed the file";
@@ -171,7 +171,7 @@ impl Guard {
         let guard = Self {
             root,
             reader,
-            recovery: Recovery::open(state.join("recovery"), keep)?,
+            recovery: Recovery::open(recovery::directory(&state), keep)?,
             intents: Intents::open(state.join("intents"), durable)?,
             net: Net::default(),
             durable,

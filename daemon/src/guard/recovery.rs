@@ -241,6 +241,16 @@ fn drop_unlisted(directory: &Path) {
     }
 }
 
+/// Where kept bytes are in a state directory.
+pub(super) fn directory(state: &Path) -> PathBuf {
+    state.join("recovery")
+}
+
+/// How many contents a state directory keeps, whether or not a daemon runs.
+pub fn kept(state: &Path) -> usize {
+    numbers(&directory(state)).len()
+}
+
 fn numbers(directory: &Path) -> Vec<u64> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();

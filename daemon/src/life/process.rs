@@ -57,6 +57,20 @@ pub fn descriptors(connections: u32) -> u64 {
     u64::from(connections) + OTHERS
 }
 
+/// When the system started each of these processes, in ticks since its boot;
+/// `None` where there is none of that number (proc(5), field 22 of `stat`).
+pub fn process_starts(processes: &[u32]) -> Vec<(u32, Option<u64>)> {
+    let start = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in brackets may hold anything, brackets too.
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+        // A zombie has ended, though nobody has taken note.
+        let ended = matches!(fields.next()?, "Z" | "X");
+        fields.nth(18)?.parse().ok().filter(|_| !ended)
+    };
+    processes.iter().map(|pid| (*pid, start(*pid))).collect()
+}
+
 /// Allows that many open descriptors, or as many as the system does.
 pub fn raise_descriptor_limit(wanted: u64) {
     let limit = getrlimit(Resource::Nofile);

@@ -62,6 +62,7 @@ impl Daemon {
             request,
             Asked {
                 connection,
+                until,
                 changes_state,
             },
         );
@@ -101,7 +102,20 @@ fn changes_state(ask: &Request) -> bool {
         | Request::RecoveryList(_)
         | Request::RecoveryShow(_)
         | Request::QuotesNormalize(_)
-        | Request::QuotesMatch(_) => false,
+        | Request::QuotesMatch(_)
+        | Request::Stats(_)
+        | Request::FileRecent(_)
+        | Request::FileIsStale(_)
+        | Request::FileSnapshot(_)
+        | Request::FileDetect(_)
+        | Request::CheckpointList(_)
+        | Request::CallCheck(_)
+        | Request::CallStats(_)
+        | Request::RetentionRank(_)
+        | Request::TaskList(_)
+        | Request::ModelList(_)
+        | Request::SearchGrep(_) => false,
+        Request::CheckpointDetect(detect) => detect.store_warning,
         Request::ModifiedTake(take) => !take.peek,
         Request::FileReadText(read) => read.track.unwrap_or(true),
         Request::SessionOpen(_)
@@ -126,6 +140,18 @@ fn changes_state(ask: &Request) -> bool {
         | Request::FileWrite(_)
         | Request::FileEdit(_)
         | Request::RecoveryRestore(_)
-        | Request::RecoveryDelete(_) => true,
+        | Request::RecoveryDelete(_)
+        | Request::CheckpointCreate(_)
+        | Request::CheckpointDelete(_)
+        | Request::WarningStore(_)
+        | Request::WarningTake(_)
+        | Request::WarningCleanup(_)
+        | Request::CallRecord(_)
+        | Request::CallClear(_)
+        | Request::TaskSave(_)
+        | Request::TaskRemove(_)
+        | Request::TaskCleanup(_)
+        | Request::ModelRecord(_)
+        | Request::ContentsForget(_) => true,
     }
 }

@@ -38,6 +38,7 @@ impl Daemon {
             None => {}
         }
         let deadline = Instant::now() + PATIENCE;
+        self.searches.end();
         self.close_turn();
         while (!again && !self.outbox.is_empty()) || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {

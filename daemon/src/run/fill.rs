@@ -36,7 +36,7 @@ impl<'a> Contents<'a> {
                 }
             }
         }
-        if let Reply::FileList(records) = &mut reply {
+        if let Reply::FileList(records) | Reply::FileRecent(records) = &mut reply {
             for (index, hash) in previews {
                 if let (Some(record), Some(bytes)) =
                     (records.files.get_mut(index), self.content(Some(hash)))

@@ -13,6 +13,7 @@ use super::Daemon;
 use super::replay;
 use super::say::Say;
 use super::subscriptions::Subscription;
+use crate::event::Event;
 use crate::life::resident_bytes;
 
 /// The daemon's version.
@@ -34,6 +35,8 @@ impl Daemon {
             | Request::RecoveryShow(_)
             | Request::RecoveryRestore(_)
             | Request::RecoveryDelete(_) => return self.recover(request, ask),
+            Request::SearchGrep(ask) => return self.search(request, connection, ask),
+            Request::ContentsForget(_) => return self.forget_contents(request),
             other => Err(Error::new(
                 ErrorCode::InternalError,
                 format!("{} is not for the shell to answer", other.method()),
@@ -128,6 +131,17 @@ impl Daemon {
                 .map(|cause| everything(format!("state was lost: {cause}"))),
         );
         degraded
+    }
+
+    /// Answered once they are gone.
+    fn forget_contents(&self, request: RequestId) {
+        let events = self.events.clone();
+        self.store.forget_contents(move || {
+            let _loop_has_ended = events.send(Event::Answered {
+                request,
+                outcome: Ok(Reply::ContentsForget(Done {})),
+            });
+        });
     }
 
     fn begin_subscription(

@@ -14,6 +14,7 @@ use touchmark_proto::{Request, SessionId};
 
 use super::backlog::Backlog;
 use super::outbox::Outbox;
+use super::searches::Searches;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
 use crate::Error;
@@ -71,12 +72,9 @@ impl Daemon {
             None => probe_case_insensitive(workspace),
         };
         let root = workspace.as_os_str().as_bytes();
-        let engine = Engine::restore(
-            config.engine(root.to_vec(), case_insensitive),
-            state,
-            facts,
-            time.now(),
-        );
+        let mut engine_config = config.engine(root.to_vec(), case_insensitive);
+        engine_config.utc_offset = i64::from(jiff::Zoned::now().offset().seconds()) * 1000;
+        let engine = Engine::restore(engine_config, state, facts, time.now());
 
         boundary::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
@@ -140,6 +138,7 @@ impl Daemon {
             facts: Vec::new(),
             outbox: Outbox::default(),
             subscriptions: Subscriptions::default(),
+            searches: Searches::default(),
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),
             facts_since_snapshot,
@@ -211,7 +210,8 @@ impl Daemon {
         self.store.prune(store::Prune {
             keep_per_path: config.versions_per_path,
             older_than: self.time.now().saturating_sub(config.versions_age),
-            floor: self.engine.state().n,
+            // What a checkpoint may be asked about is kept (CHK-1).
+            floor: self.engine.state().oldest_needed(),
         });
     }
 }

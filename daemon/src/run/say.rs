@@ -1,6 +1,6 @@
 //! Saying what may be said: answers, events.
 
-use touchmark_engine::{Answer, Input, Notice, Recall, WriteOrder, recall};
+use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
@@ -9,11 +9,14 @@ use touchmark_proto::{
 };
 
 use super::Daemon;
+use super::edited::edited;
 use super::end::Ending;
 use super::fill::Contents;
 use super::replay;
 use super::subscriptions::Subscription;
 use crate::boundary;
+use crate::event::Event;
+use crate::life;
 use crate::store::StoreEvent;
 
 /// Something that waits for its facts to be stored.
@@ -27,6 +30,11 @@ pub(super) enum Say {
     /// An answer to be looked up in the log, which by then holds all that was
     /// recorded before.
     Recall { request: RequestId, recall: Recall },
+    /// Something to be looked up in the log for a request, likewise.
+    Learned {
+        request: RequestId,
+        question: Question,
+    },
     /// A guarded write, which begins when the edit that declares it is
     /// stored.
     Write(Box<WriteOrder>),
@@ -128,6 +136,10 @@ impl Daemon {
                     let outcome = self.recall(recall);
                     self.answer(asked.connection, request, outcome);
                 }
+            }
+            Say::Learned { request, question } => {
+                let learned = self.learn(question);
+                let _loop_has_ended = self.events.send(Event::Learned { request, learned });
             }
             Say::Write(order) => self.write(*order, failed),
             Say::Notice(notice) => self.tell(*notice),
@@ -244,6 +256,25 @@ impl Daemon {
                     recall::since(&records, clock, cursor.as_ref(), limit, session.as_ref());
                 Ok(Contents::new(Some(log)).fill(answer))
             }
+        }
+    }
+
+    /// Finds something out in the log.
+    fn learn(&mut self, question: Question) -> Result<Learned, Error> {
+        let epoch = self.engine.state().epoch;
+        self.connect_log();
+        let Some(log) = &self.log else {
+            return Err(storage("the log cannot be read"));
+        };
+        match question {
+            Question::Processes(processes) => {
+                Ok(Learned::Processes(life::process_starts(&processes)))
+            }
+            Question::Edited {
+                moment,
+                paths,
+                also,
+            } => edited(log, epoch, moment, paths.as_deref(), &also).map(Learned::Edited),
         }
     }
 

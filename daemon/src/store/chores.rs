@@ -34,7 +34,8 @@ pub(super) struct Chores {
     waiting: Arc<Waiting>,
     contents: Table,
     used: Vec<Hash>,
-    forget: bool,
+    /// Whom to tell that all contents are gone.
+    forget: Vec<Box<dyn FnOnce() + Send>>,
     snapshot: Option<Snapshot>,
     /// Facts that the snapshot covers may be left; not known before a look.
     trim: bool,
@@ -48,7 +49,7 @@ impl Chores {
             waiting,
             contents: Table::new(contents_total),
             used: Vec::new(),
-            forget: false,
+            forget: Vec::new(),
             snapshot: None,
             // The last life may have ended in the middle of it.
             trim: true,
@@ -69,7 +70,7 @@ impl Chores {
             }
             Message::Delete(facts) => self.deletions.push_back(facts),
             Message::Used(hash) => self.used.push(hash),
-            Message::ForgetContents => self.forget = true,
+            Message::ForgetContents(done) => self.forget.push(done),
             // They are found in `waiting`; facts are the writer's own.
             Message::Contents | Message::Commit { .. } => {}
             Message::Close => return true,
@@ -81,7 +82,7 @@ impl Chores {
     pub(super) fn pending(&self) -> Option<Duration> {
         let any = self.snapshot.is_some()
             || self.trim
-            || self.forget
+            || !self.forget.is_empty()
             || !self.deletions.is_empty()
             || !self.used.is_empty()
             || !self.waiting.is_empty();
@@ -107,9 +108,11 @@ impl Chores {
     }
 
     fn next(&mut self, connection: &mut Connection) -> Result<bool, rusqlite::Error> {
-        if self.forget {
+        if !self.forget.is_empty() {
             self.contents.forget(connection)?;
-            self.forget = false;
+            for done in self.forget.drain(..) {
+                done();
+            }
         } else if let Some(snapshot) = &mut self.snapshot {
             if snapshot.step(connection)? {
                 self.snapshot = None;

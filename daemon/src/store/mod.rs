@@ -312,10 +312,11 @@ impl Store {
         }
     }
 
-    /// Removes every kept content, overwriting the bytes (SEC-3).
-    pub fn forget_contents(&self) {
+    /// Removes every kept content, overwriting the bytes (SEC-3), and calls
+    /// `done` when they are gone.
+    pub fn forget_contents(&self, done: impl FnOnce() + Send + 'static) {
         self.waiting.clear();
-        self.send(Message::ForgetContents);
+        self.send(Message::ForgetContents(Box::new(done)));
     }
 
     /// A read-only connection, for one thread at a time.

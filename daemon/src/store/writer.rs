@@ -30,8 +30,8 @@ pub(super) enum Message {
     Snapshot { n: u64, body: Vec<u8> },
     /// Delete these facts.
     Delete(Vec<i64>),
-    /// Delete all contents.
-    ForgetContents,
+    /// Delete all contents, and call this.
+    ForgetContents(Box<dyn FnOnce() + Send>),
     /// Finish and end.
     Close,
 }

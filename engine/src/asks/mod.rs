@@ -1,15 +1,23 @@
 //! Requests, one file per family: what each needs, and what it does.
 
 pub(crate) mod audit;
+mod calls;
 mod changes;
+mod checkpoints;
 mod commands;
 mod commit;
 mod editors;
 mod edits;
 mod files;
 mod limits;
+mod models;
 mod reads;
+mod retention;
 mod sessions;
+mod snapshots;
+mod stats;
+mod steps;
+mod tasks;
 mod writes;
 
 use touchmark_proto::daemon::Synced;
@@ -22,6 +30,7 @@ use touchmark_proto::{
 use crate::effect::{Answer, Effect};
 use crate::engine::Engine;
 use crate::live::Obstacle;
+use crate::notes::{Note, Notes};
 use crate::observe::Scope;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
@@ -59,6 +68,9 @@ impl Need {
             Request::FileHistory(ask) => query(ask.sync, ask.verify),
             Request::ModifiedList(ask) => query(ask.sync, ask.verify),
             Request::ModifiedTake(ask) => query(ask.sync, ask.verify),
+            Request::FileRecent(ask) => query(ask.sync, ask.verify),
+            Request::CheckpointDetect(ask) => query(ask.sync, ask.verify),
+            Request::CallCheck(ask) => query(ask.sync, ask.verify),
             Request::Sync(_)
             | Request::SessionOpen(_)
             | Request::SessionClose(_)
@@ -72,7 +84,13 @@ impl Need {
             | Request::Audit(_)
             | Request::FileWrite(_)
             | Request::FileEdit(_)
-            | Request::RecoveryRestore(_) => fenced,
+            | Request::RecoveryRestore(_)
+            | Request::CheckpointCreate(_)
+            | Request::CallRecord(_)
+            | Request::RetentionRank(_)
+            | Request::FileSnapshot(_)
+            | Request::FileDetect(_)
+            | Request::SearchGrep(_) => fenced,
             Request::Initialize(_)
             | Request::Ping(_)
             | Request::Status(_)
@@ -93,7 +111,23 @@ impl Need {
             | Request::RecoveryShow(_)
             | Request::RecoveryDelete(_)
             | Request::QuotesNormalize(_)
-            | Request::QuotesMatch(_) => at_once,
+            | Request::QuotesMatch(_)
+            | Request::Stats(_)
+            | Request::FileIsStale(_)
+            | Request::CheckpointList(_)
+            | Request::CheckpointDelete(_)
+            | Request::WarningStore(_)
+            | Request::WarningTake(_)
+            | Request::WarningCleanup(_)
+            | Request::CallStats(_)
+            | Request::CallClear(_)
+            | Request::TaskSave(_)
+            | Request::TaskList(_)
+            | Request::TaskRemove(_)
+            | Request::TaskCleanup(_)
+            | Request::ModelRecord(_)
+            | Request::ModelList(_)
+            | Request::ContentsForget(_) => at_once,
         }
     }
 }
@@ -112,6 +146,8 @@ pub(crate) fn is_for_the_shell(ask: &Request) -> bool {
             | Request::RecoveryShow(_)
             | Request::RecoveryRestore(_)
             | Request::RecoveryDelete(_)
+            | Request::SearchGrep(_)
+            | Request::ContentsForget(_)
     )
 }
 
@@ -129,6 +165,8 @@ impl Engine {
             Request::EditBegin(ask) => ask.files.iter().map(|file| &file.path).collect(),
             Request::EditCommit(ask) => ask.files.iter().map(|file| &file.path).collect(),
             Request::FileStatus(ask) => ask.paths.iter().flatten().collect(),
+            Request::FileSnapshot(ask) => vec![&ask.path],
+            Request::FileDetect(ask) => vec![&ask.snapshot.path],
             _ => Vec::new(),
         };
         let mut paths: Vec<RelPath> = named
@@ -158,7 +196,10 @@ impl Engine {
                 Some(named) => paths(named.iter().collect()),
                 None => Scope::Session(ask.session.clone()),
             },
+            Request::FileSnapshot(ask) => paths(vec![&ask.path]),
+            Request::FileDetect(ask) => paths(vec![&ask.snapshot.path]),
             Request::FileList(ask) => Scope::Session(ask.session.clone()),
+            Request::FileRecent(ask) => Scope::Session(ask.session.clone()),
             Request::SessionOpen(ask) => Scope::Session(ask.session.clone()),
             Request::ModifiedTake(ask) => Scope::Session(ask.session.clone()),
             _ => Scope::Everything,
@@ -190,7 +231,9 @@ impl Engine {
             | Request::RecoveryList(_)
             | Request::RecoveryShow(_)
             | Request::RecoveryRestore(_)
-            | Request::RecoveryDelete(_) => match pending.connection {
+            | Request::RecoveryDelete(_)
+            | Request::SearchGrep(_)
+            | Request::ContentsForget(_) => match pending.connection {
                 Some(connection) => Step::Passed(Effect::Host {
                     request,
                     connection,
@@ -242,6 +285,29 @@ impl Engine {
             Request::CommandBegin(ask) => self.command_begin(pending, &ask),
             Request::CommandEnd(ask) => self.command_end(&ask),
             Request::Audit(_) => self.audit(request, pending),
+            Request::CheckpointCreate(ask) => self.checkpoint_create(&ask),
+            Request::CheckpointList(ask) => self.checkpoint_list(&ask),
+            Request::CheckpointDelete(ask) => self.checkpoint_delete(&ask),
+            Request::CheckpointDetect(ask) => self.checkpoint_detect(pending, &ask),
+            Request::WarningStore(ask) => self.warning_store(&ask),
+            Request::WarningTake(ask) => self.warning_take(&ask),
+            Request::WarningCleanup(ask) => self.warning_cleanup(&ask),
+            Request::CallCheck(ask) => self.call_check(pending, &ask),
+            Request::CallRecord(ask) => self.call_record(pending, &ask),
+            Request::CallStats(ask) => self.call_stats(&ask),
+            Request::CallClear(ask) => self.call_clear(&ask),
+            Request::RetentionRank(ask) => self.retention_rank(pending, &ask),
+            Request::TaskSave(ask) => self.task_save(pending, &ask),
+            Request::TaskList(ask) => self.task_list(pending, &ask),
+            Request::TaskRemove(ask) => self.task_remove(&ask),
+            Request::TaskCleanup(ask) => self.task_cleanup(pending, &ask),
+            Request::ModelRecord(ask) => self.model_record(&ask),
+            Request::ModelList(ask) => self.model_list(&ask),
+            Request::FileSnapshot(ask) => self.file_snapshot(pending, &ask),
+            Request::FileDetect(ask) => self.file_detect(pending, &ask),
+            Request::FileRecent(ask) => self.file_recent(pending, &ask),
+            Request::FileIsStale(ask) => self.file_is_stale(&ask),
+            Request::Stats(ask) => self.stats(&ask),
         }
     }
 
@@ -267,6 +333,19 @@ impl Engine {
                 None,
             );
         }
+    }
+
+    /// What a session remembers beside files.
+    pub(crate) fn notes(&self, session: &SessionId) -> Option<&Notes> {
+        Some(&self.state.sessions.get(session)?.notes)
+    }
+
+    /// Has a session remember something.
+    pub(crate) fn note(&mut self, session: &SessionId, note: Note) {
+        self.record(Fact::Noted {
+            session: session.clone(),
+            note,
+        });
     }
 
     /// The error that a path cannot be used for, if it cannot: it leads out,
@@ -385,6 +464,14 @@ pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
         })
         .collect();
     names.join(", ")
+}
+
+/// How many rows the cursor of a list by number means to have been told.
+pub(crate) fn number_cursor(cursor: Option<&str>) -> Result<u64, Error> {
+    cursor.map_or(Ok(0), |text| {
+        text.parse()
+            .map_err(|_| Error::invalid("`cursor` is not one that an earlier answer gave"))
+    })
 }
 
 /// The path that the cursor of a list by path means.

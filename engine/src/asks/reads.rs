@@ -7,6 +7,7 @@ use crate::input::Found;
 use crate::pending::{Pending, Step};
 use crate::record::Fact;
 use crate::text::cut::{count_lines, cut};
+use touchmark_proto::daemon::Savings;
 use touchmark_proto::events::Happening;
 use touchmark_proto::files::{
     FileRead, FileReadResult, FileReadText, FileText, Source, TextEncoding, Verdict,
@@ -90,6 +91,15 @@ impl Engine {
             source: ask.source.unwrap_or(Source::ReadTool),
             step: ask.step,
         });
+        if recorded.verdict == Verdict::Repeat {
+            // Of lines, only those handed over are known to the byte.
+            let bytes = match (&ask.text, ask.range) {
+                (Some(text), _) => text.len() as u64,
+                (None, None) if hash == now.held.hash => now.held.size,
+                (None, _) => 0,
+            };
+            self.saved_read(&ask.session, bytes);
+        }
         Step::Done(Ok(Answer {
             lines: recorded
                 .texts
@@ -141,7 +151,10 @@ impl Engine {
                     ask.range,
                     now.held.lines,
                 ) == Verdict::Repeat;
-            if !repeat {
+            // The bytes of lines that are not sent again are counted, not
+            // guessed.
+            let lines = repeat && ask.range.is_some() && !pending.rechecked;
+            if !repeat || lines {
                 if let Some(error) = self.unusable(&path, pending) {
                     return Step::Done(Err(error));
                 }
@@ -169,6 +182,7 @@ impl Engine {
                 step: ask.step,
             };
             let recorded = self.record_read(&reading);
+            self.saved_read(&ask.session, now.held.size);
             return done(Reply::FileReadText(FileText {
                 verdict: recorded.verdict,
                 text: None,
@@ -228,11 +242,28 @@ impl Engine {
                 step: ask.step,
             });
             answer.verdict = recorded.verdict;
+            if recorded.verdict == Verdict::Repeat && !ask.force {
+                answer.text = None;
+                answer.range = ask.range;
+                answer.encoding = TextEncoding::Utf8;
+                answer.truncated = false;
+                self.saved_read(&ask.session, cut.bytes);
+            }
             answer.message = recorded
                 .message
-                .filter(|_| recorded.verdict != Verdict::Repeat);
+                .filter(|_| recorded.verdict != Verdict::Repeat || answer.text.is_none());
         }
         done(Reply::FileReadText(answer))
+    }
+
+    /// Counts a read that put nothing into the context.
+    fn saved_read(&mut self, session: &SessionId, bytes: u64) {
+        let savings = Savings {
+            repeats: 1,
+            bytes_not_sent: bytes,
+            ..Savings::default()
+        };
+        self.saved(session, savings);
     }
 
     /// The reads that a request about one path has to wait for, if any: one

@@ -47,7 +47,7 @@ impl Engine {
                 session: ask.session.clone(),
                 resumed,
                 clock: self.state.clock(self.state.n),
-                warning: None,
+                warning: self.pending_warning(&ask.session),
                 modified: changes,
             }),
             lines,

@@ -34,7 +34,8 @@ impl State {
         match session.files.get_mut(path) {
             Some(knowledge) => {
                 knowledge.copied = false;
-                if knowledge.record.source != source || knowledge.record.step != step {
+                let later = step.is_some() && knowledge.record.step != step;
+                if knowledge.record.source != source || later {
                     knowledge.supersede(record);
                 }
             }

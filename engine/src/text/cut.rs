@@ -17,6 +17,8 @@ pub struct Cut {
     pub text: String,
     /// The lines it holds; `None` where there is none.
     pub range: Option<LineRange>,
+    /// Bytes of the file in it.
+    pub bytes: u64,
     /// There was more than fits.
     pub truncated: bool,
     /// How `text` is to be understood.
@@ -81,6 +83,7 @@ pub fn cut(bytes: &[u8], range: Option<LineRange>, lines: u32, limit: u64) -> Re
     };
     Ok(Cut {
         text,
+        bytes: part.len() as u64,
         range: (last > 0).then_some(LineRange {
             start: wanted.start,
             end: last,

@@ -251,6 +251,7 @@ impl Disk {
                 .map(|length| (*length, hash(&node.bytes[..*length as usize])))
                 .collect(),
             bytes: with_bytes.then(|| node.bytes.clone()),
+            secret: false,
         }
     }
 }

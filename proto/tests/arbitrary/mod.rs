@@ -5,7 +5,11 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
+use touchmark_proto::calls::{CallCheck, CallChecked, CallRecord, Duplicate, Validity};
 use touchmark_proto::changes::{Ack, ModifiedTake, ModifiedTaken};
+use touchmark_proto::checkpoints::{
+    CheckpointDetect, CheckpointDetected, DeletedOperation, EditedFile, WarningTaken,
+};
 use touchmark_proto::codec::{ClientMessage, MessageId, ServerMessage};
 use touchmark_proto::daemon::{Done, Initialize, Ping, Program, Role, Subscribe};
 use touchmark_proto::editors::{EditorDidSave, EditorDirty};
@@ -15,13 +19,15 @@ use touchmark_proto::edits::{
 };
 use touchmark_proto::events::{EditPhase, Event, Happening, SessionPhase};
 use touchmark_proto::files::{
-    FileInvalidate, FileRead, FileReadText, FileRecord, FileRecords, FileStates, FileStatus,
-    FileText, RecordState, Source, TextEncoding, Verdict, Versions,
+    FileDetect, FileInvalidate, FileRead, FileReadText, FileRecord, FileRecords, FileStates,
+    FileStatus, FileText, RecordState, Snapshot, Source, TextEncoding, Verdict, Versions,
 };
+use touchmark_proto::retention::{RetentionItem, RetentionRank};
 use touchmark_proto::sessions::{
     SessionCompacted, SessionOpen, SessionOpened, SessionRow, SessionRows, SessionTruncated,
     Truncated, Warning,
 };
+use touchmark_proto::tasks::{Task, TaskRow, TaskRows, TaskSave, TaskType};
 use touchmark_proto::writes::{
     FileEdit, FileEdited, FileWrite, Guard, Matched, RecoveryItem, RecoveryItems,
 };
@@ -365,7 +371,143 @@ pub fn request() -> impl Strategy<Value = Request> {
         1 => dirty,
         4 => reads(),
         4 => writes(),
+        4 => remembered(),
     ]
+}
+
+/// JSON of any shape, with the members that mean something elsewhere.
+fn free_json() -> impl Strategy<Value = FreeJson> {
+    use serde_json::Value;
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,6}".prop_map(Value::from),
+        Just(Value::from("file:///home/u/a")),
+        Just(Value::from("\0%41")),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        let name = select(vec!["path", "uri", "from", "paths", "hash", "args", "x"]);
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec((name, inner), 0..4).prop_map(|members| {
+                let named = members
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value));
+                Value::Object(named.collect())
+            }),
+        ]
+    })
+    .prop_map(FreeJson)
+}
+
+fn task() -> impl Strategy<Value = Task> {
+    any::<(String, Option<String>, Option<u32>, u64, String)>().prop_map(
+        |(id, command, pid, start_time, working_directory)| Task {
+            id,
+            task_type: TaskType::Process,
+            command,
+            pid,
+            start_time,
+            working_directory,
+        },
+    )
+}
+
+/// What sessions have the daemon remember beside files.
+fn remembered() -> impl Strategy<Value = Request> {
+    let check = (session(), any::<(String, Option<bool>)>(), free_json()).prop_map(
+        |(session, (tool, sync), args)| {
+            Request::CallCheck(CallCheck {
+                session,
+                tool,
+                args,
+                sync,
+                verify: None,
+            })
+        },
+    );
+    let record = (
+        session(),
+        (free_json(), free_json()),
+        of(vec(client_path(), 0..3)),
+    )
+        .prop_map(|(session, (args, result), paths)| {
+            Request::CallRecord(CallRecord {
+                session,
+                tool: "readFile".into(),
+                args,
+                result,
+                paths,
+            })
+        });
+    let detect = (
+        (session(), of(clock()), of(vec(client_path(), 0..3))),
+        vec((client_path(), any::<(String, Option<u64>)>()), 0..3),
+        any::<(Option<String>, Option<u64>, bool)>(),
+    )
+        .prop_map(
+            |((session, clock, paths), deleted, (checkpoint, time, store_warning))| {
+                let deleted = deleted
+                    .into_iter()
+                    .map(|(path, (operation, time))| DeletedOperation {
+                        path,
+                        operation,
+                        time,
+                    })
+                    .collect();
+                Request::CheckpointDetect(CheckpointDetect {
+                    session,
+                    checkpoint,
+                    clock,
+                    time,
+                    paths,
+                    deleted,
+                    store_warning,
+                    sync: None,
+                    verify: Some(true),
+                    limit: None,
+                    cursor: None,
+                })
+            },
+        );
+    let detected = (client_path(), of(hash()), any::<(u64, u64)>()).prop_map(
+        |(path, hash, (mtime_ms, size))| {
+            let snapshot = Snapshot {
+                path,
+                mtime_ms,
+                size,
+                hash,
+            };
+            Request::FileDetect(FileDetect { snapshot })
+        },
+    );
+    let save = (session(), task())
+        .prop_map(|(session, task)| Request::TaskSave(TaskSave { session, task }));
+    let rank = (
+        session(),
+        vec((any::<(String, String, bool)>(), of(client_path())), 0..3),
+    )
+        .prop_map(|(session, items)| {
+            let items = items
+                .into_iter()
+                .map(|((id, tool, mentioned), path)| RetentionItem {
+                    id,
+                    tool,
+                    path,
+                    step: 3,
+                    lines: None,
+                    mentioned,
+                })
+                .collect();
+            Request::RetentionRank(RetentionRank {
+                session,
+                step: 9,
+                max_age: 2,
+                items,
+            })
+        });
+    prop_oneof![check, record, detect, detected, save, rank]
 }
 
 pub fn message_id() -> impl Strategy<Value = MessageId> {
@@ -538,7 +680,72 @@ pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
             Reply::RecoveryList(RecoveryItems { items: vec![item] })
         },
     );
+    let checked = (of(free_json()), any::<(Option<String>, Option<u64>)>()).prop_map(
+        |(result, (message, age_ms))| {
+            Reply::CallCheck(CallChecked {
+                duplicate: Duplicate::Similar,
+                cached: false,
+                // A result that is `null` and none are the same in JSON.
+                result: result.filter(|result| !result.0.is_null()),
+                message,
+                age_ms,
+                call_id: None,
+                validity: Some(Validity::Timed),
+            })
+        },
+    );
+    let detected = (
+        vec(
+            (
+                rel_path(),
+                vec(author(), 0..2),
+                any::<(Option<u64>, Option<bool>, bool)>(),
+            ),
+            0..3,
+        ),
+        of(warning()),
+    )
+        .prop_map(|(files, warning)| {
+            let files = files
+                .into_iter()
+                .map(|(path, edited_by, (time, differs, deleted))| EditedFile {
+                    path,
+                    edited_by,
+                    first_edit: time,
+                    last_edit: time,
+                    versions: 2,
+                    differs,
+                    from_deleted_messages: deleted,
+                })
+                .collect();
+            Reply::CheckpointDetect(CheckpointDetected {
+                files,
+                warning,
+                more: None,
+            })
+        });
+    let tasks = vec((session(), task(), any::<Option<bool>>()), 0..3).prop_map(|tasks| {
+        let tasks = tasks
+            .into_iter()
+            .map(|(session, task, alive)| TaskRow {
+                session,
+                id: task.id,
+                task_type: task.task_type,
+                command: task.command,
+                pid: task.pid,
+                start_time: task.start_time,
+                working_directory: task.working_directory,
+                alive,
+            })
+            .collect();
+        Reply::TaskList(TaskRows { tasks, more: None })
+    });
     prop_oneof![
+        checked.prop_map(|reply| ("call/check", reply)),
+        detected.prop_map(|reply| ("checkpoint/detect", reply)),
+        tasks.prop_map(|reply| ("task/list", reply)),
+        of(warning())
+            .prop_map(|warning| { ("warning/take", Reply::WarningTake(WarningTaken { warning })) }),
         edited.prop_map(|reply| ("file/edit", reply)),
         kept.prop_map(|reply| ("recovery/list", reply)),
         Just(("quotes/match", Reply::QuotesMatch(None))),

@@ -31,7 +31,12 @@ fn a_content_is_readable_at_once_and_after_a_restart() {
     assert_eq!(reader.content(&empty).unwrap().as_deref(), Some(&[][..]));
     assert_eq!(reader.content(&large).unwrap(), None, "larger than the cap");
     assert_eq!(reader.content(&hash(1)).unwrap(), None);
-    world.opened.store.forget_contents();
+    let (done, told) = std::sync::mpsc::channel();
+    world
+        .opened
+        .store
+        .forget_contents(move || done.send(()).unwrap());
+    told.recv().unwrap();
     drop(reader);
     world.close();
 

@@ -275,6 +275,9 @@ impl World {
                 Effect::Write(order) => {
                     self.fail(format!("no operation writes through the daemon: {order:?}"));
                 }
+                Effect::Learn { question, .. } => {
+                    self.fail(format!("no operation asks for that: {question:?}"));
+                }
                 // No operation names a process.
                 Effect::Publish(_) | Effect::AwaitProcess(_) => {}
             }

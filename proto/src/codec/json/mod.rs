@@ -11,6 +11,7 @@ mod tree;
 
 pub use reply::{decode_server, server_to_json};
 pub use request::{client_to_json, parse};
+pub(crate) use tree::read as read_tree;
 
 use serde_json::Value;
 

@@ -16,6 +16,11 @@ use crate::path::RAW_MARK;
 const NAMES: &[(&str, &str)] = &[("path", "uri"), ("from", "fromUri")];
 /// Members that hold arrays of names; URIs stand in them by themselves.
 const LISTS: &[&str] = &["paths", "files", "keep"];
+/// Members that hold JSON of any shape, which is carried as it is.
+const FREE: &[&str] = &["args", "result", "input"];
+/// Members that hold an answer given back as it was: a `uri` beside its lossy
+/// `path` is the name.
+const GIVEN_BACK: &[&str] = &["snapshot"];
 const SCHEME: &str = "file://";
 
 /// Prepares the parameters of a request: members that are `null` go, a `uri`
@@ -46,7 +51,16 @@ pub(super) fn tidy_params(value: &mut Value) -> Result<(), Error> {
                 };
                 object.insert("path".into(), raw_from_uri(&uri)?.into());
             }
-            object.values_mut().try_for_each(tidy_params)
+            for (name, member) in object.iter_mut().filter(|(name, _)| !is_free(name)) {
+                if GIVEN_BACK.contains(&name.as_str())
+                    && let Value::Object(answer) = &mut *member
+                    && answer.contains_key("uri")
+                {
+                    answer.remove("path");
+                }
+                tidy_params(member)?;
+            }
+            Ok(())
         }
         _ => Ok(()),
     }
@@ -81,7 +95,7 @@ fn to_wire(value: &mut Value, root: &[u8], lossy_too: bool) {
                 }
                 object.insert((*uri).into(), to_uri(&bytes, root).into());
             }
-            for (key, member) in object.iter_mut() {
+            for (key, member) in object.iter_mut().filter(|(name, _)| !is_free(name)) {
                 if let (true, Value::Array(names)) = (LISTS.contains(&key.as_str()), &mut *member) {
                     for name in names {
                         if let Some(bytes) = raw_bytes(name) {
@@ -112,7 +126,7 @@ pub(super) fn from_reply(value: &mut Value, root: &[u8]) {
                     object.insert((*name).into(), exact.into());
                 }
             }
-            for (key, member) in object.iter_mut() {
+            for (key, member) in object.iter_mut().filter(|(name, _)| !is_free(name)) {
                 if let (true, Value::Array(names)) = (LISTS.contains(&key.as_str()), &mut *member) {
                     for name in names {
                         if let Some(exact) = name.as_str().and_then(|uri| raw_below(uri, root)) {
@@ -125,6 +139,11 @@ pub(super) fn from_reply(value: &mut Value, root: &[u8]) {
         }
         _ => {}
     }
+}
+
+/// Whether a member holds JSON of any shape.
+pub(super) fn is_free(name: &str) -> bool {
+    FREE.contains(&name)
 }
 
 fn each_name(

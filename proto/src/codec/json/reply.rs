@@ -27,6 +27,10 @@ fn always_of(reply: &Reply) -> &'static [&'static str] {
         Reply::FileRead(_) => &["message"],
         Reply::FileReadText(_) => &["message", "range"],
         Reply::SessionList(_) => &["agent", "parent"],
+        Reply::CheckpointDetect(_) => &["differs", "firstEdit", "lastEdit"],
+        Reply::WarningTake(_) => &["warning"],
+        Reply::TaskList(_) => &["alive"],
+        Reply::FileIsStale(_) => &["age"],
         _ => &[],
     }
 }
@@ -115,7 +119,11 @@ fn prune(value: &mut Value, always: &[&[&str]]) {
             object.retain(|name, member| {
                 !member.is_null() || always.iter().any(|names| names.contains(&name.as_str()))
             });
-            object.values_mut().for_each(|member| prune(member, always));
+            for (name, member) in object.iter_mut() {
+                if !names::is_free(name) {
+                    prune(member, always);
+                }
+            }
         }
         _ => {}
     }

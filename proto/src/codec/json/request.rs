@@ -120,7 +120,11 @@ fn drop_nulls(value: &mut Value) {
         Value::Array(elements) => elements.iter_mut().for_each(drop_nulls),
         Value::Object(object) => {
             object.retain(|_, member| !member.is_null());
-            object.values_mut().for_each(drop_nulls);
+            for (name, member) in object.iter_mut() {
+                if !names::is_free(name) {
+                    drop_nulls(member);
+                }
+            }
         }
         _ => {}
     }

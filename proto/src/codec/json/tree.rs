@@ -21,7 +21,7 @@ pub(super) const MAX_VALUES: usize = 1 << 18;
 /// # Errors
 /// `parseError` for what is not JSON, `invalidRequest` for a member named
 /// twice, `tooLarge` for more than [`MAX_VALUES`] values.
-pub(super) fn read(text: &[u8]) -> Result<Value, Error> {
+pub(crate) fn read(text: &[u8]) -> Result<Value, Error> {
     let left = Cell::new(Some(MAX_VALUES));
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     Tree { left: &left }

@@ -1,0 +1,85 @@
+//! `touchmark forget`: removes stored state.
+
+use clap::Args;
+use serde_json::json;
+use touchmark_client::proto::SessionId;
+use touchmark_client::proto::daemon::ContentsForget;
+use touchmark_client::proto::sessions::SessionClose;
+
+use crate::commands::daemon::{forget, kept};
+use crate::commands::stop;
+use crate::context::{self, Context, directory};
+use crate::output::{Failure, Outcome};
+use crate::text::{count, session};
+
+/// Removes stored state.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Whose
+    #[command(flatten)]
+    what: What,
+    /// With --all: also the bytes that `touchmark recovered` lists
+    #[arg(long, requires = "all")]
+    recovered: bool,
+}
+
+/// One of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct What {
+    /// What this session knew and stored; the versions stay
+    #[arg(long, short, value_name = "S", value_parser = context::session)]
+    session: Option<SessionId>,
+    /// The contents kept for line counts and previews
+    #[arg(long)]
+    contents: bool,
+    /// Everything of this workspace; ends the daemon
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let name = directory(&workspace.root);
+    if let Some(forgotten) = options.what.session {
+        let said = session(&forgotten);
+        context.connect(&workspace)?.call(SessionClose {
+            session: forgotten,
+            forget: true,
+        })?;
+        return tell(
+            context,
+            "session",
+            &format!("forgotten: what {said} knew and stored"),
+        );
+    }
+    if options.what.contents {
+        context.connect(&workspace)?.call(ContentsForget {})?;
+        return tell(
+            context,
+            "contents",
+            &format!("forgotten: the contents kept for {name}"),
+        );
+    }
+    let kept = kept(&workspace.places);
+    if kept > 0 && !options.recovered {
+        // They may be nowhere else.
+        return Err(Failure::No(format!(
+            "bytes of {} are kept that may be nowhere else: look at `touchmark recovered list`, then say --recovered as well",
+            count(kept as u64, "file")
+        )));
+    }
+    stop::end(&workspace)?;
+    let said = match forget(&workspace)? {
+        true => format!("forgotten: everything of {name}"),
+        false => format!("nothing is stored of {name}"),
+    };
+    tell(context, "all", &said)
+}
+
+fn tell(context: &Context, what: &str, said: &str) -> Outcome {
+    if context.global.json {
+        return context.json(&json!({ "forgotten": what }));
+    }
+    context.say(said)
+}

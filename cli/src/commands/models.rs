@@ -1,0 +1,89 @@
+//! `touchmark models`: which models a session used.
+
+use anstyle::Style;
+use clap::Args;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::models::{ModelEntries, ModelEntry, ModelList};
+use touchmark_client::proto::sessions::SessionList;
+use touchmark_client::proto::{Reply, SessionId};
+
+use crate::commands::call::result_json;
+use crate::context::{self, Context, pages, zone};
+use crate::output::{self, Outcome, table};
+use crate::style;
+use crate::text::{date, safe, session};
+
+/// The models that sessions used.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Only this session's
+    #[arg(long, short, value_name = "S", value_parser = context::session)]
+    session: Option<SessionId>,
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let sessions = match options.session {
+        Some(session) => vec![session],
+        None => pages(|cursor| {
+            let answer = client.call(SessionList {
+                limit: None,
+                cursor,
+            })?;
+            let names = answer.sessions.into_iter().map(|row| row.session);
+            Ok((names.collect(), answer.more))
+        })?,
+    };
+    let mut used = Vec::new();
+    for session in sessions {
+        let entries = of(&client, &session)?;
+        if !entries.is_empty() {
+            used.push((session, entries));
+        }
+    }
+    if context.global.json {
+        let rows: Vec<_> = used
+            .into_iter()
+            .map(|(session, entries)| {
+                let entries = ModelEntries {
+                    entries,
+                    more: None,
+                };
+                let mut row = result_json(Reply::ModelList(entries), &workspace.root);
+                row["session"] = session.as_str().into();
+                row
+            })
+            .collect();
+        return context.json(&serde_json::json!({ "sessions": rows }));
+    }
+    if used.is_empty() {
+        return context.say("no models");
+    }
+    let zone = zone();
+    let rows: Vec<_> = used
+        .iter()
+        .flat_map(|(name, entries)| entries.iter().map(move |entry| (name, entry)))
+        .map(|(name, entry)| {
+            vec![
+                (style::DIM, date(entry.time, &zone)),
+                (style::AGENT, session(name)),
+                (style::BOLD, safe(&entry.model_id, 80)),
+                (Style::new(), safe(&entry.provider_id, 60)),
+                (Style::new(), safe(&entry.mode, 40)),
+            ]
+        })
+        .collect();
+    table(&rows).iter().try_for_each(|line| output::line(line))
+}
+
+fn of(client: &Client, session: &SessionId) -> Outcome<Vec<ModelEntry>> {
+    pages(|cursor| {
+        let answer = client.call(ModelList {
+            session: session.clone(),
+            limit: None,
+            cursor,
+        })?;
+        Ok((answer.entries, answer.more))
+    })
+}

@@ -1,0 +1,72 @@
+//! `touchmark stats`: what was saved, counted and not estimated.
+
+use clap::Args;
+use touchmark_client::proto::daemon::{Savings, Stats};
+use touchmark_client::proto::{Reply, SessionId};
+
+use crate::commands::call::result_json;
+use crate::context::{self, Context};
+use crate::output::{self, Outcome, table};
+use crate::style;
+use crate::text::bytes;
+
+/// What was saved.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Only in this session
+    #[arg(long, short, value_name = "S", value_parser = context::session)]
+    session: Option<SessionId>,
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let saved = context.connect(&workspace)?.call(Stats {
+        session: options.session,
+    })?;
+    if context.global.json {
+        return context.json(&result_json(Reply::Stats(saved), &workspace.root));
+    }
+    let rows: Vec<_> = lines(&saved)
+        .into_iter()
+        .map(|(number, what)| {
+            let shade = match number {
+                0 => style::DIM,
+                _ => style::BOLD,
+            };
+            vec![(shade, number.to_string()), (style::DIM, what)]
+        })
+        .collect();
+    table(&rows).iter().try_for_each(|line| output::line(line))
+}
+
+fn lines(saved: &Savings) -> [(u64, String); 6] {
+    [
+        (
+            saved.repeats,
+            format!(
+                "reads of lines that were in the context already; {} not sent again",
+                bytes(saved.bytes_not_sent)
+            ),
+        ),
+        (
+            saved.duplicate_calls,
+            format!(
+                "tool calls answered from an earlier one; {} of results",
+                bytes(saved.duplicate_bytes)
+            ),
+        ),
+        (
+            saved.stale_refused,
+            "edits of out-of-date copies refused".into(),
+        ),
+        (
+            saved.not_read_refused,
+            "edits of files never read refused".into(),
+        ),
+        (
+            saved.conflicts,
+            "guarded writes that found bytes nobody had seen, and kept them".into(),
+        ),
+        (saved.notices, "changes of others told".into()),
+    ]
+}

@@ -1,0 +1,95 @@
+//! `touchmark tasks`: background tasks that agents have saved.
+
+use anstyle::Style;
+use clap::Args;
+use touchmark_client::proto::tasks::{TaskList, TaskRow, TaskRows, TaskType};
+use touchmark_client::proto::{Reply, SessionId};
+
+use crate::commands::call::result_json;
+use crate::context::{self, Context, pages, zone};
+use crate::output::{self, Outcome, table};
+use crate::style;
+use crate::text::{MAX_NAME, date, safe, session};
+
+/// Background tasks.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Also those whose process is gone
+    #[arg(long)]
+    all: bool,
+    /// Only this session's
+    #[arg(long, short, value_name = "S", value_parser = context::session)]
+    session: Option<SessionId>,
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let mut tasks = pages(|cursor| {
+        let answer = client.call(TaskList {
+            session: options.session.clone(),
+            limit: None,
+            cursor,
+        })?;
+        Ok((answer.tasks, answer.more))
+    })?;
+    let known = tasks.len();
+    // One that names no process may run for all that is known.
+    tasks.retain(|task| options.all || task.alive != Some(false));
+    if context.global.json {
+        let rows = TaskRows { tasks, more: None };
+        return context.json(&result_json(Reply::TaskList(rows), &workspace.root));
+    }
+    if tasks.is_empty() {
+        return context.say(match known {
+            0 => "no tasks",
+            _ => "no task runs; --all shows those that did",
+        });
+    }
+    let zone = zone();
+    let rows: Vec<_> = tasks
+        .iter()
+        .map(|task| {
+            let (state, state_style) = state(task);
+            vec![
+                (state_style, state.to_owned()),
+                (style::AGENT, session(&task.session)),
+                (style::BOLD, safe(&task.id, 60)),
+                (Style::new(), kind(task.task_type).to_owned()),
+                (Style::new(), process(task)),
+                (style::DIM, date(task.start_time, &zone)),
+                (Style::new(), command(task)),
+            ]
+        })
+        .collect();
+    table(&rows).iter().try_for_each(|line| output::line(line))
+}
+
+fn state(task: &TaskRow) -> (&'static str, Style) {
+    match task.alive {
+        Some(true) => ("runs", style::GOOD),
+        Some(false) => ("gone", style::DIM),
+        None => ("unknown", style::UNKNOWN),
+    }
+}
+
+fn kind(kind: TaskType) -> &'static str {
+    match kind {
+        TaskType::Shell => "shell",
+        TaskType::Process => "process",
+        TaskType::Agent => "agent",
+    }
+}
+
+fn process(task: &TaskRow) -> String {
+    task.pid.map_or_else(String::new, |pid| pid.to_string())
+}
+
+fn command(task: &TaskRow) -> String {
+    let said = task.command.as_deref().unwrap_or_default();
+    format!(
+        "{} in {}",
+        safe(said, MAX_NAME),
+        safe(&task.working_directory, MAX_NAME)
+    )
+}

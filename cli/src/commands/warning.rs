@@ -1,0 +1,54 @@
+//! `touchmark warning take`: what a session is to be told once.
+
+use clap::{Args, Subcommand};
+use touchmark_client::proto::checkpoints::WarningTake;
+use touchmark_client::proto::sessions::Warning;
+use touchmark_client::proto::{Reply, SessionId};
+
+use crate::commands::call::result_json;
+use crate::context::{self, Context};
+use crate::output::{self, Outcome};
+use crate::text::{count, path, safe};
+
+/// What a session is to be told once.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// What to do
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Take the warning: it is given once
+    Take {
+        /// The session [default: TOUCHMARK_SESSION]
+        #[arg(long, short, value_name = "S", value_parser = context::session)]
+        session: Option<SessionId>,
+    },
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let Action::Take { session } = options.action;
+    let session = context::named(session)?;
+    let workspace = context.workspace()?;
+    let taken = context.connect(&workspace)?.call(WarningTake { session })?;
+    if context.global.json {
+        return context.json(&result_json(Reply::WarningTake(taken), &workspace.root));
+    }
+    let Some(warning) = taken.warning else {
+        return context.say("no warning");
+    };
+    if let Some(note) = &warning.note {
+        output::line(&safe(note, 2000))?;
+    }
+    warning
+        .files
+        .iter()
+        .try_for_each(|file| output::line(&path(file)))
+}
+
+/// What a warning is about.
+pub(crate) fn about(warning: &Warning) -> String {
+    count(warning.files.len() as u64, "file")
+}

@@ -1,0 +1,382 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::found::{TEXT_BYTES, cut};
+use super::*;
+
+/// A workspace with these files.
+struct Tree(TempDir);
+
+impl Tree {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let tree = Self(tempfile::tempdir().unwrap());
+        for (name, text) in files {
+            tree.file(name, text);
+        }
+        tree
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap()
+    }
+
+    fn file(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.root().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn search(&self, ask: &SearchGrep) -> Result<Matches, Error> {
+        let stop = Stop::at(Instant::now() + Duration::from_secs(60));
+        search(&self.root(), ask, 1 << 20, &stop)
+    }
+
+    /// `path:line:column:text` of each match.
+    fn hits(&self, ask: &SearchGrep) -> Vec<String> {
+        let found = self.search(ask).unwrap();
+        assert!(!found.truncated);
+        lines(&found)
+    }
+
+    fn refused(&self, ask: &SearchGrep) -> (ErrorCode, String) {
+        let error = self.search(ask).unwrap_err();
+        (error.code, format!("{error}; {}", error.hint))
+    }
+}
+
+fn lines(found: &Matches) -> Vec<String> {
+    let line = |hit: &touchmark_proto::search::Match| {
+        format!("{}:{}:{}:{}", hit.path, hit.line, hit.column, hit.text)
+    };
+    found.matches.iter().map(line).collect()
+}
+
+fn ask(pattern: &str) -> SearchGrep {
+    SearchGrep {
+        session: None,
+        pattern: pattern.into(),
+        path: None,
+        glob: None,
+        file_type: None,
+        before_context: None,
+        after_context: None,
+        context: None,
+        case_insensitive: false,
+        multiline: false,
+        max_matches: None,
+    }
+}
+
+#[test]
+fn by_path_and_line_with_columns_in_bytes() {
+    let tree = Tree::new(&[
+        ("b.txt", "x\nä one one\r\n"),
+        ("a/z.txt", "one"),
+        ("a/b/c.txt", "none\n\none\n"),
+    ]);
+    assert_eq!(
+        tree.hits(&ask("one")),
+        [
+            "a/b/c.txt:1:2:none",
+            "a/b/c.txt:3:1:one",
+            "a/z.txt:1:1:one",
+            "b.txt:2:4:ä one one"
+        ]
+    );
+    let found = tree.search(&ask("one")).unwrap();
+    assert_eq!(found.files_searched, 3);
+}
+
+#[test]
+fn each_match_has_all_its_lines_around_even_where_matches_lie_close() {
+    let tree = Tree::new(&[("f", "1\n2\nhit a\nhit b\n5\n6\n7\n8\nhit c\n")]);
+    let around = |ask: &SearchGrep| -> Vec<(String, String)> {
+        let found = tree.search(ask).unwrap();
+        let one =
+            |hit: &touchmark_proto::search::Match| (hit.before.join(","), hit.after.join(","));
+        found.matches.iter().map(one).collect()
+    };
+    let pair = |before: &str, after: &str| (before.to_owned(), after.to_owned());
+    let both = SearchGrep {
+        context: Some(2),
+        ..ask("hit")
+    };
+    assert_eq!(
+        around(&both),
+        [
+            pair("1,2", "hit b,5"),
+            pair("2,hit a", "5,6"),
+            pair("7,8", "")
+        ]
+    );
+    let own = SearchGrep {
+        before_context: Some(0),
+        ..both.clone()
+    };
+    assert_eq!(
+        around(&own),
+        [pair("", "hit b,5"), pair("", "5,6"), pair("", "")]
+    );
+    let before = SearchGrep {
+        before_context: Some(1),
+        ..ask("hit")
+    };
+    assert_eq!(
+        around(&before),
+        [pair("2", ""), pair("hit a", ""), pair("8", "")]
+    );
+}
+
+#[test]
+fn ignored_hidden_and_git_files_are_not_searched() {
+    let tree = Tree::new(&[
+        (".gitignore", "*.log\n/build/\n"),
+        (".ignore", "vendor/\n"),
+        ("a.log", "hit"),
+        ("build/b", "hit"),
+        ("vendor/c", "hit"),
+        (".hidden", "hit"),
+        (".git/config", "hit"),
+        ("src/.gitignore", "generated\n"),
+        ("src/generated", "hit"),
+        ("src/kept", "hit"),
+    ]);
+    assert_eq!(tree.hits(&ask("hit")), ["src/kept:1:1:hit"]);
+    // What is named is searched, as with `rg`; but for git's own.
+    let named = |path: &str| SearchGrep {
+        path: Some(path.into()),
+        ..ask("hit")
+    };
+    assert_eq!(tree.hits(&named("build")), ["build/b:1:1:hit"]);
+    assert_eq!(tree.hits(&named(".hidden")), [".hidden:1:1:hit"]);
+    assert_eq!(tree.refused(&named(".git")).0, ErrorCode::NotFound);
+    assert_eq!(tree.refused(&named(".git/config")).0, ErrorCode::NotFound);
+    let everything = SearchGrep {
+        glob: Some("**/*".into()),
+        ..ask("hit")
+    };
+    let hits = tree.hits(&everything);
+    assert!(!hits.iter().any(|hit| hit.starts_with(".git/")), "{hits:?}");
+}
+
+#[test]
+fn types_and_globs() {
+    let tree = Tree::new(&[("a.rs", "hit"), ("b.ts", "hit"), ("src/c.rs", "hit")]);
+    let rust = SearchGrep {
+        file_type: Some("rust".into()),
+        ..ask("hit")
+    };
+    assert_eq!(tree.hits(&rust), ["a.rs:1:1:hit", "src/c.rs:1:1:hit"]);
+    let glob = |glob: &str| {
+        tree.hits(&SearchGrep {
+            glob: Some(glob.into()),
+            ..ask("hit")
+        })
+    };
+    assert_eq!(glob("src/**"), ["src/c.rs:1:1:hit"]);
+    assert_eq!(glob("!*.rs"), ["b.ts:1:1:hit"]);
+    for (wrong, what) in [
+        (
+            SearchGrep {
+                file_type: Some("klingon".into()),
+                ..ask("hit")
+            },
+            "fileType: ",
+        ),
+        (
+            SearchGrep {
+                glob: Some("{".into()),
+                ..ask("hit")
+            },
+            "glob: ",
+        ),
+        (ask("("), "the pattern: "),
+        (ask("a\nb"), "multiline"),
+    ] {
+        let (code, text) = tree.refused(&wrong);
+        assert_eq!(code, ErrorCode::InvalidParams);
+        assert!(text.contains(what), "{text}");
+    }
+}
+
+#[test]
+fn case_and_lines() {
+    let tree = Tree::new(&[("f", "fn one(\n    two: u8,\n) {\nONE\n")]);
+    let insensitive = SearchGrep {
+        case_insensitive: true,
+        ..ask("one")
+    };
+    assert_eq!(tree.hits(&insensitive), ["f:1:4:fn one(", "f:4:1:ONE"]);
+    let over = SearchGrep {
+        multiline: true,
+        context: Some(1),
+        ..ask(r"one\([^)]*\)")
+    };
+    assert_eq!(tree.hits(&over), ["f:1:4:fn one(\n    two: u8,\n) {"]);
+    let found = tree.search(&over).unwrap();
+    assert_eq!(found.matches[0].after, ["ONE"]);
+}
+
+#[test]
+fn binary_files_are_passed_over_wherever_their_first_nul_lies() {
+    let tree = Tree::new(&[("text", "hit")]);
+    tree.file("early", b"\0hit\n");
+    let mut late = b"hit\n".to_vec();
+    late.extend(b"nothing\n".repeat(100_000));
+    late.push(0);
+    tree.file("late", &late);
+    assert_eq!(tree.hits(&ask("hit")), ["text:1:1:hit"]);
+    tree.file("latin", b"hit \xe4\xff\n");
+    assert_eq!(
+        tree.hits(&ask("hit")),
+        ["latin:1:1:hit \u{fffd}\u{fffd}", "text:1:1:hit"]
+    );
+}
+
+#[test]
+fn patterns_that_would_take_too_much_are_refused() {
+    let tree = Tree::new(&[("f", "aaaa")]);
+    for pattern in [r"(\w{1000}){1000}", &"a".repeat(PATTERN_BYTES + 1)] {
+        let error = tree.search(&ask(pattern)).unwrap_err();
+        assert_eq!(error.code, ErrorCode::TooLarge, "{error}");
+        assert!(error.data.limit.is_some());
+    }
+    // Nesting has its own limit.
+    let deep = format!("{}a{}", "(".repeat(1000), ")".repeat(1000));
+    assert_eq!(tree.refused(&ask(&deep)).0, ErrorCode::InvalidParams);
+    // What makes other engines run for ever is found or not, at once.
+    assert_eq!(tree.hits(&ask("(a+)+$")), ["f:1:1:aaaa"]);
+    assert!(tree.hits(&ask("(a|a|a?)+b")).is_empty());
+}
+
+#[test]
+fn huge_lines_are_cut_around_the_match() {
+    let mut line = "ä".repeat(500_000);
+    line.push_str("hit");
+    line.push_str(&"ö".repeat(500_000));
+    let tree = Tree::new(&[("f", &format!("{line}\n{line}\nend\n"))]);
+    let found = tree
+        .search(&SearchGrep {
+            context: Some(1),
+            ..ask("hit")
+        })
+        .unwrap();
+    let first = &found.matches[0];
+    assert_eq!((first.line, first.column), (1, 1_000_001));
+    assert!(first.text.contains("ähitö"));
+    for text in [&first.text, &first.after[0], &found.matches[1].before[0]] {
+        assert!(text.len() <= TEXT_BYTES + 2 * '…'.len_utf8());
+        assert!(!text.contains('\u{fffd}'), "cut within a character");
+    }
+}
+
+#[test]
+fn cuts_say_so_and_lose_no_short_line() {
+    assert_eq!(cut(b"short\r\n", 0), "short");
+    assert_eq!(cut(b"two\nlines\n", 0), "two\nlines");
+    let long = vec![b'x'; TEXT_BYTES + 1];
+    assert_eq!(cut(&long, 0).chars().last(), Some('…'));
+    assert_eq!(cut(&long, TEXT_BYTES).chars().next(), Some('…'));
+    assert_eq!(
+        cut(&vec![0x80; 2 * TEXT_BYTES], TEXT_BYTES).chars().next(),
+        Some('…')
+    );
+}
+
+#[test]
+fn answers_are_bounded_in_number_and_bytes() {
+    let tree = Tree::new(&[("a", &"hit\nx\n".repeat(3)), ("b", "hit\n")]);
+    let most = |number: u32| {
+        let found = tree
+            .search(&SearchGrep {
+                max_matches: Some(number),
+                after_context: Some(1),
+                ..ask("hit")
+            })
+            .unwrap();
+        let last = found.matches.last().map(|hit| hit.after.join(","));
+        (found.matches.len(), found.truncated, last)
+    };
+    assert_eq!(most(0), (0, true, None));
+    assert_eq!(most(2), (2, true, Some("x".into())));
+    assert_eq!(most(3), (3, true, Some("x".into())));
+    // As many as there are: nothing is missing.
+    assert_eq!(most(4), (4, false, Some(String::new())));
+
+    let tree = Tree::new(&[("f", &"\u{1}\"hit\"\n".repeat(1000))]);
+    let stop = Stop::at(Instant::now() + Duration::from_secs(60));
+    let all = SearchGrep {
+        context: Some(3),
+        ..ask("hit")
+    };
+    for room in [0, 1_000, 10_000, 100_000] {
+        let found = search(&tree.root(), &all, room, &stop).unwrap();
+        let size = serde_json::to_vec(&found.matches).unwrap().len();
+        assert!(found.truncated);
+        assert!(size <= room.max(2), "{size} bytes of {room}");
+        assert!(size * 2 > room || room < 1000, "{size} bytes of {room}");
+    }
+}
+
+#[test]
+fn nothing_outside_and_no_link_is_followed() {
+    let outside = Tree::new(&[("secret", "hit"), ("dir/secret", "hit")]);
+    let tree = Tree::new(&[("in", "hit"), ("dir/file", "hit")]);
+    let link = |to: &Path, name: &str| symlink(to, tree.root().join(name)).unwrap();
+    link(&outside.root().join("secret"), "out");
+    link(&outside.root().join("dir"), "outdir");
+    link(Path::new("in"), "twice");
+    link(Path::new("dir"), "again");
+    link(Path::new("circle"), "circle");
+    assert_eq!(tree.hits(&ask("hit")), ["dir/file:1:1:hit", "in:1:1:hit"]);
+    let named = |path: &str| SearchGrep {
+        path: Some(path.into()),
+        ..ask("hit")
+    };
+    for path in ["out", "outdir", "outdir/secret", "../x", "/etc/passwd"] {
+        let code = tree.refused(&named(path)).0;
+        assert_eq!(code, ErrorCode::OutsideWorkspace, "{path}");
+    }
+    for path in ["no", "in/no", "circle"] {
+        assert_eq!(tree.refused(&named(path)).0, ErrorCode::NotFound, "{path}");
+    }
+    // A link that is named leads on; files have their real names.
+    assert_eq!(tree.hits(&named("again")), ["dir/file:1:1:hit"]);
+    for everything in [".", "./", "", "dir/.."] {
+        assert_eq!(tree.hits(&named(everything)).len(), 2, "{everything:?}");
+    }
+    let fifo = tree.root().join("fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    assert_eq!(tree.hits(&ask("hit")).len(), 2);
+    assert_eq!(tree.refused(&named("fifo")).0, ErrorCode::NotAFile);
+}
+
+#[test]
+fn a_search_ends_when_it_is_told_or_its_time_is_over() {
+    let tree = Tree::new(&[("a", "hit"), ("b", "hit")]);
+    let stop = Stop::at(Instant::now() + Duration::from_secs(60));
+    stop.clone().say();
+    let error = search(&tree.root(), &ask("hit"), 1 << 20, &stop).unwrap_err();
+    assert_eq!(error.code, ErrorCode::TooLate);
+    let stop = Stop::at(Instant::now());
+    assert!(search(&tree.root(), &ask("hit"), 1 << 20, &stop).is_err());
+
+    // In the midst of a file.
+    let stop = Stop::at(Instant::now() + Duration::from_secs(60));
+    let mut file = Stoppable::new(std::io::repeat(b'x'), &stop);
+    let mut buffer = [0; 8];
+    assert_eq!(std::io::Read::read(&mut file, &mut buffer).unwrap(), 8);
+    stop.say();
+    assert!(std::io::Read::read(&mut file, &mut buffer).is_err());
+}

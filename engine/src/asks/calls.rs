@@ -1,0 +1,435 @@
+//! `call/*`: tool calls that repeat earlier ones. A kept result counts only
+//! while every file that it rests on holds what it held then.
+
+use serde_json::Value;
+use touchmark_proto::calls::{
+    CallCheck, CallChecked, CallClear, CallCounts, CallRecord, CallRecorded, CallStats, Duplicate,
+    Validity,
+};
+use touchmark_proto::daemon::Savings;
+use touchmark_proto::tasks::Removed;
+use touchmark_proto::{
+    ClientPath, Error, ErrorCode, FreeJson, Hash, Millis, RelPath, Reply, SessionId,
+};
+
+use super::done;
+use crate::engine::Engine;
+use crate::notes::{Call, Dropped, Note, Searched};
+use crate::pending::{Pending, Step};
+use crate::similarity::{alike, member};
+
+/// Calls of a tool that a new one is compared with: the last ones.
+const COMPARED: usize = 3;
+/// Bytes of a tool's name.
+const NAME: usize = 200;
+/// Files that one result may rest on.
+const FILES: usize = 1_000;
+
+/// Arguments as they are compared.
+struct Arguments {
+    /// Names of files spelled one way.
+    value: Value,
+    canonical: String,
+    /// What they name as `path`.
+    place: Place,
+}
+
+/// What the arguments of a call name.
+#[derive(Clone, PartialEq, Eq)]
+enum Place {
+    /// No file of the workspace.
+    Nothing,
+    /// A file or directory.
+    Path(RelPath),
+    /// The workspace's top directory.
+    Workspace,
+}
+
+impl Engine {
+    pub(super) fn call_record(&mut self, pending: &mut Pending, ask: &CallRecord) -> Step {
+        if ask.tool.is_empty() || ask.tool.len() > NAME {
+            return Step::Done(Err(Error::invalid(format!("`tool` has 1 to {NAME} bytes"))));
+        }
+        let never = self.config.calls_never.contains(&ask.tool);
+        if never {
+            self.ensure_session(&ask.session);
+            return done(Reply::CallRecord(CallRecorded { call_id: None }));
+        }
+        let arguments = self.arguments(&ask.args);
+        let paths = match self.files_of(&arguments, ask.paths.as_deref()) {
+            Ok(paths) => paths,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        // All are read: what the result is compared with later is what was
+        // there when it was recorded.
+        if !paths.is_empty() && !pending.rechecked {
+            pending.rechecked = true;
+            return Step::Read(paths, false);
+        }
+        let secret = |path| pending.found.get(path).is_some_and(|found| found.secret);
+        if paths.iter().any(secret) {
+            // Neither arguments nor result of such a call are kept (SEC-3).
+            self.ensure_session(&ask.session);
+            return done(Reply::CallRecord(CallRecorded { call_id: None }));
+        }
+        let mut searched = Searched::No;
+        let mut rests_on = Vec::new();
+        for path in paths {
+            let content = self.content_now(pending, &path);
+            let named = arguments.place == Place::Path(path.clone());
+            match content {
+                Some(hash) => rests_on.push((path, hash)),
+                // A directory that is named is one that is searched.
+                None if named => searched = Searched::Below(path),
+                // What cannot be looked at vouches for nothing.
+                None => {}
+            }
+        }
+        if arguments.place == Place::Workspace || self.searches(&ask.tool, &arguments) {
+            searched = Searched::Everywhere;
+        }
+        self.ensure_session(&ask.session);
+        self.drop_old_calls();
+        let result = ask.result.0.to_string();
+        let fits = result.len() as u64 <= self.config.calls_bytes;
+        let call = self.state.calls_recorded + 1;
+        let kept = Call {
+            call,
+            time: self.now,
+            n: self.state.n,
+            tool: ask.tool.clone(),
+            args: arguments.canonical,
+            result: fits.then_some(result),
+            rests_on,
+            searched,
+        };
+        self.note(&ask.session, Note::CallRecorded(kept));
+        self.make_room(&ask.session);
+        done(Reply::CallRecord(CallRecorded {
+            call_id: Some(call_name(call)),
+        }))
+    }
+
+    pub(super) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Step {
+        self.ensure_session(&ask.session);
+        self.drop_old_calls();
+        let arguments = self.arguments(&ask.args);
+        let Some((call, duplicate)) = self.repeated(&ask.session, &ask.tool, &arguments) else {
+            return self.unlike(&ask.session);
+        };
+        let paths: Vec<RelPath> = call.rests_on.iter().map(|(path, _)| path.clone()).collect();
+        if let Some(unread) = self.unread(pending, &paths) {
+            return Step::Read(unread, false);
+        }
+        if !self.still_holds(pending, &call) {
+            self.note(
+                &ask.session,
+                Note::CallsDropped {
+                    calls: vec![call.call],
+                    reason: Dropped::Invalidated,
+                },
+            );
+            // An older one may still hold.
+            return self.call_check(pending, ask);
+        }
+        let result = call
+            .result
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok())
+            .map(FreeJson);
+        let cached = duplicate == Duplicate::Identical && result.is_some();
+        self.note(&ask.session, Note::CallChecked { hit: true });
+        if cached {
+            let bytes = call.result.as_ref().map_or(0, |text| text.len() as u64);
+            self.saved(
+                &ask.session,
+                Savings {
+                    duplicate_calls: 1,
+                    duplicate_bytes: bytes,
+                    ..Savings::default()
+                },
+            );
+        }
+        done(Reply::CallCheck(CallChecked {
+            duplicate,
+            cached,
+            result,
+            message: Some(format!(
+                "[Cached result from {}]",
+                time_of_day(call.time.saturating_add_signed(self.config.utc_offset))
+            )),
+            age_ms: Some(self.now.saturating_sub(call.time)),
+            call_id: Some(call_name(call.call)),
+            validity: Some(if call.rests_on.is_empty() {
+                Validity::Timed
+            } else {
+                Validity::Verified
+            }),
+        }))
+    }
+
+    fn unlike(&mut self, session: &SessionId) -> Step {
+        self.note(session, Note::CallChecked { hit: false });
+        done(Reply::CallCheck(CallChecked {
+            duplicate: Duplicate::None,
+            cached: false,
+            result: None,
+            message: None,
+            age_ms: None,
+            call_id: None,
+            validity: None,
+        }))
+    }
+
+    /// The newest of the last calls of a tool that is identical, or else the
+    /// newest that is alike.
+    fn repeated(
+        &self,
+        session: &SessionId,
+        tool: &str,
+        arguments: &Arguments,
+    ) -> Option<(Call, Duplicate)> {
+        let rule = self.config.calls_rules.get(tool).map(Vec::as_slice);
+        let mut similar = None;
+        let calls = self.notes(session)?.calls.iter().rev();
+        for call in calls.filter(|call| call.tool == tool).take(COMPARED) {
+            if call.args == arguments.canonical {
+                return Some((call.clone(), Duplicate::Identical));
+            }
+            let value: Value = serde_json::from_str(&call.args).unwrap_or_default();
+            if similar.is_none() && alike(&arguments.value, &value, rule) {
+                similar = Some((call.clone(), Duplicate::Similar));
+            }
+        }
+        similar
+    }
+
+    /// Whether every file that a result rests on holds what it held then, as
+    /// far as the daemon sees it.
+    fn still_holds(&self, pending: &Pending, call: &Call) -> bool {
+        let unchanged = call
+            .rests_on
+            .iter()
+            .all(|(path, then)| self.content_now(pending, path) == Some(*then));
+        let changed_below = |root: Option<&RelPath>| {
+            self.state.paths.iter().any(|(path, state)| {
+                let inside = root.is_none_or(|root| {
+                    path.as_bytes()
+                        .strip_prefix(root.as_bytes())
+                        .is_some_and(|rest| rest.starts_with(b"/"))
+                });
+                inside && state.newest > call.n && state.newest > state.baseline
+            })
+        };
+        unchanged
+            && match &call.searched {
+                Searched::No => true,
+                Searched::Below(root) => !changed_below(Some(root)),
+                Searched::Everywhere => !changed_below(None),
+            }
+    }
+
+    /// What a path holds now, `Some(None)` for no file; `None` where that
+    /// cannot be said.
+    fn content_now(&self, pending: &Pending, path: &RelPath) -> Option<Option<Hash>> {
+        if self.unusable(path, pending).is_some() {
+            return None;
+        }
+        let now = self.current(path, pending.found.get(path));
+        now.trouble.is_none().then_some(now.held.hash)
+    }
+
+    /// Paths that nobody watches, and those to be verified, are read first.
+    fn unread(&self, pending: &Pending, paths: &[RelPath]) -> Option<Vec<RelPath>> {
+        let unread: Vec<RelPath> = paths
+            .iter()
+            .filter(|path| {
+                let watched = self.state.paths.contains_key(*path);
+                (pending.verify || !watched) && !pending.found.contains_key(*path)
+            })
+            .cloned()
+            .collect();
+        (!unread.is_empty()).then_some(unread)
+    }
+
+    /// Arguments in the form in which they are compared: names of files
+    /// inside the workspace spelled one way.
+    fn arguments(&self, args: &FreeJson) -> Arguments {
+        let mut value = args.0.clone();
+        let mut place = Place::Nothing;
+        if let Value::Object(members) = &mut value {
+            for name in ["path", "filePath", "file_path"] {
+                let Some(Value::String(text)) = members.get_mut(name) else {
+                    continue;
+                };
+                let named = match self.resolve(&ClientPath::from(text.as_str())) {
+                    Ok(path) => {
+                        *text = path.to_string_lossy();
+                        Place::Path(path)
+                    }
+                    Err(error) if error.code == ErrorCode::NotAFile => {
+                        *text = ".".into();
+                        Place::Workspace
+                    }
+                    Err(_) => continue,
+                };
+                if place == Place::Nothing {
+                    place = named;
+                }
+            }
+        }
+        let canonical = FreeJson(value.clone()).canonical();
+        Arguments {
+            value,
+            canonical,
+            place,
+        }
+    }
+
+    /// The files that a call's result rests on.
+    fn files_of(
+        &self,
+        arguments: &Arguments,
+        paths: Option<&[ClientPath]>,
+    ) -> Result<Vec<RelPath>, Error> {
+        let mut files = Vec::new();
+        if let Place::Path(path) = &arguments.place {
+            files.push(path.clone());
+        }
+        for path in paths.unwrap_or_default() {
+            files.push(self.resolve(path)?);
+        }
+        files.sort();
+        files.dedup();
+        if files.len() > FILES {
+            return Err(Error::invalid(format!(
+                "a result rests on at most {FILES} files"
+            )));
+        }
+        Ok(files)
+    }
+
+    /// Whether a call searches files without naming where.
+    fn searches(&self, tool: &str, arguments: &Arguments) -> bool {
+        let named = |name: &str| {
+            let members = arguments.value.as_object();
+            members.is_some_and(|members| member(members, name).is_some())
+        };
+        let rule = self.config.calls_rules.get(tool);
+        let by_pattern = rule.is_some_and(|rule| rule.iter().any(|name| name == "pattern"));
+        (by_pattern || named("pattern")) && !named("path")
+    }
+
+    /// Drops what is too old, in every session: nothing waits for that by a
+    /// timer (LIFE-3).
+    fn drop_old_calls(&mut self) {
+        let oldest = self.now.saturating_sub(self.config.calls_age);
+        let old: Vec<(SessionId, Vec<u64>)> = self
+            .state
+            .sessions
+            .iter()
+            .filter_map(|(name, session)| {
+                let calls: Vec<u64> = session
+                    .notes
+                    .calls
+                    .iter()
+                    .take_while(|call| call.time < oldest)
+                    .map(|call| call.call)
+                    .collect();
+                (!calls.is_empty()).then(|| (name.clone(), calls))
+            })
+            .collect();
+        for (session, calls) in old {
+            self.evict_calls(&session, calls);
+        }
+    }
+
+    /// Drops the oldest calls of a session until the rest are few and small
+    /// enough.
+    fn make_room(&mut self, session: &SessionId) {
+        let Some(notes) = self.notes(session) else {
+            return;
+        };
+        let mut number = notes.calls.len() as u64;
+        let mut bytes: u64 = notes.calls.iter().map(Call::bytes).sum();
+        let mut evicted = Vec::new();
+        for call in &notes.calls {
+            if number <= self.config.calls_keep && bytes <= self.config.calls_bytes {
+                break;
+            }
+            number -= 1;
+            bytes -= call.bytes();
+            evicted.push(call.call);
+        }
+        self.evict_calls(session, evicted);
+    }
+
+    fn evict_calls(&mut self, session: &SessionId, calls: Vec<u64>) {
+        if !calls.is_empty() {
+            self.note(
+                session,
+                Note::CallsDropped {
+                    calls,
+                    reason: Dropped::Evicted,
+                },
+            );
+        }
+    }
+
+    pub(super) fn call_stats(&mut self, ask: &CallStats) -> Step {
+        let oldest = self.now.saturating_sub(self.config.calls_age);
+        let mut counts = CallCounts::default();
+        for (name, session) in &self.state.sessions {
+            if ask.session.as_ref().is_some_and(|wanted| wanted != name) {
+                continue;
+            }
+            let tally = session.notes.tally;
+            counts.hits += tally.hits;
+            counts.misses += tally.misses;
+            counts.invalidated += tally.invalidated;
+            counts.evicted += tally.evicted;
+            for call in &session.notes.calls {
+                if call.time < oldest {
+                    counts.evicted += 1;
+                } else {
+                    counts.calls += 1;
+                    counts.bytes += call.bytes();
+                }
+            }
+        }
+        done(Reply::CallStats(counts))
+    }
+
+    pub(super) fn call_clear(&mut self, ask: &CallClear) -> Step {
+        let calls: Vec<u64> = self
+            .notes(&ask.session)
+            .map(|notes| notes.calls.iter().map(|call| call.call).collect())
+            .unwrap_or_default();
+        let removed = calls.len() as u64;
+        if removed > 0 {
+            self.note(
+                &ask.session,
+                Note::CallsDropped {
+                    calls,
+                    reason: Dropped::Cleared,
+                },
+            );
+        }
+        done(Reply::CallClear(Removed { removed }))
+    }
+}
+
+fn call_name(number: u64) -> String {
+    format!("t{number}")
+}
+
+/// `HH:MM:SS` of a time of the wall's clock.
+fn time_of_day(time: Millis) -> String {
+    let seconds = time / 1000 % 86_400;
+    format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}

@@ -1,0 +1,369 @@
+//! `checkpoint/*`, `warning/*`: what was edited after a moment (CHK).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use touchmark_proto::checkpoints::{
+    CheckpointCreate, CheckpointCreated, CheckpointDelete, CheckpointDetect, CheckpointDetected,
+    CheckpointList, CheckpointRow, CheckpointRows, EditedFile, WarningCleanup, WarningStore,
+    WarningTake, WarningTaken,
+};
+use touchmark_proto::daemon::Done;
+use touchmark_proto::sessions::Warning;
+use touchmark_proto::tasks::Removed;
+use touchmark_proto::{Author, Error, ErrorCode, Millis, RelPath, Reply, SessionId};
+
+use super::{done, number_cursor, path_cursor, show_text};
+use crate::cursor::write_path;
+use crate::effect::{Moment, Question};
+use crate::engine::Engine;
+use crate::input::{Edited, Learned};
+use crate::notes::{Note, PendingWarning};
+use crate::pending::{Pending, Step};
+use crate::record::Fact;
+
+/// Characters of a label, of a message's name, of a note that are kept.
+const LABEL: usize = 1_000;
+/// Checkpoints that one session may keep.
+const CHECKPOINTS: usize = 10_000;
+/// Files that one warning may name.
+const WARNED: usize = 1_000;
+/// Operations that only read.
+const READS: &[&str] = &["read_tool", "read_file", "file_mentioned"];
+
+impl Engine {
+    /// What was written before stands before the fence, and so before the
+    /// checkpoint (ATTR-16).
+    pub(super) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
+        let kept = self
+            .notes(&ask.session)
+            .map_or(0, |notes| notes.checkpoints.len());
+        if kept >= CHECKPOINTS {
+            return Step::Done(Err(Error::new(
+                ErrorCode::TooLarge,
+                format!("the session keeps {CHECKPOINTS} checkpoints already"),
+            )
+            .hint("delete some with `checkpoint/delete`")));
+        }
+        self.ensure_session(&ask.session);
+        let checkpoint = self.state.checkpoints_created + 1;
+        self.note(
+            &ask.session,
+            Note::CheckpointCreated {
+                checkpoint,
+                label: ask.label.as_deref().map(shorten),
+                message: ask.message.as_deref().map(shorten),
+                step: ask.step,
+            },
+        );
+        done(Reply::CheckpointCreate(CheckpointCreated {
+            checkpoint: checkpoint_name(checkpoint),
+            clock: self.state.clock(self.state.n),
+            time: self.state.time,
+        }))
+    }
+
+    pub(super) fn checkpoint_list(&mut self, ask: &CheckpointList) -> Step {
+        self.ensure_session(&ask.session);
+        let after = match number_cursor(ask.cursor.as_deref()) {
+            Ok(after) => after,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let mut checkpoints = Vec::new();
+        let mut more = None;
+        let mut last = after;
+        let kept = self
+            .notes(&ask.session)
+            .into_iter()
+            .flat_map(|notes| notes.checkpoints.range(after.saturating_add(1)..));
+        for (number, checkpoint) in kept {
+            if checkpoints.len() == limit {
+                more = Some(last.to_string());
+                break;
+            }
+            last = *number;
+            checkpoints.push(CheckpointRow {
+                checkpoint: checkpoint_name(*number),
+                clock: self.state.clock(checkpoint.n),
+                time: checkpoint.time,
+                label: checkpoint.label.clone(),
+                message: checkpoint.message.clone(),
+                step: checkpoint.step,
+            });
+        }
+        done(Reply::CheckpointList(CheckpointRows { checkpoints, more }))
+    }
+
+    pub(super) fn checkpoint_delete(&mut self, ask: &CheckpointDelete) -> Step {
+        match self.checkpoint(&ask.session, &ask.checkpoint) {
+            Ok((checkpoint, _)) => {
+                self.note(&ask.session, Note::CheckpointDeleted { checkpoint });
+                done(Reply::CheckpointDelete(Done {}))
+            }
+            Err(error) => Step::Done(Err(error)),
+        }
+    }
+
+    /// A checkpoint of a session's by its name, with its fact.
+    fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(u64, u64), Error> {
+        let number = name.strip_prefix('k').and_then(|text| text.parse().ok());
+        let notes = self.notes(session);
+        number
+            .and_then(|number: u64| Some((number, notes?.checkpoints.get(&number)?.n)))
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorCode::NotFound,
+                    format!("the session has no checkpoint {}", show_text(name)),
+                )
+                .hint("`checkpoint/list` names those it has; lost state takes them along")
+            })
+    }
+
+    /// CHK-1. The log tells what was edited since, and what was there then;
+    /// the disk, what is there now.
+    pub(super) fn checkpoint_detect(
+        &mut self,
+        pending: &mut Pending,
+        ask: &CheckpointDetect,
+    ) -> Step {
+        let edited = match pending.learned.clone() {
+            None => {
+                return match self.detect_question(ask) {
+                    Ok(question) => Step::Learn(question),
+                    Err(error) => Step::Done(Err(error)),
+                };
+            }
+            Some(Ok(Learned::Edited(edited))) => edited,
+            Some(Ok(Learned::Processes(_))) => Edited::default(),
+            Some(Err(error)) => return Step::Done(Err(error)),
+        };
+        let (deleted, cursor) = match self.deleted_paths(ask).and_then(|deleted| {
+            let cursor = path_cursor(ask.cursor.as_deref())?;
+            Ok((deleted, cursor))
+        }) {
+            Ok(understood) => understood,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let mut rows = fold_edits(&edited);
+        for path in &deleted {
+            rows.entry(path.clone()).or_default().deleted = true;
+        }
+        let unread: Vec<RelPath> = rows
+            .keys()
+            .filter(|path| {
+                let tracked = self.state.paths.contains_key(*path);
+                let wanted = !tracked || (pending.verify && !pending.rechecked);
+                wanted && !pending.found.contains_key(*path)
+            })
+            .cloned()
+            .collect();
+        if !unread.is_empty() {
+            pending.rechecked = true;
+            return Step::Read(unread, false);
+        }
+        let all: Vec<RelPath> = rows.keys().cloned().collect();
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let mut files = Vec::new();
+        let mut more = None;
+        for (path, row) in rows {
+            if cursor.as_ref().is_some_and(|cursor| path <= *cursor) {
+                continue;
+            }
+            if files.len() == limit {
+                more = files.last().map(|file: &EditedFile| write_path(&file.path));
+                break;
+            }
+            let now = self.current(&path, pending.found.get(&path));
+            let known = now.trouble.is_none().then_some(now.held.hash);
+            files.push(EditedFile {
+                differs: edited
+                    .then
+                    .get(&path)
+                    .and_then(|then| Some(*then != known?)),
+                edited_by: row.authors,
+                first_edit: row.first,
+                last_edit: row.last,
+                versions: row.versions,
+                from_deleted_messages: row.deleted,
+                path,
+            });
+        }
+        let warning = if ask.store_warning && !all.is_empty() {
+            self.ensure_session(&ask.session);
+            Some(self.store_warning(&ask.session, all, None))
+        } else {
+            None
+        };
+        done(Reply::CheckpointDetect(CheckpointDetected {
+            files,
+            warning,
+            more,
+        }))
+    }
+
+    fn detect_question(&self, ask: &CheckpointDetect) -> Result<Question, Error> {
+        let also = self.deleted_paths(ask)?.into_iter().collect();
+        let moment = match (&ask.checkpoint, ask.clock, ask.time) {
+            (Some(name), None, None) => Moment::After(self.checkpoint(&ask.session, name)?.1),
+            (None, Some(clock), None) => Moment::After(self.known_clock(clock)?),
+            (None, None, Some(time)) => Moment::Time(time),
+            _ => {
+                return Err(Error::invalid(
+                    "name the moment by one of `checkpoint`, `clock`, `time`",
+                ));
+            }
+        };
+        let paths = match &ask.paths {
+            Some(named) => {
+                let resolved: Result<Vec<RelPath>, Error> =
+                    named.iter().map(|path| self.resolve(path)).collect();
+                Some(resolved?)
+            }
+            None => None,
+        };
+        Ok(Question::Edited {
+            moment,
+            paths,
+            also,
+        })
+    }
+
+    /// The files that deleted messages wrote, or may have written.
+    fn deleted_paths(&self, ask: &CheckpointDetect) -> Result<BTreeSet<RelPath>, Error> {
+        ask.deleted
+            .iter()
+            .filter(|deleted| !READS.contains(&deleted.operation.as_str()))
+            .map(|deleted| self.resolve(&deleted.path))
+            .collect()
+    }
+
+    pub(super) fn warning_store(&mut self, ask: &WarningStore) -> Step {
+        if ask.files.len() > WARNED {
+            return Step::Done(Err(Error::invalid(format!(
+                "a warning names at most {WARNED} files"
+            ))));
+        }
+        let files: Result<Vec<RelPath>, Error> =
+            ask.files.iter().map(|path| self.resolve(path)).collect();
+        match files {
+            Ok(files) => {
+                self.ensure_session(&ask.session);
+                self.store_warning(&ask.session, files, ask.note.as_deref());
+                done(Reply::WarningStore(Done {}))
+            }
+            Err(error) => Step::Done(Err(error)),
+        }
+    }
+
+    fn store_warning(
+        &mut self,
+        session: &SessionId,
+        mut files: Vec<RelPath>,
+        note: Option<&str>,
+    ) -> Warning {
+        files.sort();
+        files.dedup();
+        files.truncate(WARNED);
+        let note = note.map(shorten);
+        self.note(
+            session,
+            Note::WarningStored {
+                files: files.clone(),
+                note: note.clone(),
+            },
+        );
+        Warning {
+            files,
+            note,
+            created_at: self.state.time,
+        }
+    }
+
+    /// A session's warning, without taking it.
+    pub(super) fn pending_warning(&self, session: &SessionId) -> Option<Warning> {
+        let PendingWarning { files, note, time } = self.notes(session)?.warning.clone()?;
+        Some(Warning {
+            files,
+            note,
+            created_at: time,
+        })
+    }
+
+    pub(super) fn warning_take(&mut self, ask: &WarningTake) -> Step {
+        let warning = self.pending_warning(&ask.session);
+        if warning.is_some() {
+            self.note(&ask.session, Note::WarningTaken);
+        }
+        done(Reply::WarningTake(WarningTaken { warning }))
+    }
+
+    pub(super) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Step {
+        let orphaned: Vec<SessionId> = self
+            .state
+            .sessions
+            .iter()
+            .filter(|(name, session)| session.notes.warning.is_some() && !ask.live.contains(name))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for session in &orphaned {
+            self.note(session, Note::WarningTaken);
+        }
+        done(Reply::WarningCleanup(Removed {
+            removed: orphaned.len() as u64,
+        }))
+    }
+}
+
+/// Edits of one path.
+#[derive(Default)]
+struct Edits {
+    /// The versions' facts, with their authors.
+    by: Vec<(u64, Author)>,
+    authors: Vec<Author>,
+    first: Option<Millis>,
+    last: Option<Millis>,
+    versions: u32,
+    deleted: bool,
+}
+
+/// Versions by path, corrections in their place.
+fn fold_edits(edited: &Edited) -> BTreeMap<RelPath, Edits> {
+    let mut rows: BTreeMap<RelPath, Edits> = BTreeMap::new();
+    for record in &edited.versions {
+        let Fact::Version(fact) = &record.fact else {
+            continue;
+        };
+        if let Some(amended) = fact.amends {
+            // The version that it corrects may lie before the moment; then
+            // nothing was edited after it.
+            let version = rows
+                .get_mut(&fact.path)
+                .and_then(|row| row.by.iter_mut().find(|(n, _)| *n == amended));
+            if let Some((_, author)) = version {
+                *author = fact.author.clone();
+            }
+            continue;
+        }
+        let row = rows.entry(fact.path.clone()).or_default();
+        row.by.push((record.n, fact.author.clone()));
+        row.first.get_or_insert(record.time);
+        row.last = Some(record.time);
+        row.versions = row.versions.saturating_add(1);
+    }
+    for row in rows.values_mut() {
+        for (_, author) in &row.by {
+            if !row.authors.contains(author) {
+                row.authors.push(author.clone());
+            }
+        }
+    }
+    rows
+}
+
+fn checkpoint_name(number: u64) -> String {
+    format!("k{number}")
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(LABEL).collect()
+}

@@ -1,0 +1,86 @@
+//! `model/*`: which models a session used.
+
+use touchmark_proto::models::{ModelEntries, ModelEntry, ModelList, ModelRecord, ModelRecorded};
+use touchmark_proto::{Error, Reply};
+
+use super::{done, number_cursor};
+use crate::engine::Engine;
+use crate::notes::{ModelUse, Note};
+use crate::pending::Step;
+
+/// Bytes that a model's, a provider's, a mode's or a message's name may have.
+const NAME: usize = 1_000;
+
+impl Engine {
+    /// Repeats are no entries: neither the same model again, nor a message
+    /// that was recorded already.
+    pub(super) fn model_record(&mut self, ask: &ModelRecord) -> Step {
+        let message = ask.message_id.as_deref().unwrap_or_default();
+        let names = [&ask.model_id, &ask.provider_id, &ask.mode].map(String::as_str);
+        if names.iter().chain([&message]).any(|name| name.len() > NAME) {
+            return Step::Done(Err(Error::invalid(format!(
+                "a name is longer than {NAME} bytes"
+            ))));
+        }
+        self.ensure_session(&ask.session);
+        let (same, heard) = self.notes(&ask.session).map_or((false, false), |notes| {
+            let same = |entry: &ModelUse| {
+                entry.model == ask.model_id
+                    && entry.provider == ask.provider_id
+                    && entry.mode == ask.mode
+            };
+            let heard = |message| notes.messages.contains(message);
+            (
+                notes.models.last().is_some_and(same),
+                ask.message_id.as_ref().is_some_and(heard),
+            )
+        });
+        let recorded = !same && !heard;
+        let note = match &ask.message_id {
+            message if recorded => Some(Note::ModelRecorded {
+                model: ask.model_id.clone(),
+                provider: ask.provider_id.clone(),
+                mode: ask.mode.clone(),
+                message: message.clone(),
+            }),
+            // It is no entry, and is known when it comes again.
+            Some(message) if !heard => Some(Note::MessageSeen {
+                message: message.clone(),
+            }),
+            _ => None,
+        };
+        if let Some(note) = note {
+            self.note(&ask.session, note);
+        }
+        done(Reply::ModelRecord(ModelRecorded { recorded }))
+    }
+
+    pub(super) fn model_list(&mut self, ask: &ModelList) -> Step {
+        self.ensure_session(&ask.session);
+        let from = match number_cursor(ask.cursor.as_deref()) {
+            Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let models = self
+            .notes(&ask.session)
+            .map(|notes| notes.models.as_slice())
+            .unwrap_or_default();
+        let entries = models
+            .iter()
+            .skip(from)
+            .take(limit)
+            .map(|entry| ModelEntry {
+                time: entry.time,
+                model_id: entry.model.clone(),
+                provider_id: entry.provider.clone(),
+                mode: entry.mode.clone(),
+            })
+            .collect();
+        let next = from.saturating_add(limit);
+        done(Reply::ModelList(ModelEntries {
+            entries,
+            more: (next < models.len()).then(|| next.to_string()),
+        }))
+    }
+}

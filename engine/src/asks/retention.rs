@@ -1,0 +1,164 @@
+//! `retention/rank`: which tool results may leave a context, and which go
+//! first. What the session wrote is never cut; what can be run again goes
+//! first; a file that changed since it was read is worth nothing as it stands.
+
+use touchmark_proto::files::Source;
+use touchmark_proto::retention::{
+    Priority, RankedItem, RetentionAction, RetentionItem, RetentionRank, RetentionRanked,
+};
+use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
+
+use super::{done, show_text};
+use crate::engine::Engine;
+use crate::pending::{Pending, Step};
+
+/// Tools that write: their results are what the session did.
+const WRITES: &[&str] = &["create_file", "edit_file", "write_file"];
+/// Tools that read a file.
+const READS: &[&str] = &["read_file"];
+/// Tools whose result can be had again.
+const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
+
+/// Results in one request at most.
+const ITEMS: usize = 10_000;
+
+impl Engine {
+    pub(super) fn retention_rank(&mut self, pending: &mut Pending, ask: &RetentionRank) -> Step {
+        if ask.items.len() > ITEMS {
+            return Step::Done(Err(Error::invalid(format!(
+                "more than {ITEMS} items: rank them in parts"
+            ))));
+        }
+        let mut paths = Vec::with_capacity(ask.items.len());
+        for item in &ask.items {
+            match item
+                .path
+                .as_ref()
+                .map(|path| self.resolve(path))
+                .transpose()
+            {
+                Ok(path) => paths.push(path),
+                Err(error) => return Step::Done(Err(error)),
+            }
+        }
+        let items = ask
+            .items
+            .iter()
+            .zip(&paths)
+            .map(|(item, path)| self.rank(pending, ask, item, path.as_ref()))
+            .collect();
+        done(Reply::RetentionRank(RetentionRanked { items }))
+    }
+
+    fn rank(
+        &self,
+        pending: &Pending,
+        ask: &RetentionRank,
+        item: &RetentionItem,
+        path: Option<&RelPath>,
+    ) -> RankedItem {
+        let session = &ask.session;
+        let priority = self.priority(session, item, path);
+        let keep = match priority {
+            Priority::Never => true,
+            Priority::Read | Priority::Mentioned | Priority::Other | Priority::Rerunnable => {
+                let changed = path.is_some_and(|path| {
+                    let state = self
+                        .file_state(session, path, pending.found.get(path))
+                        .state;
+                    matches!(state, State::Stale | State::Deleted)
+                });
+                // A file accessed lately elsewhere is still at work, however
+                // old this result of it is.
+                let age = path
+                    .and_then(|path| self.age_in_steps(session, path, ask.step))
+                    .unwrap_or(u64::MAX)
+                    .min(ask.step.saturating_sub(item.step));
+                !changed && age <= kept_for(priority, ask.max_age)
+            }
+        };
+        let (action, text, hint) = if keep {
+            (RetentionAction::Keep, None, None)
+        } else {
+            let (text, hint) = self.stub(ask, item, path);
+            (RetentionAction::Stub, Some(text), hint)
+        };
+        RankedItem {
+            id: item.id.clone(),
+            priority,
+            rank: priority as u32,
+            action,
+            text,
+            hint,
+        }
+    }
+
+    fn priority(
+        &self,
+        session: &SessionId,
+        item: &RetentionItem,
+        path: Option<&RelPath>,
+    ) -> Priority {
+        let tool = item.tool.as_str();
+        let read = READS.contains(&tool);
+        let knowledge = path.and_then(|path| self.state.knowledge(session, path));
+        let wrote = knowledge.is_some_and(|knowledge| knowledge.edit_at.is_some());
+        // `file/mention` says so, too.
+        let mentioned = knowledge.is_some_and(|knowledge| {
+            let mut records = knowledge.past.iter().chain([&knowledge.record]);
+            records.any(|record| record.source == Source::FileMentioned)
+        });
+        if WRITES.contains(&tool) || (read && wrote) {
+            Priority::Never
+        } else if item.mentioned || mentioned {
+            Priority::Mentioned
+        } else if read {
+            Priority::Read
+        } else if RERUNNABLE.contains(&tool) {
+            Priority::Rerunnable
+        } else {
+            Priority::Other
+        }
+    }
+
+    /// What to put in the place of a result, and what to say beside it.
+    fn stub(
+        &self,
+        ask: &RetentionRank,
+        item: &RetentionItem,
+        path: Option<&RelPath>,
+    ) -> (String, Option<String>) {
+        let (Some(named), true) = (path, READS.contains(&item.tool.as_str())) else {
+            let tool = show_text(&item.tool);
+            return (
+                format!("[Output truncated, run {tool} again if needed]"),
+                None,
+            );
+        };
+        let lines = item.lines.unwrap_or_else(|| {
+            self.state
+                .knowledge(&ask.session, named)
+                .map_or(0, |knowledge| knowledge.record.lines)
+        });
+        let path = super::show(named);
+        let age = ask.step.saturating_sub(item.step);
+        (
+            format!("[File: {path} ({lines} lines) - content truncated, use read_file to re-read]"),
+            Some(format!(
+                "[File content truncated. To see current content, call read_file again.\n\
+                 Path: {path}\nLast read: {age} steps ago\nLines: {lines}]"
+            )),
+        )
+    }
+}
+
+/// Steps that a result of this worth is kept after its file's last access:
+/// what the user mentioned twice as long as others, what can be run again half
+/// as long.
+fn kept_for(priority: Priority, max_age: u64) -> u64 {
+    match priority {
+        Priority::Mentioned => max_age.saturating_mul(2),
+        Priority::Rerunnable => max_age / 2,
+        _ => max_age,
+    }
+}

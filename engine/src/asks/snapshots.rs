@@ -1,0 +1,74 @@
+//! `file/snapshot`, `file/detect`: has a file changed since somebody looked?
+//! Neither an equal time nor an equal size says that it has not.
+
+use touchmark_proto::files::{
+    FileDetect, FileSnapshot, Snapshot, SnapshotChanges, SnapshotCompared,
+};
+use touchmark_proto::{ClientPath, Error, ErrorCode, RelPath, Reply};
+
+use super::{done, show};
+use crate::engine::Engine;
+use crate::pending::{Pending, Step};
+use crate::record::Held;
+
+impl Engine {
+    pub(super) fn file_snapshot(&mut self, pending: &mut Pending, ask: &FileSnapshot) -> Step {
+        let (path, held) = match self.look_at(pending, &ask.path) {
+            Ok(looked) => looked,
+            Err(step) => return *step,
+        };
+        done(Reply::FileSnapshot(Snapshot {
+            path: ClientPath::from(&path),
+            mtime_ms: held.mtime_ms,
+            size: held.size,
+            hash: held.hash,
+        }))
+    }
+
+    pub(super) fn file_detect(&mut self, pending: &mut Pending, ask: &FileDetect) -> Step {
+        let before = &ask.snapshot;
+        let (_, held) = match self.look_at(pending, &before.path) {
+            Ok(looked) => looked,
+            Err(step) => return *step,
+        };
+        let changes = SnapshotChanges {
+            mtime_changed: held.mtime_ms != before.mtime_ms,
+            size_changed: held.size != before.size,
+            content_changed: held.hash != before.hash,
+        };
+        done(Reply::FileDetect(SnapshotCompared {
+            modified: changes.content_changed,
+            changes,
+        }))
+    }
+
+    /// What a file is like now: always read, since a decision rests on it
+    /// (SYNC-4).
+    fn look_at(
+        &mut self,
+        pending: &mut Pending,
+        named: &ClientPath,
+    ) -> Result<(RelPath, Held), Box<Step>> {
+        let path = self
+            .resolve(named)
+            .map_err(|error| Box::new(Step::Done(Err(error))))?;
+        if !pending.rechecked {
+            pending.rechecked = true;
+            return Err(Box::new(Step::Read(vec![path], false)));
+        }
+        if let Some(error) = self.unusable(&path, pending) {
+            return Err(Box::new(Step::Done(Err(error))));
+        }
+        let now = self.current(&path, pending.found.get(&path));
+        if now.trouble.is_some() {
+            let error = Error::path(
+                ErrorCode::Unreadable,
+                &path,
+                format!("{} changes faster than it can be read", show(&path)),
+            )
+            .hint("ask again when its writer has paused");
+            return Err(Box::new(Step::Done(Err(error))));
+        }
+        Ok((path, now.held))
+    }
+}

@@ -1,0 +1,47 @@
+//! `stats`: what was saved.
+
+use touchmark_proto::daemon::{Savings, Stats};
+use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
+
+use super::done;
+use crate::engine::Engine;
+use crate::notes::{Note, sum};
+use crate::pending::Step;
+
+impl Engine {
+    pub(super) fn stats(&mut self, ask: &Stats) -> Step {
+        let sessions = self.state.sessions.iter();
+        let savings = sessions
+            .filter(|(name, _)| ask.session.as_ref().is_none_or(|wanted| wanted == *name))
+            .map(|(_, session)| session.notes.savings)
+            .fold(Savings::default(), sum);
+        done(Reply::Stats(savings))
+    }
+
+    /// Counts an edit that was refused instead of destroying something.
+    pub(crate) fn count_refusal(&mut self, ask: &Request, error: &Error) {
+        let session = match ask {
+            Request::EditBegin(ask) => &ask.session,
+            Request::EditMark(ask) => &ask.session,
+            Request::FileWrite(ask) => &ask.session,
+            Request::FileEdit(ask) => &ask.session,
+            _ => return,
+        };
+        let mut savings = Savings::default();
+        match error.code {
+            ErrorCode::Stale => savings.stale_refused = 1,
+            ErrorCode::NotRead => savings.not_read_refused = 1,
+            ErrorCode::Conflict => savings.conflicts = 1,
+            _ => return,
+        }
+        self.saved(&session.clone(), savings);
+    }
+
+    /// Counts what a session was saved.
+    pub(super) fn saved(&mut self, session: &SessionId, savings: Savings) {
+        // Who is only refused something is not known by that.
+        if savings != Savings::default() && self.state.sessions.contains_key(session) {
+            self.note(session, Note::Saved(savings));
+        }
+    }
+}

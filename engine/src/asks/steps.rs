@@ -1,0 +1,77 @@
+//! `file/recent`, `file/isStale`: age counted in the agent's steps. It says
+//! nothing of contents.
+
+use touchmark_proto::files::{FileAge, FileIsStale, FileRecent, FileRecords};
+use touchmark_proto::{RelPath, Reply};
+
+use super::{done, number_cursor};
+use crate::effect::Answer;
+use crate::engine::Engine;
+use crate::pending::{Pending, Step};
+
+impl Engine {
+    /// Files of the session by their last access, the newest first.
+    pub(super) fn file_recent(&mut self, pending: &mut Pending, ask: &FileRecent) -> Step {
+        self.ensure_session(&ask.session);
+        if let Some(paths) = self.verify_paths(pending, &ask.session) {
+            return Step::Read(paths, false);
+        }
+        let from = match number_cursor(ask.cursor.as_deref()) {
+            Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let mut recent: Vec<(u64, u64, RelPath)> = self
+            .state
+            .sessions
+            .get(&ask.session)
+            .into_iter()
+            .flat_map(|session| &session.files)
+            .filter_map(|(path, knowledge)| {
+                let step = knowledge.record.step?;
+                (ask.step.saturating_sub(step) <= ask.max_age)
+                    .then(|| (step, knowledge.record.time, path.clone()))
+            })
+            .collect();
+        recent.sort_by(|a, b| (b.0, b.1, &a.2).cmp(&(a.0, a.1, &b.2)));
+        let next = from.saturating_add(limit);
+        let more = (next < recent.len()).then(|| next.to_string());
+        let mut files = Vec::new();
+        let mut previews = Vec::new();
+        for (_, _, path) in recent.into_iter().skip(from).take(limit) {
+            for (record, hash) in self.records(&ask.session, &path, false) {
+                previews.extend(hash.map(|hash| (files.len(), hash)));
+                files.push(record);
+            }
+        }
+        Step::Done(Ok(Answer {
+            reply: Reply::FileRecent(FileRecords { files, more }),
+            lines: Vec::new(),
+            previews,
+        }))
+    }
+
+    pub(super) fn file_is_stale(&mut self, ask: &FileIsStale) -> Step {
+        let path = match self.resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let age = self.age_in_steps(&ask.session, &path, ask.step);
+        done(Reply::FileIsStale(FileAge {
+            stale: age.is_none_or(|age| age > ask.max_age),
+            age,
+        }))
+    }
+
+    /// Steps since the session's last access to a file; `None` where it never
+    /// named a step for it.
+    pub(super) fn age_in_steps(
+        &self,
+        session: &touchmark_proto::SessionId,
+        path: &RelPath,
+        step: u64,
+    ) -> Option<u64> {
+        let last = self.state.knowledge(session, path)?.record.step?;
+        Some(step.saturating_sub(last))
+    }
+}

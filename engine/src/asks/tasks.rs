@@ -1,0 +1,185 @@
+//! `task/*`: background tasks. A task lives while its process does: the number
+//! and the kernel's start time of it together, since numbers are used again.
+
+use std::collections::BTreeMap;
+
+use touchmark_proto::daemon::Done;
+use touchmark_proto::tasks::{
+    Removed, TaskCleanup, TaskList, TaskRemove, TaskRow, TaskRows, TaskSave,
+};
+use touchmark_proto::{Error, ErrorCode, Reply, SessionId};
+
+use super::done;
+use crate::effect::Question;
+use crate::engine::Engine;
+use crate::input::Learned;
+use crate::notes::{KeptTask, Note};
+use crate::pending::{Pending, Step};
+
+/// Bytes of an id, a command, a directory.
+const TEXT: usize = 64 << 10;
+/// Tasks that one session may keep.
+const TASKS: usize = 1_000;
+
+/// Processes with their start, as far as there are any.
+type Starts = BTreeMap<u32, Option<u64>>;
+
+impl Engine {
+    pub(super) fn task_save(&mut self, pending: &mut Pending, ask: &TaskSave) -> Step {
+        let task = &ask.task;
+        let texts = [
+            &task.id,
+            task.command.as_ref().unwrap_or(&task.id),
+            &task.working_directory,
+        ];
+        if task.id.is_empty() || texts.iter().any(|text| text.len() > TEXT) {
+            return Step::Done(Err(Error::invalid(format!(
+                "a task has an id, and no text of more than {TEXT} bytes"
+            ))));
+        }
+        let full = self
+            .notes(&ask.session)
+            .is_some_and(|notes| notes.tasks.len() >= TASKS && !notes.tasks.contains_key(&task.id));
+        if full {
+            return Step::Done(Err(Error::new(
+                ErrorCode::TooLarge,
+                format!("the session keeps {TASKS} tasks already"),
+            )
+            .hint("remove some with `task/remove` or `task/cleanup`")));
+        }
+        let starts = match self.starts(pending, || task.pid.into_iter().collect()) {
+            Ok(starts) => starts,
+            Err(step) => return *step,
+        };
+        self.ensure_session(&ask.session);
+        self.note(
+            &ask.session,
+            Note::TaskSaved {
+                task: task.clone(),
+                started: task.pid.and_then(|pid| starts.get(&pid).copied().flatten()),
+            },
+        );
+        done(Reply::TaskSave(Done {}))
+    }
+
+    pub(super) fn task_list(&mut self, pending: &mut Pending, ask: &TaskList) -> Step {
+        let starts = match self.starts(pending, || self.task_processes(ask.session.as_ref())) {
+            Ok(starts) => starts,
+            Err(step) => return *step,
+        };
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let mut tasks = Vec::new();
+        let mut more = None;
+        for (session, kept) in self.tasks_of(ask.session.as_ref()) {
+            let cursor = write_cursor(session, &kept.task.id);
+            if ask.cursor.as_ref().is_some_and(|from| cursor <= *from) {
+                continue;
+            }
+            if tasks.len() == limit {
+                more = tasks
+                    .last()
+                    .map(|row: &TaskRow| write_cursor(&row.session, &row.id));
+                break;
+            }
+            let task = kept.task.clone();
+            tasks.push(TaskRow {
+                session: session.clone(),
+                id: task.id,
+                task_type: task.task_type,
+                command: task.command,
+                pid: task.pid,
+                start_time: task.start_time,
+                working_directory: task.working_directory,
+                alive: task.pid.map(|_| is_alive(kept, &starts)),
+            });
+        }
+        done(Reply::TaskList(TaskRows { tasks, more }))
+    }
+
+    pub(super) fn task_remove(&mut self, ask: &TaskRemove) -> Step {
+        let whose: Vec<SessionId> = self
+            .tasks_of(ask.session.as_ref())
+            .filter(|(_, kept)| kept.task.id == ask.id)
+            .map(|(session, _)| session.clone())
+            .collect();
+        for session in &whose {
+            self.note(session, Note::TaskRemoved { id: ask.id.clone() });
+        }
+        done(Reply::TaskRemove(Removed {
+            removed: whose.len() as u64,
+        }))
+    }
+
+    /// Tasks without a process stay: nothing says that they have ended.
+    pub(super) fn task_cleanup(&mut self, pending: &mut Pending, _: &TaskCleanup) -> Step {
+        let starts = match self.starts(pending, || self.task_processes(None)) {
+            Ok(starts) => starts,
+            Err(step) => return *step,
+        };
+        let gone: Vec<(SessionId, String)> = self
+            .tasks_of(None)
+            .filter(|(_, kept)| kept.task.pid.is_some() && !is_alive(kept, &starts))
+            .map(|(session, kept)| (session.clone(), kept.task.id.clone()))
+            .collect();
+        let removed = gone.len() as u64;
+        for (session, id) in gone {
+            self.note(&session, Note::TaskRemoved { id });
+        }
+        done(Reply::TaskCleanup(Removed { removed }))
+    }
+
+    /// When these processes were started; asks for it where that is not known.
+    fn starts(
+        &self,
+        pending: &Pending,
+        processes: impl FnOnce() -> Vec<u32>,
+    ) -> Result<Starts, Box<Step>> {
+        match &pending.learned {
+            Some(Ok(Learned::Processes(starts))) => Ok(starts.iter().copied().collect()),
+            Some(Ok(Learned::Edited(_))) => Ok(Starts::new()),
+            Some(Err(error)) => Err(Box::new(Step::Done(Err(error.clone())))),
+            None => {
+                let processes = processes();
+                if processes.is_empty() {
+                    return Ok(Starts::new());
+                }
+                Err(Box::new(Step::Learn(Question::Processes(processes))))
+            }
+        }
+    }
+
+    fn task_processes(&self, session: Option<&SessionId>) -> Vec<u32> {
+        let mut processes: Vec<u32> = self
+            .tasks_of(session)
+            .filter_map(|(_, kept)| kept.task.pid)
+            .collect();
+        processes.sort_unstable();
+        processes.dedup();
+        processes
+    }
+
+    fn tasks_of<'a>(
+        &'a self,
+        session: Option<&'a SessionId>,
+    ) -> impl Iterator<Item = (&'a SessionId, &'a KeptTask)> + 'a {
+        self.state
+            .sessions
+            .iter()
+            .filter(move |(name, _)| session.is_none_or(|wanted| wanted == *name))
+            .flat_map(|(name, session)| session.notes.tasks.values().map(move |kept| (name, kept)))
+    }
+}
+
+/// Whether the process that a task named runs still, and is still that one.
+fn is_alive(kept: &KeptTask, starts: &Starts) -> bool {
+    let now = kept
+        .task
+        .pid
+        .and_then(|pid| starts.get(&pid).copied().flatten());
+    now.is_some() && now == kept.started
+}
+
+/// The order of the list as a text: sessions, then ids. NUL is in neither.
+fn write_cursor(session: &SessionId, id: &str) -> String {
+    format!("{}\0{id}", session.as_str())
+}

@@ -1,0 +1,467 @@
+//! What a session has remembered beside files: checkpoints, a warning, models,
+//! tasks, tool calls, and what all that saved. It lives as long as the session
+//! (CHK-1, CHK-2).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use touchmark_proto::daemon::Savings;
+use touchmark_proto::tasks::Task;
+use touchmark_proto::{Hash, Millis, RelPath};
+
+/// Something a session has remembered: a fact's content. The order of the
+/// variants is the stored numbering: new ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Note {
+    /// A moment (CHK-1).
+    CheckpointCreated {
+        /// Its number; `k<number>` on the wire.
+        checkpoint: u64,
+        /// A name for people.
+        label: Option<String>,
+        /// The agent's own name of the message it belongs to.
+        message: Option<String>,
+        /// The agent's step.
+        step: Option<u64>,
+    },
+    /// A moment forgotten.
+    CheckpointDeleted {
+        /// Which.
+        checkpoint: u64,
+    },
+    /// A warning, in place of an earlier one (CHK-2).
+    WarningStored {
+        /// What it is about.
+        files: Vec<RelPath>,
+        /// What to say.
+        note: Option<String>,
+    },
+    /// The warning was taken, or cleaned up.
+    WarningTaken,
+    /// Another model answers from now on.
+    ModelRecorded {
+        /// The model.
+        model: String,
+        /// Who serves it.
+        provider: String,
+        /// The agent's mode.
+        mode: String,
+        /// The message it answered.
+        message: Option<String>,
+    },
+    /// A background task, in place of one with the same id.
+    TaskSaved {
+        /// As the agent told it.
+        task: Task,
+        /// The kernel's start time of its process, in ticks since boot;
+        /// `None` where there was no such process.
+        started: Option<u64>,
+    },
+    /// A background task forgotten.
+    TaskRemoved {
+        /// Its id.
+        id: String,
+    },
+    /// A tool call with its result.
+    CallRecorded(Call),
+    /// Tool calls forgotten.
+    CallsDropped {
+        /// Which.
+        calls: Vec<u64>,
+        /// Why.
+        reason: Dropped,
+    },
+    /// A check of a tool call found one, or none.
+    CallChecked {
+        /// Whether it did.
+        hit: bool,
+    },
+    /// Something was saved: these counts are added.
+    Saved(Savings),
+    /// A message of the model that answers already.
+    MessageSeen {
+        /// Its name.
+        message: String,
+    },
+}
+
+/// Messages remembered of a session: repeats come soon after.
+const MESSAGES: usize = 1_000;
+
+/// Why a tool call was forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dropped {
+    /// A file that it rests on changed.
+    Invalidated,
+    /// There were too many, or it was too old or too large.
+    Evicted,
+    /// The client asked for it.
+    Cleared,
+}
+
+/// A tool call with its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Its number; `t<number>` on the wire.
+    pub call: u64,
+    /// When.
+    pub time: Millis,
+    /// The newest fact then.
+    pub n: u64,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, in canonical form.
+    pub args: String,
+    /// Its result, as JSON; absent where it was too large to keep.
+    pub result: Option<String>,
+    /// The files that the result rests on, with what they held then; `None`
+    /// for no file.
+    pub rests_on: Vec<(RelPath, Option<Hash>)>,
+    /// Where it looked for files by itself.
+    pub searched: Searched,
+}
+
+impl Call {
+    /// What it costs to keep.
+    pub fn bytes(&self) -> u64 {
+        (self.args.len() + self.result.as_ref().map_or(0, String::len)) as u64
+    }
+}
+
+/// Where a call looked for files by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Searched {
+    /// Nowhere.
+    No,
+    /// Below a directory.
+    Below(RelPath),
+    /// In the whole workspace.
+    Everywhere,
+}
+
+/// A moment remembered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The fact that created it.
+    pub n: u64,
+    /// When.
+    pub time: Millis,
+    /// A name for people.
+    pub label: Option<String>,
+    /// The agent's own name of the message it belongs to.
+    pub message: Option<String>,
+    /// The agent's step.
+    pub step: Option<u64>,
+}
+
+/// A warning that waits to be taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingWarning {
+    /// What it is about.
+    pub files: Vec<RelPath>,
+    /// What to say.
+    pub note: Option<String>,
+    /// When it was stored.
+    pub time: Millis,
+}
+
+/// A model in use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelUse {
+    /// From when on.
+    pub time: Millis,
+    /// The model.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// The agent's mode.
+    pub mode: String,
+}
+
+/// A task kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptTask {
+    /// As the agent told it.
+    pub task: Task,
+    /// The kernel's start time of its process, in ticks since boot.
+    pub started: Option<u64>,
+}
+
+/// Counts of tool calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallTally {
+    /// Checks that found one.
+    pub hits: u64,
+    /// Checks that found none.
+    pub misses: u64,
+    /// Calls dropped since a file changed.
+    pub invalidated: u64,
+    /// Calls dropped for their number, age or size.
+    pub evicted: u64,
+}
+
+/// All that a session has remembered beside files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notes {
+    /// Moments, by their number.
+    pub checkpoints: BTreeMap<u64, Checkpoint>,
+    /// The warning that waits to be taken.
+    pub warning: Option<PendingWarning>,
+    /// Models, the oldest first.
+    pub models: Vec<ModelUse>,
+    /// The messages they answered last, the oldest first.
+    pub messages: VecDeque<String>,
+    /// Tasks, by their id.
+    pub tasks: BTreeMap<String, KeptTask>,
+    /// Tool calls, the oldest first.
+    pub calls: VecDeque<Call>,
+    /// How often they served.
+    pub tally: CallTally,
+    /// What was saved.
+    pub savings: Savings,
+}
+
+impl Notes {
+    /// Folds one note in.
+    pub(crate) fn apply(&mut self, n: u64, time: Millis, note: &Note) {
+        match note {
+            Note::CheckpointCreated {
+                checkpoint,
+                label,
+                message,
+                step,
+            } => {
+                let moment = Checkpoint {
+                    n,
+                    time,
+                    label: label.clone(),
+                    message: message.clone(),
+                    step: *step,
+                };
+                self.checkpoints.insert(*checkpoint, moment);
+            }
+            Note::CheckpointDeleted { checkpoint } => {
+                self.checkpoints.remove(checkpoint);
+            }
+            Note::WarningStored { files, note } => {
+                self.warning = Some(PendingWarning {
+                    files: files.clone(),
+                    note: note.clone(),
+                    time,
+                });
+            }
+            Note::WarningTaken => self.warning = None,
+            Note::ModelRecorded {
+                model,
+                provider,
+                mode,
+                message,
+            } => {
+                self.models.push(ModelUse {
+                    time,
+                    model: model.clone(),
+                    provider: provider.clone(),
+                    mode: mode.clone(),
+                });
+                if let Some(message) = message {
+                    self.heard(message);
+                }
+            }
+            Note::MessageSeen { message } => self.heard(message),
+            Note::TaskSaved { task, started } => {
+                let kept = KeptTask {
+                    task: task.clone(),
+                    started: *started,
+                };
+                self.tasks.insert(task.id.clone(), kept);
+            }
+            Note::TaskRemoved { id } => {
+                self.tasks.remove(id);
+            }
+            Note::CallRecorded(call) => self.calls.push_back(call.clone()),
+            Note::CallsDropped { calls, reason } => {
+                self.calls.retain(|kept| !calls.contains(&kept.call));
+                let dropped = calls.len() as u64;
+                match reason {
+                    Dropped::Invalidated => self.tally.invalidated += dropped,
+                    Dropped::Evicted => self.tally.evicted += dropped,
+                    Dropped::Cleared => {}
+                }
+            }
+            Note::CallChecked { hit } => {
+                if *hit {
+                    self.tally.hits += 1;
+                } else {
+                    self.tally.misses += 1;
+                }
+            }
+            Note::Saved(more) => self.savings = sum(self.savings, *more),
+        }
+    }
+
+    fn heard(&mut self, message: &str) {
+        self.messages.push_back(message.to_owned());
+        if self.messages.len() > MESSAGES {
+            self.messages.pop_front();
+        }
+    }
+}
+
+/// Both together.
+pub(crate) fn sum(one: Savings, other: Savings) -> Savings {
+    Savings {
+        repeats: one.repeats + other.repeats,
+        bytes_not_sent: one.bytes_not_sent + other.bytes_not_sent,
+        stale_refused: one.stale_refused + other.stale_refused,
+        not_read_refused: one.not_read_refused + other.not_read_refused,
+        conflicts: one.conflicts + other.conflicts,
+        duplicate_calls: one.duplicate_calls + other.duplicate_calls,
+        duplicate_bytes: one.duplicate_bytes + other.duplicate_bytes,
+        notices: one.notices + other.notices,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use touchmark_proto::tasks::TaskType;
+
+    fn folded(notes: &[Note]) -> Notes {
+        let mut folded = Notes::default();
+        for (n, note) in (1..).zip(notes) {
+            folded.apply(n, 1_000 + n, note);
+        }
+        folded
+    }
+
+    fn call(number: u64) -> Call {
+        Call {
+            call: number,
+            time: number,
+            n: number,
+            tool: "readFile".into(),
+            args: "{}".into(),
+            result: Some("\"text\"".into()),
+            rests_on: Vec::new(),
+            searched: Searched::No,
+        }
+    }
+
+    fn checkpoint(number: u64) -> Note {
+        Note::CheckpointCreated {
+            checkpoint: number,
+            label: Some("before".into()),
+            message: None,
+            step: Some(4),
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_keeps_its_fact_and_its_time() {
+        let notes = folded(&[
+            checkpoint(1),
+            checkpoint(2),
+            Note::CheckpointDeleted { checkpoint: 1 },
+        ]);
+        assert_eq!(notes.checkpoints.len(), 1);
+        let kept = &notes.checkpoints[&2];
+        assert_eq!((kept.n, kept.time, kept.step), (2, 1_002, Some(4)));
+    }
+
+    #[test]
+    fn a_warning_replaces_an_earlier_one_and_is_taken_once() {
+        let warn = |name: &str| Note::WarningStored {
+            files: vec![RelPath::new(name.as_bytes()).unwrap()],
+            note: None,
+        };
+        let mut notes = folded(&[warn("a"), warn("b")]);
+        let warning = notes.warning.clone().unwrap();
+        assert_eq!(warning.files, [RelPath::new(b"b").unwrap()]);
+        assert_eq!(warning.time, 1_002);
+        notes.apply(3, 1_003, &Note::WarningTaken);
+        assert_eq!(notes.warning, None);
+    }
+
+    #[test]
+    fn the_last_messages_of_models_are_known_again() {
+        let model = Note::ModelRecorded {
+            model: "m".into(),
+            provider: "p".into(),
+            mode: "code".into(),
+            message: Some("first".into()),
+        };
+        let mut notes = folded(&[model]);
+        assert_eq!((notes.models.len(), notes.messages.len()), (1, 1));
+        for number in 0..MESSAGES {
+            let message = number.to_string();
+            notes.apply(9, 9, &Note::MessageSeen { message });
+        }
+        assert_eq!((notes.models.len(), notes.messages.len()), (1, MESSAGES));
+        assert!(!notes.messages.contains(&"first".to_owned()));
+    }
+
+    #[test]
+    fn a_task_stands_in_place_of_one_with_its_id() {
+        let save = |id: &str, started| Note::TaskSaved {
+            task: Task {
+                id: id.into(),
+                task_type: TaskType::Shell,
+                command: None,
+                pid: Some(7),
+                start_time: 5,
+                working_directory: "/".into(),
+            },
+            started,
+        };
+        let remove = |id: &str| Note::TaskRemoved { id: id.into() };
+        let notes = folded(&[save("a", Some(1)), save("a", None), save("b", Some(2))]);
+        assert_eq!(notes.tasks.len(), 2);
+        assert_eq!(notes.tasks["a"].started, None);
+        let mut notes = notes;
+        notes.apply(4, 4, &remove("a"));
+        notes.apply(5, 5, &remove("a"));
+        assert_eq!(notes.tasks.keys().collect::<Vec<_>>(), ["b"]);
+    }
+
+    #[test]
+    fn calls_go_for_a_reason_that_is_counted() {
+        let drop = |calls: &[u64], reason| Note::CallsDropped {
+            calls: calls.to_vec(),
+            reason,
+        };
+        let notes = folded(&[
+            Note::CallRecorded(call(1)),
+            Note::CallRecorded(call(2)),
+            Note::CallRecorded(call(3)),
+            Note::CallRecorded(call(4)),
+            Note::CallChecked { hit: true },
+            Note::CallChecked { hit: false },
+            Note::CallChecked { hit: false },
+            drop(&[1], Dropped::Invalidated),
+            drop(&[2], Dropped::Evicted),
+            drop(&[4], Dropped::Cleared),
+        ]);
+        let left: Vec<u64> = notes.calls.iter().map(|call| call.call).collect();
+        assert_eq!(left, [3]);
+        let tally = notes.tally;
+        assert_eq!((tally.hits, tally.misses), (1, 2));
+        assert_eq!((tally.invalidated, tally.evicted), (1, 1));
+        assert_eq!(notes.calls[0].bytes(), 2 + 6);
+    }
+
+    #[test]
+    fn savings_add_up() {
+        let saved = |repeats, bytes| {
+            Note::Saved(Savings {
+                repeats,
+                bytes_not_sent: bytes,
+                ..Savings::default()
+            })
+        };
+        let notes = folded(&[saved(1, 10), saved(2, 5)]);
+        assert_eq!(notes.savings.repeats, 3);
+        assert_eq!(notes.savings.bytes_not_sent, 15);
+        assert_eq!(notes.savings.notices, 0);
+    }
+}

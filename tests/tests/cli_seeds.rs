@@ -1,0 +1,200 @@
+//! The commands of checkpoints, warnings, tasks, models, savings and
+//! forgetting.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::process::Output;
+
+use serde_json::{Value, json};
+use touchmark_tests::{World, user};
+
+/// What it printed; it must have exited so.
+fn run(world: &World, args: &[&str], code: i32) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = world.run(args);
+    let text = String::from_utf8_lossy(&stdout).into_owned();
+    let said = String::from_utf8_lossy(&stderr).into_owned();
+    assert_eq!(
+        status.code(),
+        Some(code),
+        "touchmark {args:?}\n{text}{said}"
+    );
+    text + &said
+}
+
+fn facts(world: &World, args: &[&str]) -> Value {
+    let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+    serde_json::from_str(&run(world, &args, 0)).unwrap()
+}
+
+#[test]
+fn a_checkpoint_and_its_warning() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    world.session("s").read("a.txt");
+    run(&world, &["checkpoint", "list"], 2);
+    assert!(run(&world, &["checkpoint", "list", "--session", "s"], 0).contains("no checkpoints"));
+    let made = facts(
+        &world,
+        &["checkpoint", "create", "before lunch", "--session", "s"],
+    );
+    let name = made["checkpoint"].as_str().unwrap();
+    world.set_env("TOUCHMARK_SESSION", "s");
+    let listed = run(&world, &["checkpoint", "list"], 0);
+    assert!(
+        listed.contains(name) && listed.contains("before lunch"),
+        "{listed}"
+    );
+    let detect = ["checkpoint", "detect", name];
+    assert!(run(&world, &detect, 0).contains("nothing was edited"));
+    user::write(&world.path("a.txt"), "two\n");
+    let found = run(&world, &detect, 0);
+    assert!(
+        found.contains("a.txt") && found.contains("by you"),
+        "{found}"
+    );
+    assert!(run(&world, &["warning", "take"], 0).contains("no warning"));
+    let found = facts(&world, &["checkpoint", "detect", name, "--warn"]);
+    assert_eq!(found["files"][0]["differs"], true);
+    assert_eq!(found["warning"]["files"], json!(["a.txt"]));
+    assert_eq!(run(&world, &["warning", "take"], 0), "a.txt\n");
+    assert_eq!(facts(&world, &["warning", "take"])["warning"], Value::Null);
+    run(&world, &["checkpoint", "delete", name], 0);
+    run(&world, &["checkpoint", "delete", name], 4);
+    assert_eq!(
+        facts(&world, &["checkpoint", "list"])["checkpoints"],
+        json!([])
+    );
+}
+
+#[test]
+fn tasks_models_and_savings() {
+    let world = World::new();
+    let mut session = world.session("s");
+    assert!(run(&world, &["tasks"], 0).contains("no tasks"));
+    assert!(run(&world, &["models"], 0).contains("no models"));
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    let mut save = |id: &str, pid: u32| {
+        session.ok(
+            "task/save",
+            json!({"task": {"id": id, "type": "shell", "command": "make \u{1b}[2J", "pid": pid,
+                "startTime": 1_000, "workingDirectory": "/"}}),
+        )
+    };
+    save("ended", gone.id());
+    gone.wait().unwrap();
+    assert!(run(&world, &["tasks"], 0).contains("no task runs"));
+    save("alive", std::process::id());
+    let shown = run(&world, &["tasks"], 0);
+    assert!(
+        shown.contains("alive") && !shown.contains("ended"),
+        "{shown}"
+    );
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let shown = run(&world, &["tasks", "--all"], 0);
+    assert!(shown.contains("runs") && shown.contains("gone"), "{shown}");
+    assert_eq!(
+        facts(&world, &["tasks", "--all"])["tasks"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(
+        facts(&world, &["tasks", "--session", "other"])["tasks"],
+        json!([])
+    );
+
+    session.ok(
+        "model/record",
+        json!({"modelId": "m-1", "providerId": "p", "mode": "plan"}),
+    );
+    let shown = run(&world, &["models"], 0);
+    assert!(shown.contains("m-1") && shown.contains("plan"), "{shown}");
+    let models = facts(&world, &["models", "--session", "s"]);
+    assert_eq!(models["sessions"][0]["session"], "s");
+    assert_eq!(models["sessions"][0]["entries"][0]["modelId"], "m-1");
+
+    world.file("a.txt", "0123456789\n");
+    for _ in 0..3 {
+        session.ok("file/readText", json!({"path": "a.txt"}));
+    }
+    let saved = facts(&world, &["stats"]);
+    assert_eq!(
+        (saved["repeats"].clone(), saved["bytesNotSent"].clone()),
+        (json!(2), json!(22))
+    );
+    assert!(run(&world, &["stats", "--session", "s"], 0).contains("22 bytes not sent again"));
+}
+
+#[test]
+fn forgetting_takes_what_was_named_and_no_more() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    world.session("s").read("a.txt");
+    world.session("t").read("a.txt");
+    run(&world, &["forget"], 2);
+    run(&world, &["forget", "--session", "s", "--all"], 2);
+    run(&world, &["forget", "--session", "s"], 0);
+    let names: Vec<Value> = facts(&world, &["sessions"])["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["session"].clone())
+        .collect();
+    assert_eq!(names, [json!("t")]);
+
+    // Line counts come of kept contents.
+    let counted = |content: &str| {
+        user::write(&world.path("a.txt"), content);
+        let changes = facts(&world, &["modified", "--session", "t"]);
+        changes["changes"][0]["lines"].clone()
+    };
+    assert_eq!(counted("one\ntwo\n"), json!({"added": 1, "removed": 0}));
+    assert_eq!(
+        facts(&world, &["forget", "--contents"]),
+        json!({"forgotten": "contents"})
+    );
+    assert_eq!(counted("one\ntwo\nthree\n"), Value::Null);
+    // The versions stay.
+    let versions = facts(&world, &["history", "a.txt"])["versions"].clone();
+    assert_eq!(versions.as_array().unwrap().len(), 3);
+
+    // Everything; the daemon ends before.
+    let state = world.state();
+    assert_eq!(fs::read_dir(state.join("touchmark")).unwrap().count(), 1);
+    run(&world, &["forget", "--all"], 0);
+    assert_eq!(world.wait_end(), Some(0));
+    assert_eq!(fs::read_dir(state.join("touchmark")).unwrap().count(), 0);
+    assert!(run(&world, &["forget", "--all"], 0).contains("nothing is stored"));
+    assert_eq!(
+        fs::read_to_string(world.path("a.txt")).unwrap(),
+        "one\ntwo\nthree\n"
+    );
+}
+
+#[test]
+fn what_may_be_nowhere_else_is_not_forgotten_by_the_way() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    let mut session = world.session("s");
+    session.ok("file/readText", json!({"path": "a.txt"}));
+    user::write(&world.path("a.txt"), "precious\n");
+    session.ok(
+        "file/write",
+        json!({"path": "a.txt", "text": "over it\n", "force": true}),
+    );
+    assert!(run(&world, &["forget", "--all"], 1).contains("recovered"));
+    world.healthy();
+    run(&world, &["forget", "--all", "--recovered"], 0);
+    assert_eq!(world.wait_end(), Some(0));
+    assert_eq!(
+        fs::read_dir(world.state().join("touchmark"))
+            .unwrap()
+            .count(),
+        0
+    );
+}
