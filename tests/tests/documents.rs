@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use touchmark_proto::METHODS;
+
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// The names of all functions marked as tests below a directory.
@@ -104,5 +106,58 @@ fn every_scenario_came_to_nothing_wrong() {
         let cells: Vec<&str> = line.split(" | ").collect();
         assert!(cells[1].parse::<u32>().unwrap() >= 30, "too few: {line}");
         assert_eq!(cells[2], "0", "wrong: {line}");
+    }
+}
+
+/// What stands between backticks.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn the_map_of_the_five_trackers_leads_somewhere() {
+    let document = fs::read_to_string(format!("{TOP}/docs/seeds.md")).unwrap();
+    let mut tests = BTreeSet::new();
+    tests_below(Path::new(TOP), &mut tests);
+    let (mut methods, mut named) = (BTreeSet::new(), BTreeSet::new());
+    for line in document.lines() {
+        // Of a row, what is there is theirs.
+        let ours = match line.strip_prefix("| ") {
+            Some(row) => row.split_once(" | ").map_or("", |(_, ours)| ours),
+            None => line,
+        };
+        for word in quoted(ours) {
+            let lower = |c: char| c.is_ascii_lowercase();
+            let family = word.split_once('/').map_or("", |(family, _)| family);
+            if !family.is_empty() && family.chars().all(lower) && !word.contains('.') {
+                assert!(METHODS.contains(&word), "there is no method {word}: {line}");
+                methods.insert(word);
+            } else if word.matches('_').count() > 1
+                && word
+                    .chars()
+                    .all(|c| lower(c) || c.is_ascii_digit() || c == '_')
+            {
+                assert!(tests.contains(word), "there is no test {word}: {line}");
+                named.insert(word);
+            }
+        }
+    }
+    assert!(named.len() > 60, "the tables were not understood");
+    // All families that the documents speak of.
+    for family in [
+        "file/",
+        "call/",
+        "checkpoint/",
+        "warning/",
+        "task/",
+        "model/",
+    ] {
+        for method in METHODS.iter().filter(|name| name.starts_with(family)) {
+            let elsewhere = ["file/history"];
+            assert!(
+                methods.contains(method) || elsewhere.contains(method),
+                "{method} is not on the map"
+            );
+        }
     }
 }
