@@ -48,6 +48,12 @@ fn millis(duration: Duration) -> Millis {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// How far the local zone is from UTC at this moment, in milliseconds: for
+/// times of day in messages.
+pub fn utc_offset() -> i64 {
+    i64::from(jiff::Zoned::now().offset().seconds()) * 1000
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -56,6 +56,11 @@ impl Config {
             recovery_age,
             recovery_bytes,
             dedup,
+            calls_keep,
+            calls_age,
+            calls_bytes,
+            calls_never,
+            calls_rules,
         } = new;
         let mut changes = Changes::default();
         changes.keep("case", &self.case, &case);
@@ -86,6 +91,11 @@ impl Config {
         changes.keep("recovery.keep", &self.recovery_age, &recovery_age);
         changes.keep("recovery.keep", &self.recovery_bytes, &recovery_bytes);
         changes.take("dedup.enabled", &mut self.dedup, dedup);
+        changes.take("calls.keep", &mut self.calls_keep, calls_keep);
+        changes.take("calls.age", &mut self.calls_age, calls_age);
+        changes.take("calls.bytes", &mut self.calls_bytes, calls_bytes);
+        changes.take("calls.never", &mut self.calls_never, calls_never);
+        changes.take("calls.rules", &mut self.calls_rules, calls_rules);
         changes
     }
 }

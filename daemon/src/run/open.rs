@@ -73,7 +73,7 @@ impl Daemon {
         };
         let root = workspace.as_os_str().as_bytes();
         let mut engine_config = config.engine(root.to_vec(), case_insensitive);
-        engine_config.utc_offset = i64::from(jiff::Zoned::now().offset().seconds()) * 1000;
+        engine_config.utc_offset = crate::time::utc_offset();
         let engine = Engine::restore(engine_config, state, facts, time.now());
 
         boundary::pass("start: the state is restored");

@@ -32,7 +32,9 @@ impl Daemon {
         let config = &self.options.config;
         life::raise_descriptor_limit(life::descriptors(config.connections));
         let root = self.options.workspace.as_os_str().as_bytes().to_vec();
-        self.engine.reconfigure(config.engine(root, false));
+        let mut engine = config.engine(root, false);
+        engine.utc_offset = crate::time::utc_offset();
+        self.engine.reconfigure(engine);
         self.forget_unused();
         self.prune();
     }

@@ -26,7 +26,17 @@ impl Engine {
             );
         }
         let paths = &self.state.paths;
-        let tracks = !matches!(ask, Request::FileStatus(_))
+        let looks_only = matches!(
+            ask,
+            Request::FileStatus(_)
+                | Request::FileSnapshot(_)
+                | Request::FileDetect(_)
+                | Request::CallCheck(_)
+                | Request::CallRecord(_)
+                | Request::CheckpointDetect(_)
+                | Request::RetentionRank(_)
+        );
+        let tracks = !looks_only
             && pending
                 .borrowed
                 .iter()
@@ -128,6 +138,17 @@ fn session_of(ask: &Request) -> Option<&SessionId> {
         Request::ModifiedList(ask) => ask.session.as_ref(),
         Request::ModifiedTake(ask) => Some(&ask.session),
         Request::ModifiedAck(ask) => Some(&ask.session),
+        Request::FileRecent(ask) => Some(&ask.session),
+        Request::CheckpointCreate(ask) => Some(&ask.session),
+        Request::CheckpointList(ask) => Some(&ask.session),
+        Request::CheckpointDetect(ask) => Some(&ask.session),
+        Request::WarningStore(ask) => Some(&ask.session),
+        Request::WarningTake(ask) => Some(&ask.session),
+        Request::CallCheck(ask) => Some(&ask.session),
+        Request::CallRecord(ask) => Some(&ask.session),
+        Request::TaskSave(ask) => Some(&ask.session),
+        Request::ModelRecord(ask) => Some(&ask.session),
+        Request::ModelList(ask) => Some(&ask.session),
         // They open none.
         Request::Initialize(_)
         | Request::Ping(_)
@@ -151,7 +172,21 @@ fn session_of(ask: &Request) -> Option<&SessionId> {
         | Request::RecoveryRestore(_)
         | Request::RecoveryDelete(_)
         | Request::QuotesNormalize(_)
-        | Request::QuotesMatch(_) => None,
+        | Request::QuotesMatch(_)
+        | Request::Stats(_)
+        | Request::FileIsStale(_)
+        | Request::FileSnapshot(_)
+        | Request::FileDetect(_)
+        | Request::CheckpointDelete(_)
+        | Request::WarningCleanup(_)
+        | Request::CallStats(_)
+        | Request::CallClear(_)
+        | Request::RetentionRank(_)
+        | Request::TaskList(_)
+        | Request::TaskRemove(_)
+        | Request::TaskCleanup(_)
+        | Request::SearchGrep(_)
+        | Request::ContentsForget(_) => None,
     }
 }
 
