@@ -3,13 +3,13 @@
 //! method with any parameters that its schema allows. The engine must not
 //! panic, and its facts must give its state after every one of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use touchmark_engine::{
-    Config, Content, Effect, Engine, Found, Hint, Input, ReadOrder, ReadOutcome, Record, Stamp,
-    State, WriteOrder, WriteOutcome,
+    Config, Content, Edited, Effect, Engine, Found, Hint, Input, Learned, Question, ReadOrder,
+    ReadOutcome, Record, Stamp, State, WriteOrder, WriteOutcome,
 };
 use touchmark_proto::writes::Guard;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, METHODS, Millis, Request, RequestId};
@@ -218,6 +218,7 @@ impl Stage {
                 .map(|length| (*length, hash(&bytes[..*length as usize])))
                 .collect(),
             bytes: order.bytes.then(|| bytes.into()),
+            secret: self.rng.pick(&[false, false, false, true]),
         };
         self.handle(Input::Read {
             path: order.path,
@@ -299,6 +300,7 @@ impl Stage {
     // --- what comes out ---
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
+        let mut questions = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Record(record) => {
@@ -319,6 +321,7 @@ impl Stage {
                 Effect::Recall { request, .. } | Effect::Host { request, .. } => {
                     self.answered(request);
                 }
+                Effect::Learn { request, question } => questions.push((request, question)),
                 Effect::Track(_)
                 | Effect::Untrack(_)
                 | Effect::AwaitProcess(_)
@@ -330,6 +333,22 @@ impl Stage {
             self.engine.state(),
             "the facts give another state"
         );
+        for (request, question) in questions {
+            let learned = match question {
+                Question::Processes(processes) => {
+                    let start = self.rng.pick(&[None, Some(7), Some(8)]);
+                    Learned::Processes(processes.into_iter().map(|pid| (pid, start)).collect())
+                }
+                Question::Edited { .. } => Learned::Edited(Edited {
+                    versions: self.records.clone(),
+                    then: BTreeMap::new(),
+                }),
+            };
+            self.handle(Input::Learned {
+                request,
+                learned: Ok(learned),
+            });
+        }
     }
 
     fn answered(&mut self, request: RequestId) {
