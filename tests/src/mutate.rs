@@ -89,6 +89,82 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ),
         ("file/untrack", json!({"session": "m", "path": "a.txt"})),
         (
+            "file/recent",
+            json!({"session": "m", "step": 3, "maxAge": 2, "limit": 1, "cursor": "0"}),
+        ),
+        (
+            "file/isStale",
+            json!({"session": "m", "path": "a.txt", "step": 3, "maxAge": 2}),
+        ),
+        ("file/snapshot", json!({"path": "a.txt"})),
+        (
+            "file/detect",
+            json!({"snapshot": {"path": "a.txt", "mtimeMs": 1, "size": 4, "hash": hash}}),
+        ),
+        (
+            "search/grep",
+            json!({"session": "m", "pattern": "o(n)e", "path": ".", "glob": "*.txt", "fileType": "txt",
+                "beforeContext": 1, "afterContext": 1, "context": 1, "caseInsensitive": true,
+                "multiline": true, "maxMatches": 3}),
+        ),
+        ("stats", json!({"session": "m"})),
+        ("contents/forget", json!({})),
+        (
+            "checkpoint/create",
+            json!({"session": "m", "label": "l", "message": "m1", "step": 1}),
+        ),
+        (
+            "checkpoint/list",
+            json!({"session": "m", "limit": 1, "cursor": "0"}),
+        ),
+        (
+            "checkpoint/delete",
+            json!({"session": "m", "checkpoint": "k1"}),
+        ),
+        (
+            "checkpoint/detect",
+            json!({"session": "m", "clock": "1:1", "paths": ["a.txt"], "storeWarning": true,
+                "deleted": [{"path": "a.txt", "operation": "edit_file", "time": 1}], "sync": true}),
+        ),
+        (
+            "warning/store",
+            json!({"session": "m", "files": ["a.txt"], "note": "n"}),
+        ),
+        ("warning/take", json!({"session": "m"})),
+        ("warning/cleanup", json!({"live": ["m"]})),
+        (
+            "call/check",
+            json!({"session": "m", "tool": "grep", "args": {"pattern": "x", "path": "a.txt"}, "verify": true}),
+        ),
+        (
+            "call/record",
+            json!({"session": "m", "tool": "grep", "args": {"pattern": "x", "path": "a.txt"},
+                "result": ["a", null], "paths": ["a.txt"]}),
+        ),
+        ("call/stats", json!({"session": "m"})),
+        ("call/clear", json!({"session": "m"})),
+        (
+            "retention/rank",
+            json!({"session": "m", "step": 9, "maxAge": 2, "items": [{"id": "1", "tool": "read_file",
+                "path": "a.txt", "step": 1, "lines": 1, "mentioned": true}]}),
+        ),
+        (
+            "task/save",
+            json!({"session": "m", "task": {"id": "t", "type": "shell", "command": "c", "pid": 1,
+                "startTime": 1, "workingDirectory": "/"}}),
+        ),
+        ("task/list", json!({"session": "m", "limit": 1})),
+        ("task/remove", json!({"id": "t", "session": "m"})),
+        ("task/cleanup", json!({})),
+        (
+            "model/record",
+            json!({"session": "m", "modelId": "a", "providerId": "b", "mode": "c", "messageId": "d"}),
+        ),
+        (
+            "model/list",
+            json!({"session": "m", "limit": 1, "cursor": "0"}),
+        ),
+        (
             "edit/begin",
             json!({"session": "m", "files": [{"path": "a.txt", "expect": hash, "base": hash}],
                 "bind": true, "callId": "c", "requireRead": false, "force": true, "ttlMs": 50,

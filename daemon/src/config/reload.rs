@@ -90,12 +90,12 @@ impl Config {
         changes.take("sessions.keep", &mut self.sessions_keep, sessions_keep);
         changes.keep("recovery.keep", &self.recovery_age, &recovery_age);
         changes.keep("recovery.keep", &self.recovery_bytes, &recovery_bytes);
-        changes.take("dedup.enabled", &mut self.dedup, dedup);
         changes.take("calls.keep", &mut self.calls_keep, calls_keep);
         changes.take("calls.age", &mut self.calls_age, calls_age);
         changes.take("calls.bytes", &mut self.calls_bytes, calls_bytes);
         changes.take("calls.never", &mut self.calls_never, calls_never);
         changes.take("calls.rules", &mut self.calls_rules, calls_rules);
+        changes.take("dedup.enabled", &mut self.dedup, dedup);
         changes
     }
 }
