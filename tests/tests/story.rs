@@ -187,7 +187,10 @@ fn an_agent_a_user_and_a_branch_in_a_real_repository() {
     // The feed so far: each file once, by the right author.
     helper.ok("session/open", json!({"session": "first-half"}));
     let lines = until(&feed, |line| line["session"] == "first-half");
-    let found = versions(&lines);
+    let mut found = versions(&lines);
+    // Where vim is stopped for long enough in the middle of its save, as on a
+    // busy machine, its backup is told of.
+    found.retain(|path, _| !path.ends_with('~'));
     assert_eq!(found.len(), 10, "{found:#?}");
     for number in 0..10 {
         let who = if number < 5 { "agent:agent" } else { "user" };
