@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! cargo run --release -p touchmark-bench [-- --quick] [--only WORD] [--write]
+//! cargo run --release -p touchmark-bench -- scenarios [--repeat N] [--only ROW]
 //! ```
 //!
 //! `--quick` takes under two minutes; `--only` runs what has the word in its
 //! name; `--write` writes `docs/performance.md`. A wrong answer ends the run;
-//! how long anything took never does.
+//! how long anything took never does. `scenarios` counts the wrong answers in
+//! every row of `docs/scenarios.md` and writes them there.
 
 mod floor;
 mod latency;
@@ -14,6 +16,7 @@ mod load;
 mod process;
 mod samples;
 mod scale;
+mod scenarios;
 mod table;
 mod world;
 
@@ -53,6 +56,9 @@ fn main() -> Result<()> {
     {
         return floor::serve_echo(Path::new(socket));
     }
+    if arguments.first().is_some_and(|first| first == "scenarios") {
+        return scenarios::run(arguments.into_iter().skip(1));
+    }
     let options = options(arguments)?;
     let table = measure(&options)?;
     progress("");
@@ -72,7 +78,7 @@ fn options(arguments: Vec<String>) -> Result<Options> {
             "--quick" => quick = true,
             "--write" => write = true,
             "--only" => only = Some(arguments.next().context("--only needs a word")?),
-            other => bail!("{other}? known are --quick, --write, --only WORD"),
+            other => bail!("{other}? known are --quick, --write, --only WORD; scenarios"),
         }
     }
     ensure!(

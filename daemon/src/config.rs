@@ -2,20 +2,23 @@
 //!
 //! A wrong or unknown key is refused with file, line and reason. Durations
 //! are texts like `"60 s"`, `"10 min"`, `"30 days"`; sizes like `"16 MiB"`;
-//! plain numbers are seconds and bytes.
+//! plain numbers are seconds and bytes. Each has bounds; see `units`.
 
 mod case;
 #[cfg(test)]
 mod documented;
+mod file;
+mod reload;
 mod units;
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use touchmark_proto::Millis;
+use touchmark_proto::{Millis, Places};
 
 pub use case::probe_case_insensitive;
-use units::{Bytes, Keep, KeepBytes, Span};
+pub use reload::Changes;
+use units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
 
 /// A configuration file is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +143,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The configuration of a workspace. `named` is the user's file if it is
+    /// not the usual one; it must exist then.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn of(places: &Places, named: Option<&Path>) -> Result<Self, ConfigError> {
+        let user = named.unwrap_or(&places.config);
+        Self::load(user, &places.workspace_config, named.is_some())
+    }
+
     /// Reads the user's file, then the workspace's, which wins key by key.
     /// Files that do not exist say nothing, unless `must_exist`.
     ///
@@ -148,7 +161,7 @@ impl Config {
     pub fn load(user: &Path, workspace: &Path, must_exist: bool) -> Result<Self, ConfigError> {
         let mut config = Self::default();
         for (file, must_exist) in [(user, must_exist), (workspace, false)] {
-            match std::fs::read(file) {
+            match file::read(file) {
                 Ok(text) => config.apply(file, &text)?,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => {}
                 Err(error) => {
@@ -179,7 +192,12 @@ impl Config {
         }
     }
 
-    fn apply(&mut self, file: &Path, text: &[u8]) -> Result<(), ConfigError> {
+    /// Takes over the keys of one file's text; other keys stay.
+    ///
+    /// # Errors
+    /// A text that is no TOML, and a key that is unknown or out of bounds;
+    /// then nothing has changed.
+    pub fn apply(&mut self, file: &Path, text: &[u8]) -> Result<(), ConfigError> {
         let wrong = |line, reason| ConfigError {
             file: file.to_owned(),
             line,
@@ -277,9 +295,9 @@ struct Marks {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Limits {
-    frame: Option<Bytes>,
-    connections: Option<u32>,
-    read_text: Option<Bytes>,
+    frame: Option<FrameBytes>,
+    connections: Option<Connections>,
+    read_text: Option<TextBytes>,
 }
 
 #[derive(Default, Deserialize)]
@@ -407,6 +425,20 @@ mod tests {
                 "c.toml:2: \"-1 MiB\" is not a size",
             ),
             ("[limits]\nframe = -1\n", "c.toml:2: "),
+            (
+                "[limits]\nframe = \"1 KiB\"\n",
+                "c.toml:2: \"1 KiB\" is not a size like \"16 MiB\", from 65536 to",
+            ),
+            ("[contents]\n\ntotal = \"2048 GiB\"\n", "c.toml:3: "),
+            (
+                "idle_exit = \"36501 days\"\n",
+                "c.toml:1: \"36501 days\" is not a duration",
+            ),
+            (
+                "[limits]\nconnections = 0\n",
+                "c.toml:2: 0 is not a number from 1 to 1000000",
+            ),
+            ("[recovery]\nkeep = \"5000000000\"\n", "c.toml:2: "),
             ("[contents]\nexclude = [\n\"ok\",\n\"[\"]\n", "c.toml:4: "),
             ("a = = 1", "c.toml:1: "),
         ] {

@@ -106,14 +106,14 @@ pub fn examine(workspace: &Path, places: &Places) -> Vec<Finding> {
 /// The configuration, or the defaults where it is wrong.
 fn configuration(places: &Places) -> (Config, Finding) {
     const CHECK: &str = "configuration";
-    match Config::load(&places.config, &places.workspace_config, false) {
+    match Config::of(places, None) {
         Ok(config) => (config, Finding::good(CHECK, "understood")),
         Err(error) => (
             Config::default(),
             Finding::wrong(
                 CHECK,
                 error.to_string(),
-                "correct the file, then `touchmark restart`",
+                "correct the file, then send the daemon SIGHUP, or `touchmark restart`",
             ),
         ),
     }

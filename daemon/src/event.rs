@@ -63,4 +63,6 @@ pub enum Event {
     },
     /// SIGHUP: look whether everything is in its place.
     HungUp,
+    /// Something was mounted or unmounted, anywhere.
+    Mounted,
 }

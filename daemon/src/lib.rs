@@ -7,9 +7,11 @@
 //! - [`guard`]: writes that destroy nothing.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
+//! - `boundary`: where a test may end the process.
 //! - [`doctor`]: what can be wrong around it.
 //! - [`error`]: what stops it.
 
+mod boundary;
 pub mod config;
 pub mod content;
 pub mod doctor;

@@ -4,6 +4,7 @@
 mod directory;
 mod lock;
 mod process;
+mod vanished;
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,8 @@ use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 
 pub use directory::{check_private, private_directory, usable_directory};
 pub use lock::Lock;
-pub use process::{detach, process_end, raise_descriptor_limit, resident_bytes};
+pub use process::{descriptors, detach, process_end, raise_descriptor_limit, resident_bytes};
+pub use vanished::Sweep;
 
 use crate::Error;
 

@@ -13,6 +13,7 @@
 
 mod admit;
 mod backlog;
+mod coverage;
 mod end;
 mod fill;
 mod guarded;
@@ -20,6 +21,7 @@ mod host;
 mod open;
 mod outbox;
 mod place;
+mod reload;
 mod replay;
 mod say;
 mod subscriptions;
@@ -35,9 +37,11 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{Effect, Engine, Hint, Input, ReadOrder, Record};
+use touchmark_proto::daemon::{Configuration, Degraded};
 use touchmark_proto::{ConnectionId, Places, RequestId};
 
 use crate::Error;
+use crate::boundary;
 use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
@@ -46,7 +50,7 @@ use crate::life::{self, Lock};
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
 use crate::time::Timeline;
-use crate::watch::Watcher;
+use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
 use end::Ending;
@@ -67,8 +71,8 @@ const INLINE_READS: usize = 256;
 /// While too many descriptors are open, this long nobody is let in.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often degraded places are looked at (LOSS-2).
-const MEND_PACE: Duration = Duration::from_secs(10);
+/// Why a daemon ends whose workspace was removed or renamed (LIFE-1).
+const GONE: &str = "the workspace is gone";
 
 /// Facts since the last snapshot, before a new one is made.
 const SNAPSHOT_FACTS: u64 = 50_000;
@@ -82,6 +86,8 @@ pub struct Options {
     pub places: Places,
     /// The configuration.
     pub config: Config,
+    /// The user's file, if it is not the usual one.
+    pub user_config: Option<PathBuf>,
     /// Started by a client: ends when idle (LIFE-1).
     pub on_demand: bool,
 }
@@ -124,6 +130,8 @@ struct Daemon {
     store: Store,
     /// A connection of the loop's own to the store; made anew if lost.
     log: Option<store::Reader>,
+    /// What the files say and is not in force.
+    configuration: Configuration,
     /// What was lost when the store was opened.
     loss: Option<String>,
     listener: Listener,
@@ -155,6 +163,8 @@ struct Daemon {
     last_use: Instant,
     accept_after: Option<Instant>,
     next_mend: Option<Instant>,
+    /// What subscribers were told of.
+    told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
 }
 
@@ -176,6 +186,7 @@ impl Daemon {
             part: "signals",
             cause: cause.to_string(),
         })?;
+        let mounts = MountBell::open();
         self.begin();
         while self.ending.is_none() {
             let wake = self.wake();
@@ -191,6 +202,7 @@ impl Daemon {
                 }
                 event = events.recv() => event,
                 _ = hangup.recv() => Some(Event::HungUp),
+                () = mounts.rung() => Some(Event::Mounted),
                 () = sleep_until(wake) => None,
             };
             self.turn(first, &mut events);
@@ -221,7 +233,7 @@ impl Daemon {
                 self.watcher.digest(raw, &mut inputs);
                 self.feed_all(inputs);
                 if self.watcher.root_gone() {
-                    self.ending = Some(Ending::Done("the workspace is gone"));
+                    self.ending = Some(Ending::Done(GONE));
                 }
                 if self.watcher.take_beside() {
                     self.look_at_places();
@@ -275,9 +287,13 @@ impl Daemon {
                 }
             }
             Event::HungUp => {
-                tracing::info!("SIGHUP: the configuration is read at the start only");
-                self.watcher.check_root();
+                self.reload();
+                self.mend_coverage();
                 self.look_at_places();
+            }
+            Event::Mounted => {
+                self.look_around();
+                self.carry_out_all();
             }
         }
     }
@@ -311,6 +327,7 @@ impl Daemon {
     }
 
     fn carry_out(&mut self, effect: Effect) {
+        boundary::pass("an effect");
         match effect {
             Effect::Record(record) => {
                 self.newest_fact = record.n;
@@ -410,33 +427,6 @@ impl Daemon {
         });
     }
 
-    /// Where changes come without events, the paths are hinted before the
-    /// fence, so that the answer behind it rests on reads (LOSS-2).
-    fn fence(&mut self, fence: u64) {
-        self.hint_blind_paths();
-        if let Err(error) = self.watcher.fence(fence) {
-            tracing::debug!("{error}");
-            self.decide(Input::FenceFailed { fence });
-        }
-    }
-
-    fn hint_blind_paths(&mut self) {
-        if self.watcher.degraded().is_empty() {
-            return;
-        }
-        let paths = self.engine.state().paths.keys();
-        let blind: Vec<_> = paths
-            .filter(|path| self.watcher.blind(path))
-            .cloned()
-            .collect();
-        for path in blind {
-            self.decide(Input::Hint {
-                path,
-                hint: Hint::Touched,
-            });
-        }
-    }
-
     /// What has come due: the engine's deadline, the degraded places, the
     /// idle exit.
     fn look_at_the_time(&mut self) {
@@ -451,22 +441,7 @@ impl Daemon {
         {
             self.feed(Input::Tick);
         }
-        if self.watcher.degraded().is_empty() {
-            self.next_mend = None;
-        } else if *self.next_mend.get_or_insert(now + MEND_PACE) <= now {
-            self.next_mend = Some(now + MEND_PACE);
-            let mut inputs = Vec::new();
-            self.watcher.mend(&mut inputs);
-            self.feed_all(inputs);
-            if !self.subscriptions.is_empty() {
-                self.hint_blind_paths();
-                self.feed(Input::Tick);
-            }
-            self.look_at_places();
-            if self.watcher.check_root() {
-                self.ending = Some(Ending::Done("the workspace is gone"));
-            }
-        }
+        self.look_at_coverage(now);
         if self.guard.next_end().is_some_and(|end| end <= now) {
             self.guard.look_again(None);
             self.tell_kept();
@@ -505,7 +480,9 @@ impl Daemon {
             let facts = std::mem::take(&mut self.facts);
             self.facts_since_snapshot += facts.len() as u64;
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
+                boundary::pass("a turn is closed");
                 self.store.commit(turn, facts);
+                boundary::pass("a turn is handed over");
             }
             self.say_all();
             if self.facts.is_empty() && !self.outbox.has_fresh() {

@@ -2,18 +2,18 @@
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use touchmark_proto::Places;
 
 use crate::Error;
+use crate::boundary;
 use crate::config::Config;
-use crate::life::{self, Lock, private_directory, usable_directory};
+use crate::life::{self, Lock, Sweep, private_directory, usable_directory};
 use crate::log::{self, Target};
 use crate::run::{Options, run};
 use crate::socket::Listener;
-
-/// Descriptors that are not connections: store, watcher, reads in hand.
-const OTHER_DESCRIPTORS: u64 = 512;
 
 /// How to run a daemon.
 #[derive(Clone, Debug)]
@@ -37,23 +37,20 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     let places = life::places(&workspace)?;
     let user_config = match &options.config {
         // Before the working directory is left.
-        Some(file) => std::path::absolute(file).map_err(Error::io("find", file))?,
-        None => places.config.clone(),
+        Some(file) => Some(std::path::absolute(file).map_err(Error::io("find", file))?),
+        None => None,
     };
-    let config = Config::load(
-        &user_config,
-        &places.workspace_config,
-        options.config.is_some(),
-    )?;
+    let config = Config::of(&places, user_config.as_deref())?;
     private_directory(&places.runtime)?;
     // A second starter, who mostly could not connect to the first daemon, ends
     // here; the first one sees the lock being touched and looks whether its
     // socket is in its place (LIFE-2).
     let lock = Lock::take(&places.lock, &places.socket, &workspace)?;
+    boundary::pass("start: the lock is taken");
     usable_directory(&places.state)?;
     life::detach(options.on_demand);
     log::start(Target::choose(!options.on_demand), &places.state);
-    life::raise_descriptor_limit(u64::from(config.connections) + OTHER_DESCRIPTORS);
+    life::raise_descriptor_limit(life::descriptors(config.connections));
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -67,16 +64,19 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     let ended = runtime.block_on(async {
         let shutdown = shutdown_signals(!options.on_demand && std::io::stderr().is_terminal())?;
         let listener = Listener::bind(&places.socket)?;
+        boundary::pass("start: the socket is there");
         tracing::info!(
             "pid {} serves {} at {}",
             std::process::id(),
             workspace.display(),
             places.socket.display()
         );
+        let _until_the_end = sweep(&places, &config);
         let options = Options {
             workspace,
             places,
             config,
+            user_config,
             on_demand: options.on_demand,
         };
         // As a task: what wakes the future of `block_on` itself wakes the
@@ -98,6 +98,15 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
         tracing::error!("{error}");
     }
     ended
+}
+
+/// Tidies up after daemons whose workspaces are gone, aside.
+fn sweep(places: &Places, config: &Config) -> Sweep {
+    let keep = config
+        .sessions_keep
+        .max(config.versions_age)
+        .max(config.recovery_age);
+    Sweep::start(places.clone(), Duration::from_millis(keep))
 }
 
 /// SIGTERM, SIGINT or SIGQUIT; on a terminal SIGHUP as well, which says that

@@ -111,13 +111,8 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
     }
 
     // ATTR-2: an editor reported this save.
-    let report = state.reports.iter().find(|report| {
-        report.path == *seen.path
-            && Some(report.hash) == seen.hash
-            && report.time.abs_diff(seen.now) <= seen.editor_window
-    });
-    if let Some(report) = report {
-        return by_editor(state, seen.path, None, seen.now, report.formatted);
+    if let Some(reported) = reported(state, seen.path, seen.hash, seen.now, seen.editor_window) {
+        return reported;
     }
 
     // ATTR-4: a mark without a declared content. A one-call mark is consumed
@@ -144,6 +139,20 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
     }
 
     unclaimed(state, seen.path, seen.hash, seen.now)
+}
+
+/// ATTR-2: who wrote, if an editor has reported this save within `window`.
+pub fn reported(
+    state: &State,
+    path: &RelPath,
+    hash: Option<Hash>,
+    now: Millis,
+    window: Millis,
+) -> Option<Decision> {
+    let report = state.reports.iter().find(|report| {
+        report.path == *path && Some(report.hash) == hash && report.time.abs_diff(now) <= window
+    })?;
+    Some(by_editor(state, path, None, now, report.formatted))
 }
 
 /// ATTR-2: an editor reported the save of `version`, or of the one that comes

@@ -32,6 +32,21 @@ pub struct Config {
     pub read_text: u64,
     /// Rows in one answer unless told (LIM-2).
     pub list_limit: u32,
+    /// Sessions known, closed ones included (LIM-1).
+    pub sessions: usize,
+    /// Paths that are tracked or have a history (LIM-1).
+    pub tracked: usize,
+    /// Files in all open edits together (LIM-1): all are looked at for each new
+    /// version.
+    pub marked: usize,
+    /// Command windows open (LIM-1).
+    pub windows: usize,
+    /// What each session may have of files in open edits, and of paths that it
+    /// holds, even where others have used up all there is: whoever piles up
+    /// must not lock the others out.
+    pub own_files: usize,
+    /// The same of command windows.
+    pub own_windows: usize,
 }
 
 impl Default for Config {
@@ -50,6 +65,12 @@ impl Default for Config {
             dedup: true,
             read_text: 4 << 20,
             list_limit: 1_000,
+            sessions: 100_000,
+            tracked: 1_000_000,
+            marked: 20_000,
+            windows: 1_000,
+            own_files: 100,
+            own_windows: 4,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::effect::{Effect, Notice, ReadOrder};
 use crate::input::{Hint, Input, ReadOutcome};
 use crate::live::Live;
 use crate::pending::{Ask, Pending};
+use crate::reconcile::Reconciliation;
 use crate::record::{Fact, Record};
 use crate::state::State;
 use touchmark_proto::events::Happening;
@@ -66,8 +67,8 @@ pub struct Engine {
     pub(crate) unsettled: BTreeSet<RelPath>,
     /// Closed contents that wait for a second look (ATTR-5).
     pub(crate) unconfirmed: BTreeSet<RelPath>,
-    /// Reads that must be done before anything is answered (LOSS-1).
-    pub(crate) reconciling: BTreeMap<RelPath, u64>,
+    /// What must be compared before anything is answered (LOSS-1).
+    pub(crate) reconciliation: Reconciliation,
     /// Paths being written by the daemon, with the read that will show the
     /// end of it: what lies between makes no version (GUARD-1).
     pub(crate) writing: BTreeMap<RelPath, Option<u64>>,
@@ -138,6 +139,8 @@ pub(crate) enum Timer {
     Settle(RelPath),
     /// A request's `withinMs` or `waitMs` has passed.
     Request(RequestId),
+    /// The comparison after a loss begins although nobody asks.
+    Reconcile,
 }
 
 /// Counted since the engine started.
@@ -164,6 +167,17 @@ pub struct Counts {
 }
 
 impl Engine {
+    /// Takes other limits and delays. They hold for what begins from now on:
+    /// deadlines that were answered stay. The root and how names compare stay
+    /// as well, since the state rests on them.
+    pub fn reconfigure(&mut self, config: Config) {
+        self.config = Config {
+            root: std::mem::take(&mut self.config.root),
+            case_insensitive: self.config.case_insensitive,
+            ..config
+        };
+    }
+
     /// Rebuilds an engine from a kept state and the facts recorded after it.
     /// A new workspace hands over a [`State::new`] and no records.
     pub fn restore(
@@ -199,7 +213,7 @@ impl Engine {
             borrowed: BTreeMap::new(),
             unsettled: BTreeSet::new(),
             unconfirmed: BTreeSet::new(),
-            reconciling: BTreeMap::new(),
+            reconciliation: Reconciliation::default(),
             writing: BTreeMap::new(),
             fences: Fences::default(),
             pending: BTreeMap::new(),
@@ -238,7 +252,8 @@ impl Engine {
             self.timers.insert((deadline, Timer::Edit(edit)));
         }
         self.resume_commands();
-        self.lose_coverage(&paths);
+        self.lose_coverage(paths);
+        self.reconcile();
         effects.append(&mut self.out);
     }
 
@@ -254,8 +269,7 @@ impl Engine {
             Input::Overflow => {
                 self.counts.overflows += 1;
                 self.publish(Happening::Overflow {}, None);
-                let paths: Vec<RelPath> = self.watched.iter().cloned().collect();
-                self.lose_coverage(&paths);
+                self.lose_everything();
             }
             Input::Gap { below } => {
                 let paths: Vec<RelPath> = self
@@ -264,8 +278,9 @@ impl Engine {
                     .filter(|path| **path == below || path.below(&below).is_some())
                     .cloned()
                     .collect();
-                self.lose_coverage(&paths);
+                self.lose_coverage(paths);
             }
+            Input::Unwatched { paths } => self.compare(paths),
             Input::Request {
                 request,
                 connection,
@@ -290,6 +305,7 @@ impl Engine {
             Input::Tick => {}
         }
         self.run_timers();
+        self.reconcile();
         self.advance();
         effects.append(&mut self.out);
     }
@@ -491,22 +507,6 @@ impl Engine {
             .insert((self.now + delay, Timer::Read(path.clone())));
     }
 
-    /// Nobody watched these paths for a while: compare them with the disk
-    /// before anything is answered (ATTR-13, LOSS-1).
-    fn lose_coverage(&mut self, paths: &[RelPath]) {
-        if !paths.is_empty() {
-            self.counts.rescans += 1;
-        }
-        for path in paths {
-            self.note_for_audits(path);
-            let live = self.live.entry(path.clone()).or_default();
-            live.gap = true;
-            live.writing = false;
-            let ticket = self.order_read(path, false);
-            self.reconciling.insert(path.clone(), ticket);
-        }
-    }
-
     fn read_done(&mut self, path: &RelPath, ticket: u64, outcome: ReadOutcome) {
         let mut newest_seen = true;
         if let Some(outstanding) = self.outstanding.get_mut(path) {
@@ -527,11 +527,12 @@ impl Engine {
         if newest_seen && settled {
             self.writing.remove(path);
             self.observe(path, &outcome);
+            self.looked(path, ticket);
         }
         for batch in self.fences.batches.values_mut() {
             release(batch, path, ticket);
         }
-        release(&mut self.reconciling, path, ticket);
+        self.reconciliation.read_done(path, ticket);
         for pending in self.pending.values_mut() {
             let awaited = release(&mut pending.reads, path, ticket);
             // An older read that comes late knows less.
@@ -613,12 +614,14 @@ impl Engine {
                     // Only the latest reason to wait counts.
                     let due = self.live.get(&path).map(|live| live.settle_at);
                     if due.is_some_and(|due| due <= self.now) {
-                        self.settle(&path);
+                        self.settle_in_time(&path);
                     }
                 }
                 Timer::Edit(edit) => self.edit_due(edit),
                 Timer::Command(command) => self.command_due(command),
                 Timer::Request(request) => self.request_due(request),
+                // Only wakes: every input goes on with it.
+                Timer::Reconcile => {}
             }
         }
     }
@@ -649,7 +652,7 @@ impl Engine {
 }
 
 /// Takes a read out of what is waited for, if it was ordered late enough.
-fn release(waiting: &mut BTreeMap<RelPath, u64>, path: &RelPath, ticket: u64) -> bool {
+pub(crate) fn release(waiting: &mut BTreeMap<RelPath, u64>, path: &RelPath, ticket: u64) -> bool {
     let done = waiting.get(path).is_some_and(|wanted| *wanted <= ticket);
     if done {
         waiting.remove(path);

@@ -8,6 +8,10 @@ use touchmark_proto::RelPath;
 const GLOBS: usize = 1_000;
 const GLOB_BYTES: usize = 1_024;
 
+/// Bytes of all globs of one window: they are compiled, and kept as long as
+/// it is open.
+const ALL_BYTES: usize = 64 << 10;
+
 /// A window's globs as they were given; no globs cover everything. A glob is
 /// relative to the workspace; `*` and `?` stay within a directory, `**` does
 /// not; one without `/` may match at any depth; what it matches is covered
@@ -52,6 +56,9 @@ impl Globs {
             None => None,
             Some(patterns) if patterns.len() > GLOBS => {
                 return Err(format!("at most {GLOBS} globs"));
+            }
+            Some(patterns) if patterns.iter().map(String::len).sum::<usize>() > ALL_BYTES => {
+                return Err(format!("at most {ALL_BYTES} bytes of globs"));
             }
             Some(patterns) => Some(
                 patterns

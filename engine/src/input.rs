@@ -34,6 +34,12 @@ pub enum Input {
         /// The directory, or a single path.
         below: RelPath,
     },
+    /// Changes of these paths come without events (LOSS-2): they are compared
+    /// with the disk before the next answer.
+    Unwatched {
+        /// Tracked paths.
+        paths: Vec<RelPath>,
+    },
     /// A client asks.
     Request {
         /// The shell's number for it.

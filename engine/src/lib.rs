@@ -19,6 +19,7 @@ mod observe;
 mod pending;
 pub mod ranges;
 pub mod recall;
+mod reconcile;
 pub mod record;
 mod resolve;
 pub mod state;

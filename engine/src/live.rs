@@ -40,6 +40,9 @@ pub(crate) struct Live {
     pub settle_at: Millis,
     /// It is gone, and may be back in a moment (ATTR-12).
     pub absent: bool,
+    /// The read that says whether an absence or a copy has lasted until it is
+    /// recorded.
+    pub last_look: Option<u64>,
     /// A rename brought it here from that tracked name; not recorded yet.
     pub copy_of: Option<RelPath>,
     /// What the copy holds.

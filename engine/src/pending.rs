@@ -224,7 +224,7 @@ impl Engine {
             && !waits
             && fenced
             && pending.reads.is_empty()
-            && ((self.reconciling.is_empty() && self.writing.is_empty())
+            && ((!self.reconciliation.is_under_way() && self.writing.is_empty())
                 || pending.is_for_the_shell())
     }
 
@@ -495,7 +495,8 @@ impl Pending {
         *earlier = outcome.clone();
     }
 
-    fn is_for_the_shell(&self) -> bool {
+    /// Whether nothing about files is asked: the shell answers alone.
+    pub(crate) fn is_for_the_shell(&self) -> bool {
         matches!(&self.ask, Ask::Client(ask) if crate::asks::is_for_the_shell(ask))
     }
 }

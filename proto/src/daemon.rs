@@ -111,6 +111,17 @@ pub struct StoreStatus {
     pub durability: String,
 }
 
+/// What the configuration's files say and is not in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Configuration {
+    /// Why the files were not taken when they were last read: file, line and
+    /// reason.
+    pub refused: Option<String>,
+    /// Keys that have changed and wait for a restart.
+    pub at_restart: Vec<String>,
+}
+
 /// The daemon's condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -147,6 +158,9 @@ pub struct StatusReport {
     pub store: StoreStatus,
     /// Resident memory.
     pub rss_bytes: u64,
+    /// The configuration's files, where they say something else than what is
+    /// in force.
+    pub configuration: Configuration,
 }
 
 /// Wait until everything written before this call has been read.

@@ -6,25 +6,36 @@
 //!   protocol's document and not from the daemon's code.
 //! - [`session`]: an agent's session over that wire.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
-//! - [`mounts`]: file systems that only one test sees.
+//! - [`limits`]: a limit of watches that only one daemon has.
 //! - [`machine`]: a small virtual machine whose power can be cut.
+//! - [`mounts`]: file systems that only one test sees.
+//! - [`mutate`]: messages that are almost right.
+//! - [`neighbour`]: a well-behaved client beside a hostile one.
+//! - [`process`]: daemons that commands started.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
 //!   be tested here.
+//! - [`race`]: processes that race for the same files, and an oracle.
 //!
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod limits;
 pub mod machine;
 pub mod mounts;
+pub mod mutate;
+pub mod neighbour;
 pub mod parts;
+pub mod process;
+pub mod race;
 pub mod repeat;
 pub mod session;
 pub mod user;
 pub mod wire;
 pub mod world;
 
+pub use neighbour::beside_a_neighbour;
 pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};
 pub use session::{Session, Way};
 pub use wire::{Client, RpcError};

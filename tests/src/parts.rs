@@ -4,6 +4,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 
 /// Names the file to which [`say`] appends; `tests/run` prints it at its end,
 /// since cargo hides what passing tests print.
@@ -37,16 +38,21 @@ fn wanted(variable: &str, flag: &str, what: &str) -> bool {
 
 fn say(line: &str) {
     println!("{line}");
-    let Some(notes) = std::env::var_os(NOTES).filter(|path| !path.is_empty()) else {
-        return;
-    };
-    // One write each: test programs that run side by side share the file.
+    if let Some(notes) = std::env::var_os(NOTES).filter(|path| !path.is_empty()) {
+        append(notes.as_ref(), line);
+    }
+}
+
+/// Appends a line to a file that other tests, and test programs that run
+/// beside this one, append to as well.
+pub(crate) fn append(file: &Path, line: &str) {
     let appended = OpenOptions::new()
         .create(true)
         .append(true)
-        .open(&notes)
-        .and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+        .open(file)
+        // One write, so that lines stay whole.
+        .and_then(|mut open| open.write_all(format!("{line}\n").as_bytes()));
     if let Err(error) = appended {
-        panic!("{}: {error}", notes.display());
+        panic!("{}: {error}", file.display());
     }
 }

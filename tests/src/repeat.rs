@@ -1,6 +1,7 @@
 //! One scenario many times: several worlds side by side, several repetitions
 //! in each, half of them while every core is busy.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
+use crate::parts::append;
 use crate::user::pause;
 use crate::{Session, World, paths};
 
@@ -221,10 +223,29 @@ impl Verdicts {
 
     fn deliver(self, total: usize) {
         let wrong = self.wrong.into_inner().expect("the verdicts");
+        report(total, &wrong);
         if let Some((rep, message)) = wrong.first() {
             panic!("{}/{total} wrong; repetition {rep}: {message}", wrong.len());
         }
     }
+}
+
+/// Where `TOUCHMARK_SCENARIO_REPORT` names a file, appends what became of a
+/// test's repetitions to it, one line of JSON each time:
+/// `{"test": "s1_...", "runs": 30, "wrong": 0}`.
+fn report(runs: usize, wrong: &[(usize, String)]) {
+    let Some(file) = std::env::var_os("TOUCHMARK_SCENARIO_REPORT") else {
+        return;
+    };
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("main");
+    // A single test thread has no name of its own.
+    assert_ne!(test, "main", "a report needs more than one test thread");
+    let wrong: BTreeSet<usize> = wrong.iter().map(|(rep, _)| *rep).collect();
+    append(
+        file.as_ref(),
+        &json!({"test": test, "runs": runs, "wrong": wrong.len()}).to_string(),
+    );
 }
 
 /// Runs a scenario in lanes: many repetitions share a daemon, several daemons

@@ -132,6 +132,11 @@ pub fn sed(path: &Path, script: &str) {
 
 /// The real git, with no configuration but its own.
 pub fn git(directory: &Path, args: &[&str]) {
+    tool(git_command(directory, args));
+}
+
+/// The same, not yet run.
+pub fn git_command(directory: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("git");
     command
         .current_dir(directory)
@@ -146,7 +151,7 @@ pub fn git(directory: &Path, args: &[&str]) {
         .env("GIT_AUTHOR_EMAIL", "u@example.invalid")
         .env("GIT_COMMITTER_NAME", "U")
         .env("GIT_COMMITTER_EMAIL", "u@example.invalid");
-    tool(command);
+    command
 }
 
 /// Removes the file and links another one in its place.

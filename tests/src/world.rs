@@ -5,11 +5,13 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
+use touchmark_client::{Environment, Start};
+use touchmark_proto::BaseDirectories;
 
 use crate::session::Session;
 use crate::wire::{Client, PATIENCE};
@@ -26,6 +28,8 @@ pub struct World {
     starts: u32,
     /// More variables for the daemon and for commands.
     env: Vec<(String, String)>,
+    /// What the daemon is started by, if not directly.
+    launcher: Vec<String>,
 }
 
 /// The program under test: `TOUCHMARK_BIN`, or beside this test's directory.
@@ -65,6 +69,11 @@ impl World {
         // Not below /tmp: editors treat files there otherwise.
         let place = target().join("worlds");
         fs::create_dir_all(&place).expect("a place for worlds");
+        Self::asleep_in(&place)
+    }
+
+    /// The same below another directory.
+    pub fn asleep_in(place: &Path) -> Self {
         let base = tempfile::Builder::new()
             .prefix("w")
             .tempdir_in(place)
@@ -85,23 +94,42 @@ impl World {
             daemon: None,
             starts: 0,
             env: Vec::new(),
+            launcher: Vec::new(),
         };
-        let printed = world.run(&["socket"]);
+        world.find_socket();
+        world
+    }
+
+    /// Makes a directory below the workspace the workspace, before the start.
+    pub fn nest(&mut self, relative: &str) {
+        assert!(self.daemon.is_none(), "a daemon is running");
+        self.workspace = self.workspace.join(relative);
+        fs::create_dir_all(&self.workspace).expect("a workspace");
+        self.find_socket();
+    }
+
+    fn find_socket(&mut self) {
+        let printed = self.run(&["socket"]);
         assert!(
             printed.status.success(),
             "touchmark socket: {}",
             String::from_utf8_lossy(&printed.stderr)
         );
-        world.socket = String::from_utf8(printed.stdout)
+        self.socket = String::from_utf8(printed.stdout)
             .expect("a UTF-8 socket path")
             .trim_end()
             .into();
-        world
     }
 
     /// Adds a variable for daemons and commands started from now on.
     pub fn set_env(&mut self, name: &str, value: &str) {
         self.env.push((name.into(), value.into()));
+    }
+
+    /// Has the daemon started by this program with these arguments, which
+    /// must become the daemon by `exec`.
+    pub fn launch_through(&mut self, launcher: &[&str]) {
+        self.launcher = launcher.iter().map(|&word| word.into()).collect();
     }
 
     fn base(&self) -> &Path {
@@ -128,9 +156,56 @@ impl World {
         self.base().join("config")
     }
 
+    /// Writes the user's configuration, for daemons started from now on.
+    pub fn configure(&self, text: &str) {
+        let directory = self.config().join("touchmark");
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::write(directory.join("config.toml"), text).expect("a configuration");
+    }
+
     /// A directory outside the workspace, on the same file system.
     pub fn outside(&self) -> PathBuf {
         self.base().join("home")
+    }
+
+    /// What the client library is to know of this world.
+    pub fn environment(&self) -> Environment {
+        Environment {
+            base: BaseDirectories {
+                runtime: Some(self.runtime().to_owned()),
+                state: self.state(),
+                config: self.config(),
+                cache: self.base().join("home/.cache"),
+            },
+            socket: None,
+        }
+    }
+
+    /// How the client library is to start daemons in this world.
+    pub fn starting(&self) -> Start {
+        let mut dressed = Command::new(binary());
+        self.dress(&mut dressed);
+        let variables = dressed.get_envs();
+        Start {
+            binary: binary().into(),
+            environment: variables
+                .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+                .collect(),
+            ..Start::default()
+        }
+    }
+
+    /// What daemons keep in the runtime directory, by name.
+    pub fn left_behind(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.runtime().join("touchmark"));
+        let mut names: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.expect("an entry").file_name())
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
     }
 
     /// The daemon's socket.
@@ -150,7 +225,10 @@ impl World {
 
     /// A command of touchmark's in this world, not yet run.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        self.command_of(Command::new(binary()), args)
+    }
+
+    fn command_of(&self, mut command: Command, args: &[&str]) -> Command {
         command
             // Before the command: behind `run` it would be that command's.
             .arg("--workspace")
@@ -195,30 +273,51 @@ impl World {
 
     /// Starts the daemon and waits until it answers.
     pub fn start(&mut self) {
+        if let Err(status) = self.try_start() {
+            panic!("the daemon ended at its start: {status}\n{}", self.log());
+        }
+    }
+
+    /// The same, unless the daemon ends before it answers.
+    ///
+    /// # Errors
+    /// How it ended.
+    pub fn try_start(&mut self) -> Result<(), ExitStatus> {
         assert!(self.daemon.is_none(), "a daemon is running");
         self.starts += 1;
         let log = File::create(self.log_path()).expect("a log");
-        let child = self
-            .command(&["daemon"])
+        let program = match self.launcher.split_first() {
+            None => Command::new(binary()),
+            Some((launcher, arguments)) => {
+                let mut command = Command::new(launcher);
+                command.args(arguments).arg(binary());
+                command
+            }
+        };
+        let mut child = self
+            .command_of(program, &["daemon"])
             .stdout(log.try_clone().expect("the log"))
             .stderr(log)
             .process_group(0)
             .spawn()
             .expect("the daemon's start");
-        self.daemon = Some(child);
         let end = Instant::now() + PATIENCE;
         loop {
             if let Ok(mut client) = Client::connect(&self.socket)
                 && let Ok(id) = client.try_send("ping", &json!({}))
                 && client.try_answer(id).is_ok()
             {
-                return;
+                self.daemon = Some(child);
+                return Ok(());
             }
-            let child = self.daemon.as_mut().expect("just started");
             if let Some(status) = child.try_wait().expect("the daemon's state") {
-                panic!("the daemon ended at its start: {status}\n{}", self.log());
+                return Err(status);
             }
-            assert!(Instant::now() < end, "no daemon answers\n{}", self.log());
+            if Instant::now() > end {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("no daemon answers\n{}", self.log());
+            }
             // Polling a process that has no other way to say it is ready.
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -227,6 +326,13 @@ impl World {
     /// What the daemon has logged since its latest start.
     pub fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    /// The log that daemons keep themselves, which goes on from start to start.
+    pub fn said(&self) -> String {
+        let key = self.socket.file_stem().expect("a key");
+        let log = self.state().join("touchmark").join(key).join("daemon.log");
+        fs::read_to_string(log).unwrap_or_default()
     }
 
     /// `kill -9`, and waits for the end.

@@ -329,36 +329,3 @@ fn nothing_names_the_machine_it_was_written_on() {
         }
     }
 }
-
-/// The rows of the scenarios' table that this project claims to pass. Each
-/// has a test by its name.
-const SCENARIOS: &[&str] = &[
-    "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S7git", "S8", "S8r", "S8m", "S8d", "S9", "S10",
-    "S10git", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S20", "S21", "S21n", "S22",
-    "S25", "S27", "S29", "S34", "S40", "S41", "S42",
-];
-
-#[test]
-fn every_scenario_has_a_test_by_its_name() {
-    let mut tests = BTreeSet::new();
-    for (name, path) in sources("tests/tests") {
-        if !name.contains("/scenarios_") {
-            continue;
-        }
-        let lines = code(&path);
-        for pair in lines.windows(2) {
-            if pair[0].1.trim() == "#[test]"
-                && let Some(function) = pair[1].1.strip_prefix("fn ")
-            {
-                tests.insert(function.split('(').next().unwrap().to_owned());
-            }
-        }
-    }
-    for id in SCENARIOS {
-        let prefix = format!("{}_", id.to_lowercase());
-        assert!(
-            tests.iter().any(|test| test.starts_with(&prefix)),
-            "no test for {id}"
-        );
-    }
-}

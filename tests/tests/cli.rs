@@ -149,30 +149,6 @@ fn start_status_stop_restart() {
     code(&world, &["stop"], 0);
 }
 
-/// Many commands at once, none running: they all get an answer of one daemon.
-#[test]
-fn many_starters_at_once_get_one_daemon() {
-    let world = World::asleep();
-    let _stop = Stop(&world);
-    let pids: Vec<u64> = std::thread::scope(|scope| {
-        let starters: Vec<_> = (0..6)
-            .map(|_| {
-                let world = &world;
-                scope.spawn(move || {
-                    json_of(world, &["call", "status"])[0]["pid"]
-                        .as_u64()
-                        .unwrap()
-                })
-            })
-            .collect();
-        starters
-            .into_iter()
-            .map(|starter| starter.join().unwrap())
-            .collect()
-    });
-    assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
-}
-
 #[test]
 fn the_queries_print_what_is_so() {
     let world = World::new();
@@ -230,17 +206,6 @@ fn completions_and_manual() {
     }
     assert!(out(&code(&world, &["man"], 0)).contains(".TH"));
     assert!(!world.socket().exists());
-}
-
-#[test]
-fn a_daemon_ends_cleanly_at_a_signal() {
-    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
-        let mut world = World::new();
-        let pid = rustix::process::Pid::from_raw(world.pid().cast_signed()).unwrap();
-        rustix::process::kill_process(pid, signal).unwrap();
-        assert_eq!(world.wait_end(), Some(0), "{signal:?} {}", world.log());
-        assert!(!world.socket().exists());
-    }
 }
 
 /// A reader of the feed that goes away ends it, without a complaint.

@@ -163,6 +163,55 @@ fn a_socket_path_too_long() {
 }
 
 #[test]
+fn a_file_in_the_sockets_place() {
+    let mut world = World::new();
+    world.stop();
+    fs::write(world.socket(), "").unwrap();
+    let says = only(&world, &["socket path", "daemon"]);
+    assert!(says[0].contains("no socket"), "{says:?}");
+    fs::remove_file(world.socket()).unwrap();
+    only(&world, &[]);
+}
+
+#[test]
+fn a_daemon_without_its_lock() {
+    let mut world = World::new();
+    // It mends that by itself, unless it is kept from it.
+    let stopped = touchmark_tests::process::Stopped::new(world.pid());
+    fs::remove_file(world.socket().with_extension("lock")).unwrap();
+    let says = only(&world, &["daemon"]);
+    assert!(says[0].contains("does not answer"), "{says:?}");
+    drop(stopped);
+    world.client().ok("sync", serde_json::json!({}));
+    only(&world, &[]);
+    world.healthy();
+}
+
+/// What the files say and the daemon does not do: see also `life.rs`.
+#[test]
+fn a_configuration_that_is_not_in_force() {
+    let world = World::new();
+    world.configure("limits.frame = \"1 MiB\"\n");
+    touchmark_tests::process::signal(world.pid(), rustix::process::Signal::HUP);
+    let waits = || world.client().ok("status", serde_json::json!({}))["configuration"].clone();
+    while waits()["atRestart"] != serde_json::json!(["limits.frame"]) {
+        touchmark_tests::user::pause(2);
+    }
+    // Worth knowing, not wrong.
+    only(&world, &[]);
+    let text = world.run(&["doctor"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("configuration in force"), "{text}");
+    world.configure("nonsense = 1\n");
+    touchmark_tests::process::signal(world.pid(), rustix::process::Signal::HUP);
+    while waits()["refused"].is_null() {
+        touchmark_tests::user::pause(2);
+    }
+    let says = only(&world, &["configuration", "configuration in force"]);
+    assert!(says[1].contains("nonsense"), "{says:?}");
+}
+
+#[test]
 fn a_damaged_store() {
     let mut world = World::new();
     world.file("f", "one\n");

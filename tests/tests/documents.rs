@@ -51,3 +51,58 @@ fn the_tests_that_hold_promises_exist() {
     }
     assert!(named > 30, "the tables were not understood");
 }
+
+/// The first cells of a table's rows, without the heads.
+fn rows(table: &str) -> Vec<String> {
+    table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| S"))
+        .map(|line| format!("S{}", line.split(" | ").next().unwrap()))
+        .collect()
+}
+
+/// The scenarios as told, and what they came to.
+fn scenarios() -> (String, String) {
+    let document = fs::read_to_string(format!("{TOP}/docs/scenarios.md")).unwrap();
+    let (told, rest) = document.split_once("<!-- results -->").unwrap();
+    let (results, _) = rest.split_once("<!-- end of results -->").unwrap();
+    (told.to_owned(), results.to_owned())
+}
+
+#[test]
+fn every_scenario_has_a_test_by_its_name() {
+    let mut tests = BTreeSet::new();
+    tests_below(&Path::new(TOP).join("tests/tests"), &mut tests);
+    let rows = rows(&scenarios().0);
+    assert!(rows.len() > 30, "the table was not understood: {rows:?}");
+    for row in &rows {
+        let prefix = format!("{}_", row.to_lowercase());
+        assert!(
+            tests.iter().any(|test| test.starts_with(&prefix)),
+            "no test for {row}"
+        );
+    }
+    let known: BTreeSet<String> = rows.iter().map(|row| row.to_lowercase()).collect();
+    for test in tests {
+        let row = test.split('_').next().unwrap();
+        let numbered = row
+            .strip_prefix('s')
+            .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()));
+        assert!(!numbered || known.contains(row), "no row for {test}");
+    }
+}
+
+#[test]
+fn every_scenario_came_to_nothing_wrong() {
+    let (told, results) = scenarios();
+    assert_eq!(
+        rows(&results),
+        rows(&told),
+        "run `cargo run --release -p touchmark-bench -- scenarios`"
+    );
+    for line in results.lines().filter(|line| line.starts_with("| S")) {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        assert!(cells[1].parse::<u32>().unwrap() >= 30, "too few: {line}");
+        assert_eq!(cells[2], "0", "wrong: {line}");
+    }
+}

@@ -490,53 +490,32 @@ fn saves(path: &Path, content: &str, way: u64) {
     }
 }
 
-/// `kill -9` between any two steps of a write; the next start completes or
-/// reverts it.
+/// What its owner has taken away is not lost to the file that an agent makes
+/// in its place, however soon that comes.
 #[test]
-fn a_daemon_killed_in_a_write_leaves_old_or_new() {
-    let mut lived = false;
-    let mut step = 0;
-    while !lived {
-        step += 1;
-        let mut world = World::asleep();
-        world.file("f", "old\n");
-        world.set_env("TOUCHMARK_ABORT_AT_STEP", &step.to_string());
-        world.start();
-        let mut agent = world.session("a");
-        agent.read("f");
-        let id = agent
-            .client
-            .try_send(
-                "file/write",
-                &json!({"session": "a", "path": "f", "text": "new\n"}),
-            )
-            .unwrap();
-        lived = agent.client.try_answer(id).is_ok();
-        world.kill();
-        world.set_env("TOUCHMARK_ABORT_AT_STEP", "");
-        world.start();
-        let now = on_disk(&world, "f");
-        assert!(
-            ["old\n", "new\n"].contains(&now.as_str()),
-            "step {step}: {now:?}"
-        );
-        assert_eq!(
-            fs::read_dir(world.workspace()).unwrap().count(),
-            1,
-            "step {step}"
-        );
-        let mut agent = world.session("a");
-        if now == "new\n" {
-            assert_eq!(agent.story("f"), ["agent:a declared"], "step {step}");
-        } else {
-            assert!(!lived);
-            assert!(agent.story("f").is_empty(), "step {step}");
-        }
-        assert_eq!(agent.state("f"), "fresh", "step {step}");
-        write(&mut agent, "f", "newer\n");
-        world.healthy();
+fn a_new_file_in_place_of_a_removed_one_clobbers_nothing() {
+    let mut world = World::new();
+    world.file("f", "one\n");
+    let mut other = world.session("b");
+    other.read("f");
+    user::write(&world.path("f"), "the user's\n");
+    other.sync();
+    fs::remove_file(world.path("f")).unwrap();
+    let mut agent = world.session("a");
+    let done = agent.ok(
+        "file/write",
+        json!({"path": "f", "text": "new\n", "requireRead": false}),
+    );
+    assert_eq!(done["outcome"], "applied", "{done}");
+    assert_eq!(done["guard"], "noreplace", "{done}");
+    assert_eq!(done["version"]["kind"], "created", "{done}");
+    let story = agent.story("f");
+    assert_eq!(
+        story,
+        ["user unmarked", "user unmarked", "agent:a declared"]
+    );
+    for change in agent.take() {
+        assert!(change["lost"].is_null(), "{change}");
     }
-    if step == 1 {
-        eprintln!("skipped: the daemon was built without boundaries to end it at");
-    }
+    world.healthy();
 }

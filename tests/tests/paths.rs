@@ -219,3 +219,148 @@ fn sec4_messages_escape_names() {
     );
     assert!(error.message.len() < 300, "{}", error.message);
 }
+
+/// Paths of every odd kind, on every method that takes one: refused with a
+/// hint or answered, never followed out, never waited for. A FIFO is not
+/// opened (LOSS-4): nobody writes into these.
+#[test]
+fn sec2_odd_paths_are_refused_or_answered_on_every_method() {
+    let mut world = World::new();
+    let secret = world.outside().join("secret.txt");
+    fs::write(&secret, "secret\n").unwrap();
+    for (name, kind) in [("fifo", 'p'), ("null", 'c'), ("disk", 'b')] {
+        let mut make = std::process::Command::new("mknod");
+        make.arg(world.path(name)).arg(kind.to_string());
+        if kind != 'p' {
+            make.args(["1", if kind == 'c' { "5" } else { "0" }]);
+        }
+        if !make.status().unwrap().success() {
+            println!("not tested: {name} cannot be made by this user");
+        }
+    }
+    let _listening = std::os::unix::net::UnixListener::bind(world.path("socket")).unwrap();
+    fs::create_dir(world.path("dir")).unwrap();
+    world.file("file", "one\n");
+    for (name, to) in [
+        ("loop", "loop"),
+        ("ping", "pong"),
+        ("pong", "ping"),
+        ("up", ".."),
+        ("out", "../home/secret.txt"),
+        ("proc", "/proc/self/environ"),
+        ("dangling", "nowhere"),
+        ("to-fifo", "fifo"),
+        ("below-file", "file/x"),
+    ] {
+        symlink(to, world.path(name)).unwrap();
+    }
+    let root = world.workspace().to_str().unwrap().to_owned();
+    let long_name = "n".repeat(256);
+    let long_path = "d/".repeat(2_047) + "ab";
+    let longer = "d/".repeat(2_100) + "a";
+    let proc = format!("/proc/{}/cwd/file", world.pid());
+    let odd = [
+        "",
+        ".",
+        "./",
+        "..",
+        "../",
+        "/",
+        "//",
+        "../../../../../../etc/passwd",
+        "dir/../../home/secret.txt",
+        "file/..",
+        "file/../../home/secret.txt",
+        "file/x",
+        "dir",
+        "dir/",
+        "file/",
+        "a\nb",
+        "a\r\n",
+        "\u{7f}\u{1b}]0;x\u{7}",
+        "\u{202e}txt",
+        "a\0b",
+        "\0",
+        "/etc/passwd",
+        "/proc/self/environ",
+        "/proc/self/fd/0",
+        "/dev/zero",
+        "/dev/tty",
+        proc.as_str(),
+        "~/x",
+        "$HOME",
+        "file:///etc/passwd",
+        "C:\\x",
+        long_name.as_str(),
+        long_path.as_str(),
+        longer.as_str(),
+        "fifo",
+        "null",
+        "disk",
+        "socket",
+        "loop",
+        "ping",
+        "up",
+        "up/home/secret.txt",
+        "out",
+        "proc",
+        "dangling",
+        "to-fifo",
+        "below-file",
+        root.as_str(),
+    ];
+    touchmark_tests::beside_a_neighbour(&world, || {
+        let mut agent = world.session("s");
+        for path in odd {
+            for (method, params) in [
+                ("file/read", json!({"path": path})),
+                ("file/readText", json!({"path": path, "force": true})),
+                ("file/mention", json!({"path": path})),
+                ("file/invalidate", json!({"path": path})),
+                ("edit/mark", json!({"path": path, "ttlMs": 1})),
+                (
+                    "file/edit",
+                    json!({"path": path, "oldString": "one", "newString": "two"}),
+                ),
+                ("session/truncated", json!({"items": [{"path": path}]})),
+                ("session/compacted", json!({"keep": [path]})),
+                ("file/status", json!({"paths": [path], "verify": true})),
+                ("edit/begin", json!({"files": [{"path": path}], "ttlMs": 1})),
+                ("modified/take", json!({"paths": [path]})),
+                ("file/untrack", json!({"path": path})),
+            ] {
+                let answer = agent.call(method, params);
+                harmless(method, path, &answer);
+            }
+            for method in ["editor/didOpen", "editor/didClose", "file/history"] {
+                let answer = agent.client.call(method, json!({"path": path}));
+                harmless(method, path, &answer);
+            }
+        }
+    });
+    assert_eq!(fs::read(&secret).unwrap(), b"secret\n");
+    world.healthy();
+}
+
+/// No byte from outside, and errors that say what to do.
+fn harmless(method: &str, path: &str, answer: &touchmark_tests::wire::Answer) {
+    let told = match answer {
+        Ok(result) => result.to_string(),
+        Err(error) => {
+            assert_ne!(error.name, "internalError", "{method} {path:.60?}: {error}");
+            assert!(
+                error.data["hint"].is_string(),
+                "{method} {path:.60?}: {error}"
+            );
+            assert!(
+                !error.message.chars().any(char::is_control),
+                "{:?}",
+                error.message
+            );
+            format!("{error} {}", error.data)
+        }
+    };
+    for secret in ["secret\\n", "root:", &sha256("secret\n")] {
+        assert!(!told.contains(secret), "{method} {path:.60?}: {told}");
+    }
+}

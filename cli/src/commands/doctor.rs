@@ -124,6 +124,29 @@ fn daemon(places: &Places) -> Vec<Finding> {
     }
 }
 
+/// What the configuration's files say and the daemon does not do.
+fn not_in_force(status: &StatusReport) -> Option<Finding> {
+    const CHECK: &str = "configuration in force";
+    let stated = &status.configuration;
+    if let Some(reason) = &stated.refused {
+        return Some(Finding::wrong(
+            CHECK,
+            format!("the one before, since the files were wrong when last read: {reason}"),
+            format!("correct the file, then `kill -HUP {}`", status.pid),
+        ));
+    }
+    (!stated.at_restart.is_empty()).then(|| {
+        Finding::note(
+            CHECK,
+            format!(
+                "has changed since the start: {}",
+                stated.at_restart.join(", ")
+            ),
+            "`touchmark restart`: state and open edits survive",
+        )
+    })
+}
+
 fn is_there(places: &Places) -> bool {
     match fs::symlink_metadata(&places.socket) {
         Ok(_) => true,
@@ -145,6 +168,7 @@ fn reported(status: &StatusReport) -> Vec<Finding> {
             "`touchmark restart`: state and open edits survive",
         )
     }];
+    found.extend(not_in_force(status));
     let overflows = status.counters.overflows;
     found.push(if overflows == 0 {
         Finding::good("overflows", "none since it started")

@@ -79,6 +79,45 @@ fn the_documented_defaults_are_in_force() {
     }
 }
 
+/// A configuration in which every key has another value than the default.
+const OTHERS: &str = r#"
+    case = "insensitive"
+    durability = "power"
+    idle_exit = 1
+    marks = { edit_ttl = 1, flag_ttl = 1, hook_ttl = 1, command_ttl = 1, late = 1 }
+    limits = { frame = 65536, connections = 1, read_text = 1 }
+    contents = { total = 1, file = 1, exclude = [] }
+    versions = { keep = "1 per path, 1 s" }
+    sessions = { keep = 1 }
+    recovery = { keep = "1 s, 1 KiB" }
+    dedup = { enabled = false }
+"#;
+
+#[test]
+fn what_waits_for_a_restart_is_marked() {
+    let mut running = Config::default();
+    let changes = running.reload(load(OTHERS).unwrap());
+    let marked = |key: &str| {
+        let row = DOCUMENT
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{key}` |")));
+        row.expect("a row").ends_with(" *restart* |")
+    };
+    let (at_restart, taken): (Vec<&str>, Vec<&str>) = documented()
+        .iter()
+        .map(|(key, _)| *key)
+        .partition(|key| marked(key));
+    assert_eq!(changes.taken, taken);
+    assert_eq!(changes.at_restart, at_restart);
+    // What was taken is in force, what was not has not become so by half.
+    let again = running.reload(load(OTHERS).unwrap());
+    assert_eq!(again.taken, Vec::<&str>::new());
+    assert_eq!(again.at_restart, at_restart);
+    let back = running.reload(Config::default());
+    assert_eq!((back.taken, back.at_restart), (taken, Vec::new()));
+    assert_eq!(running, Config::default());
+}
+
 #[test]
 fn the_documented_example_is_understood() {
     let (_, example) = DOCUMENT.split_once("```toml\n").expect("the example");

@@ -9,9 +9,25 @@ use touchmark_proto::Millis;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span(Millis);
 
-/// A size in bytes.
+/// A size in bytes, within these bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bytes(u64);
+pub(super) struct Size<const LEAST: u64, const MOST: u64>(u64);
+
+/// What is kept: more than a tebibyte is a slip of the pen.
+pub(super) type Bytes = Size<0, { 1 << 40 }>;
+/// One message: the shortest are a few kibibytes, and all of it is held in
+/// memory.
+pub(super) type FrameBytes = Size<{ 64 << 10 }, { 1 << 30 }>;
+/// Text in one answer, held in memory too.
+pub(super) type TextBytes = Size<1, { 1 << 30 }>;
+
+/// Connections at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Connections(u32);
+
+/// The longest duration; no sum with a time of day overflows.
+const LONGEST: Millis = 36_500 * 86_400_000;
+const MOST_CONNECTIONS: u64 = 1_000_000;
 
 /// How many and how long: `"10,000 per path, 30 days"`; either may stand
 /// alone.
@@ -38,9 +54,28 @@ impl From<Span> for Millis {
     }
 }
 
-impl From<Bytes> for u64 {
-    fn from(bytes: Bytes) -> Self {
-        bytes.0
+impl<const LEAST: u64, const MOST: u64> From<Size<LEAST, MOST>> for u64 {
+    fn from(size: Size<LEAST, MOST>) -> Self {
+        size.0
+    }
+}
+
+impl From<Connections> for u32 {
+    fn from(connections: Connections) -> Self {
+        connections.0
+    }
+}
+
+impl Span {
+    fn new(number: u64, factor: u64) -> Option<Self> {
+        let millis = number.checked_mul(factor)?;
+        (millis <= LONGEST).then_some(Self(millis))
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> Size<LEAST, MOST> {
+    fn new(bytes: u64) -> Option<Self> {
+        (LEAST..=MOST).contains(&bytes).then_some(Self(bytes))
     }
 }
 
@@ -65,10 +100,10 @@ fn span(text: &str) -> Option<Span> {
         "day" | "days" => 86_400_000,
         _ => return None,
     };
-    number.checked_mul(factor).map(Span)
+    Span::new(number, factor)
 }
 
-fn bytes(text: &str) -> Option<Bytes> {
+fn bytes<const LEAST: u64, const MOST: u64>(text: &str) -> Option<Size<LEAST, MOST>> {
     let (number, unit) = split(text)?;
     let shift = match unit {
         "" | "B" => 0,
@@ -77,7 +112,7 @@ fn bytes(text: &str) -> Option<Bytes> {
         "GiB" => 30,
         _ => return None,
     };
-    number.checked_mul(1 << shift).map(Bytes)
+    Size::new(number.checked_mul(1 << shift)?)
 }
 
 fn keep(text: &str) -> Option<Keep> {
@@ -99,7 +134,14 @@ fn keep_bytes(text: &str) -> Option<KeepBytes> {
     let mut keep = KeepBytes::default();
     for part in text.split(", ") {
         match (span(part), bytes(part)) {
-            // A number alone could be either.
+            // A number alone could be either, also where one of them is out
+            // of bounds.
+            _ if part
+                .trim_end()
+                .ends_with(|last: char| last.is_ascii_digit()) =>
+            {
+                return None;
+            }
             (Some(_), Some(_)) | (None, None) => return None,
             (Some(age), None) => keep.age = Some(age),
             (None, Some(bytes)) => keep.bytes = Some(bytes),
@@ -110,7 +152,7 @@ fn keep_bytes(text: &str) -> Option<KeepBytes> {
 
 /// Reads a text by a function, or a whole number by another.
 struct Quantity<T> {
-    what: &'static str,
+    what: String,
     text: fn(&str) -> Option<T>,
     number: fn(u64) -> Option<T>,
 }
@@ -119,7 +161,7 @@ impl<T> Visitor<'_> for Quantity<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)
+        f.write_str(&self.what)
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
@@ -137,19 +179,32 @@ impl<T> Visitor<'_> for Quantity<T> {
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Quantity {
-            what: "a duration like \"60 s\", \"10 min\", \"30 days\"",
+            what: "a duration like \"60 s\", \"10 min\", \"30 days\", at most 36500 days".into(),
             text: span,
-            number: |seconds| seconds.checked_mul(1_000).map(Span),
+            number: |seconds| Span::new(seconds, 1_000),
         })
     }
 }
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Size<LEAST, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Quantity {
-            what: "a size like \"16 MiB\"",
+            what: format!("a size like \"16 MiB\", from {LEAST} to {MOST} bytes"),
             text: bytes,
-            number: |bytes| Some(Bytes(bytes)),
+            number: Self::new,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Connections {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Quantity {
+            what: format!("a number from 1 to {MOST_CONNECTIONS}"),
+            text: |_| None,
+            number: |number| {
+                let within = (1..=MOST_CONNECTIONS).contains(&number);
+                within.then_some(Self(u32::try_from(number).ok()?))
+            },
         })
     }
 }
@@ -157,7 +212,7 @@ impl<'de> Deserialize<'de> for Bytes {
 impl<'de> Deserialize<'de> for Keep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Quantity {
-            what: "a bound like \"10,000 per path, 30 days\"",
+            what: "a bound like \"10,000 per path, 30 days\"".into(),
             text: keep,
             number: |_| None,
         })
@@ -167,7 +222,7 @@ impl<'de> Deserialize<'de> for Keep {
 impl<'de> Deserialize<'de> for KeepBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Quantity {
-            what: "a bound like \"30 days, 1 GiB\"",
+            what: "a bound like \"30 days, 1 GiB\"".into(),
             text: keep_bytes,
             number: |_| None,
         })

@@ -81,7 +81,7 @@ impl Guard {
         } else {
             None
         };
-        step();
+        step("guard: about to write in place");
         match content::hash(&file) {
             Ok(Some((hash, _))) if Some(hash) == order.base => {}
             seen => {
@@ -104,7 +104,7 @@ impl Guard {
             intent.end();
             return undone(failed(errno));
         }
-        step();
+        step("guard: written in place");
         if job.durable {
             file.sync_all()?;
         }
@@ -119,7 +119,7 @@ impl Guard {
             });
         }
         self.drop_copy(made.as_ref());
-        step();
+        step("guard: the copy is dropped");
         intent.end();
         Ok(WriteOutcome::Done {
             guard: Way::Checked,
@@ -175,6 +175,6 @@ impl Guard {
 fn write_over(file: &File, bytes: &[u8]) -> Result<(), Errno> {
     let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
     file.write_all_at(bytes, 0).map_err(io)?;
-    step();
+    step("guard: written, about to cut");
     file.set_len(bytes.len() as u64).map_err(io)
 }

@@ -80,7 +80,7 @@ impl Guard {
     ) -> Result<WriteOutcome, Stop> {
         let base = job.order.base;
         intent.advance(Phase::Exchanging)?;
-        step();
+        step("guard: about to exchange");
         let lease = match Lease::take(&old.file, Kind::Read) {
             Ok(lease) => Some(lease),
             Err(Refused::Busy) => return Err(Stop::Busy),
@@ -95,7 +95,7 @@ impl Guard {
         if !same {
             return Err(Stop::Changed(super::found(place)));
         }
-        step();
+        step("guard: looked, about to exchange");
         match place.rename(temporary.name(), &place.name, RenameFlags::EXCHANGE) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Stop::Changed(None)),
@@ -106,7 +106,7 @@ impl Guard {
         }
         // From here on the temporary name holds somebody's bytes.
         let aside = temporary.into_name();
-        step();
+        step("guard: exchanged");
         let came_out = place.stat(&aside).map(|stat| Identity::from(&stat));
         let same = came_out == Ok(old.identity);
         let small = old.size <= UNDER_LEASE;
@@ -130,9 +130,9 @@ impl Guard {
         if !small && !holds(&old.file, base) {
             return Ok(self.put_back(job, place, &aside, Came::look(place, &aside), None));
         }
-        step();
+        step("guard: about to drop the old");
         place.unlink(&aside);
-        step();
+        step("guard: the old is dropped");
         if job.durable {
             place.sync();
         }
@@ -172,7 +172,7 @@ impl Guard {
                 break;
             }
             drop(lease.take());
-            step();
+            step("guard: exchanged back");
             let Ok(came) = Came::look(place, aside) else {
                 return conflict(out.hash, recovered);
             };

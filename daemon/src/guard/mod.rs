@@ -40,6 +40,7 @@ use self::moved::{Moved, Net};
 use self::place::{Place, refused};
 use self::recovery::Recovery;
 use self::temporary::Temporary;
+use crate::boundary;
 use crate::content::Reader;
 use crate::time::Timeline;
 
@@ -229,7 +230,7 @@ impl Guard {
         }
         let name = temporary::new_name();
         let mut intent = self.intents.record(job.intent(place, &name))?;
-        step();
+        step("guard: an intent is recorded");
         let metadata = old.file.metadata()?;
         let like = Some((&old.file, &metadata));
         let temporary = match Temporary::write(place, &name, &job.order.bytes, like, job.durable) {
@@ -259,12 +260,12 @@ impl Guard {
         let failed = |errno| Stop::from(refused(&job.order.path, errno));
         let name = temporary::new_name();
         let mut intent = self.intents.record(job.intent(place, &name))?;
-        step();
+        step("guard: an intent to create is recorded");
         let created = Temporary::write(place, &name, &job.order.bytes, None, job.durable)
             .map_err(failed)
             .and_then(|temporary| {
                 intent.advance(Phase::Creating)?;
-                step();
+                step("guard: about to take a new name");
                 let flags = RenameFlags::NOREPLACE;
                 match place.rename(temporary.name(), &place.name, flags) {
                     Ok(()) => {
@@ -279,7 +280,7 @@ impl Guard {
                     Err(errno) => Err(failed(errno)),
                 }
             });
-        step();
+        step("guard: a new name is taken");
         if created.is_ok() && job.durable {
             if job.order.create_directories {
                 place.sync_all();
@@ -312,6 +313,7 @@ impl Guard {
                     Phase::Writing => self.resume_writing(intent, &place),
                 },
             };
+            boundary::pass("guard: a write cut short is settled");
             tracing::info!("a write of {} was cut short, and is settled", intent.path);
             let path = intent.path.clone();
             self.late(kept.into_iter().map(|file| (path.clone(), file)));
@@ -352,6 +354,7 @@ impl Guard {
         {
             match self.recovery.keep(paths.0, file, None, self.time.now()) {
                 Ok(item) => {
+                    boundary::pass("guard: what came out is kept");
                     place.unlink(aside);
                     return Some(item.file);
                 }
@@ -589,23 +592,9 @@ fn storage(error: std::io::Error) -> Error {
     })
 }
 
-/// A boundary between two steps of a write. Tests end the process at the n-th
-/// of them; a release has none.
-fn step() {
+/// A boundary between two steps of a write.
+fn step(name: &str) {
     #[cfg(test)]
     tests::at_step();
-    #[cfg(debug_assertions)]
-    {
-        use std::sync::LazyLock;
-        use std::sync::atomic::{AtomicU64, Ordering};
-        static LEFT: LazyLock<Option<AtomicU64>> = LazyLock::new(|| {
-            let text = std::env::var("TOUCHMARK_ABORT_AT_STEP").ok()?;
-            Some(AtomicU64::new(text.parse().ok()?))
-        });
-        if let Some(left) = &*LEFT
-            && left.fetch_sub(1, Ordering::Relaxed) == 1
-        {
-            std::process::abort();
-        }
-    }
+    boundary::pass(name);
 }

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use touchmark_proto::writes::RecoveryItem;
 use touchmark_proto::{Author, Hash, Millis, RelPath};
 
+use crate::boundary;
 use crate::life::usable_directory;
 
 /// The longest part of a file's own name in the name it is kept by.
@@ -52,6 +53,7 @@ impl Recovery {
     /// Opens the directory, made if it is not there.
     pub(super) fn open(directory: PathBuf, keep: Keep) -> Result<Self, crate::Error> {
         usable_directory(&directory)?;
+        drop_unlisted(&directory);
         let last = numbers(&directory).into_iter().max().unwrap_or(0);
         Ok(Self {
             directory,
@@ -90,8 +92,10 @@ impl Recovery {
             let mut file = private(&part)?;
             file.write_all(&text)?;
             file.sync_data()?;
+            boundary::pass("recovery: bytes are copied, not listed");
             fs::rename(&part, self.description(number))?;
             File::open(&self.directory)?.sync_data()?;
+            boundary::pass("recovery: bytes are listed");
             Ok(self.item(number, description))
         });
         if kept.is_err() {
@@ -125,6 +129,7 @@ impl Recovery {
         if let Some(number) = number_of(id) {
             fs::remove_file(self.description(number))?;
         }
+        boundary::pass("recovery: bytes are listed no more");
         fs::remove_file(&item.file)
     }
 
@@ -218,6 +223,24 @@ fn private(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// Removes what a daemon that was killed has left of copies not yet listed
+/// (whatever was copied is where it was), or of removals. Else the next number
+/// could not be kept under.
+fn drop_unlisted(directory: &Path) {
+    let listed = numbers(directory);
+    for file in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = file.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| number_of(name.split(['-', '.']).next()?));
+        if number.is_some_and(|number| !listed.contains(&number))
+            && let Err(error) = fs::remove_file(file.path())
+        {
+            tracing::warn!("{}: {error}", file.path().display());
+        }
+    }
+}
+
 fn numbers(directory: &Path) -> Vec<u64> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
@@ -291,6 +314,27 @@ mod tests {
         assert!(recovery.get("r1").is_none());
         // A number is not used again while a later one is there.
         assert_eq!(kept(&recovery, "c", "", 3).id, "r3");
+    }
+
+    #[test]
+    fn a_copy_cut_short_is_in_nobodys_way() {
+        let state = tempfile::tempdir().unwrap();
+        let keep = Keep {
+            age: 1000,
+            bytes: 1 << 20,
+        };
+        let open = || Recovery::open(state.path().join("recovery"), keep).unwrap();
+        let first = kept(&open(), "a", "one", 1);
+        // Killed before the copy was listed.
+        for name in ["r2-b", "r2.part"] {
+            fs::write(state.path().join("recovery").join(name), "tw").unwrap();
+        }
+        let recovery = open();
+        assert_eq!(recovery.list(), [first]);
+        let second = kept(&recovery, "b", "two", 2);
+        assert_eq!(fs::read(&second.file).unwrap(), b"two");
+        let names = fs::read_dir(state.path().join("recovery")).unwrap();
+        assert_eq!(names.count(), 4);
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl<'p> Temporary<'p> {
             place,
             name: Some(name.as_bytes().to_vec()),
         };
-        super::step();
+        super::step("guard: a temporary file is there");
         let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
         file.write_all(bytes).map_err(io)?;
         if let Some((old, metadata)) = like {

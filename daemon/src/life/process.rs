@@ -50,6 +50,13 @@ fn open_process(pid: u32) -> io::Result<Option<OwnedFd>> {
     }
 }
 
+/// Descriptors that a daemon with that many connections may need.
+pub fn descriptors(connections: u32) -> u64 {
+    /// Store, watcher, reads in hand.
+    const OTHERS: u64 = 512;
+    u64::from(connections) + OTHERS
+}
+
 /// Allows that many open descriptors, or as many as the system does.
 pub fn raise_descriptor_limit(wanted: u64) {
     let limit = getrlimit(Resource::Nofile);

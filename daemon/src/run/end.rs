@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use touchmark_proto::{Error as Refusal, ErrorCode};
 
 use super::Daemon;
+use crate::boundary;
 use crate::event::Event;
 use crate::life::Lock;
 use crate::socket::Listener;
@@ -90,7 +91,9 @@ impl Daemon {
             ..
         } = self;
         drop(log);
+        boundary::pass("end: about to close the store");
         store.close();
+        boundary::pass("end: the store is closed");
         drop(watcher);
         let _gone_already = std::fs::remove_dir_all(&options.places.fence);
         if again {
@@ -99,7 +102,9 @@ impl Daemon {
         }
         // The socket first: whoever gets the lock finds no stale one.
         drop(listener);
+        boundary::pass("end: the socket is gone");
         drop(lock);
+        boundary::pass("end: the lock is gone");
         None
     }
 }

@@ -103,6 +103,7 @@ impl Daemon {
             },
             backend: self.watcher.backend().into(),
             degraded: self.degraded(),
+            configuration: self.configuration.clone(),
             store: StoreStatus {
                 path: path.to_string_lossy().into_owned(),
                 size_bytes,
@@ -112,7 +113,8 @@ impl Daemon {
         }
     }
 
-    fn degraded(&self) -> Vec<Degraded> {
+    /// Where less is seen, or kept, than should be.
+    pub(super) fn degraded(&self) -> Vec<Degraded> {
         let everything = |cause: String| Degraded { path: None, cause };
         let mut degraded = self.watcher.degraded();
         degraded.extend(

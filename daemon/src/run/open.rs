@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::{Engine, State};
+use touchmark_proto::daemon::Configuration;
 use touchmark_proto::sessions::SessionClose;
 use touchmark_proto::{Request, SessionId};
 
@@ -16,6 +17,7 @@ use super::outbox::Outbox;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
 use crate::Error;
+use crate::boundary;
 use crate::config::{Case, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
@@ -76,6 +78,7 @@ impl Daemon {
             time.now(),
         );
 
+        boundary::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
         let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
         let mut watcher = Watcher::new(workspace, &places.fence, Choice::Auto, move |raw| {
@@ -89,6 +92,7 @@ impl Daemon {
             .map_err(|error| part("contents.exclude", &error))?;
         let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
 
+        boundary::pass("start: the watcher runs");
         let guard = Guard::open(
             guard::Settings {
                 root: workspace.clone(),
@@ -104,6 +108,7 @@ impl Daemon {
             time,
         )?;
 
+        boundary::pass("start: writes cut short are settled");
         let hub = Hub {
             events: events.clone(),
             requests: AtomicU64::new(1),
@@ -121,6 +126,7 @@ impl Daemon {
             guard: Arc::new(guard),
             store,
             log: None,
+            configuration: Configuration::default(),
             loss: trouble,
             listener,
             lock,
@@ -142,6 +148,7 @@ impl Daemon {
             last_use: Instant::now(),
             accept_after: None,
             next_mend: None,
+            told_degraded: Vec::new(),
             ending: None,
             options,
         };
@@ -155,6 +162,17 @@ impl Daemon {
         self.engine.start(self.time.now(), &mut effects);
         self.effects.extend(effects);
         self.carry_out_all();
+        self.forget_unused();
+        self.close_turn();
+        if self.loss.is_some() {
+            // So that the loss is still known after a crash.
+            self.snapshot();
+        }
+        self.prune();
+    }
+
+    /// Forgets the sessions that nobody has used for long.
+    pub(super) fn forget_unused(&mut self) {
         let oldest = self
             .time
             .now()
@@ -172,12 +190,6 @@ impl Daemon {
                 forget: true,
             }));
         }
-        self.close_turn();
-        if self.loss.is_some() {
-            // So that the loss is still known after a crash.
-            self.snapshot();
-        }
-        self.prune();
     }
 
     /// Has the store keep the engine's state, so that the facts so far need
@@ -194,7 +206,7 @@ impl Daemon {
         }
     }
 
-    fn prune(&self) {
+    pub(super) fn prune(&self) {
         let config = &self.options.config;
         self.store.prune(store::Prune {
             keep_per_path: config.versions_per_path,

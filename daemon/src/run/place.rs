@@ -29,9 +29,12 @@ impl Daemon {
             self.lock = Lock::take(&places.lock, &places.socket, &self.options.workspace)?;
         }
         if !self.listener.is_in_place() {
-            self.listener = Listener::bind(&places.socket)?;
+            let old = std::mem::replace(&mut self.listener, Listener::bind(&places.socket)?);
+            for stream in old.waiting() {
+                self.accepted(Ok(stream));
+            }
         }
-        self.watcher.watch_beside(&places.runtime);
+        self.watcher.watch_beside(&self.options.places.runtime);
         tracing::info!("bound again");
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::end::Ending;
 use super::fill::Contents;
 use super::replay;
 use super::subscriptions::Subscription;
+use crate::boundary;
 use crate::store::StoreEvent;
 
 /// Something that waits for its facts to be stored.
@@ -97,7 +98,9 @@ impl Daemon {
         while let Some((turn, say)) = self.outbox.pop() {
             self.failed_turns = self.failed_turns.split_off(&turn);
             let failed = self.failed_turns.get(&turn).cloned();
+            boundary::pass("about to say");
             self.say(say, failed.as_deref());
+            boundary::pass("said");
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use touchmark_engine::State;
 use touchmark_proto::daemon::Subscribe;
 use touchmark_proto::events::Happening;
-use touchmark_proto::{ConnectionId, Error, SessionId};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, SessionId};
 
 /// Subscriptions on one connection.
 const MOST: usize = 64;
@@ -80,13 +80,17 @@ impl Subscriptions {
     /// A number for a new subscription.
     ///
     /// # Errors
-    /// `invalidRequest` if the connection has too many.
+    /// `tooLarge` if the connection has too many.
     pub(super) fn number(&mut self, connection: ConnectionId) -> Result<u64, Error> {
         if self.count(connection) >= MOST {
             return Err(Error::new(
-                touchmark_proto::ErrorCode::InvalidRequest,
+                ErrorCode::TooLarge,
                 format!("a connection has at most {MOST} subscriptions"),
             )
+            .with(ErrorData {
+                limit: Some(MOST as u64),
+                ..ErrorData::default()
+            })
             .hint("unsubscribe first"));
         }
         self.last += 1;

@@ -66,6 +66,7 @@ impl World {
             workspace: self.workspace.clone(),
             places: self.places.clone(),
             config: self.config.clone(),
+            user_config: None,
             on_demand: self.on_demand,
         };
         let (shutdown, wanted) = oneshot::channel::<()>();

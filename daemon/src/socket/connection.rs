@@ -15,6 +15,7 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 
 use super::credentials::error_line;
 use super::peer::Peer;
+use crate::boundary;
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -91,7 +92,9 @@ impl Connection {
             }
             if interest.is_writable() && (ready.is_writable() || ready.is_write_closed()) {
                 let stream = &self.stream;
+                boundary::pass("about to write to a client");
                 or_later(self.peer.write(|bytes| stream.try_write(bytes)))?;
+                boundary::pass("written to a client");
             }
         }
     }

@@ -11,6 +11,7 @@ use interprocess::local_socket::{
 };
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use interprocess::os::unix::uds_local_socket::tokio::Listener as UdsListener;
+use rustix::net::{SocketFlags, accept_with};
 use tokio::net::UnixStream;
 
 use crate::Error;
@@ -69,6 +70,16 @@ impl Listener {
     /// Whether its name still leads to it (LIFE-2).
     pub fn is_in_place(&self) -> bool {
         identity(&self.path).is_ok_and(|there| there == self.identity)
+    }
+
+    /// The connections that wait already, which would end with this.
+    pub fn waiting(&self) -> Vec<UnixStream> {
+        let next = || -> io::Result<UnixStream> {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let accepted = accept_with(self.inner.inner(), flags)?;
+            UnixStream::from_std(accepted.into())
+        };
+        std::iter::from_fn(|| next().ok()).collect()
     }
 
     /// The next connection.
@@ -155,6 +166,17 @@ mod tests {
         assert!(!listener.is_in_place());
         drop(listener);
         assert!(path.exists());
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_are_not_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k.sock");
+        let listener = Listener::bind(&path).unwrap();
+        assert!(listener.waiting().is_empty());
+        let _clients = [(); 3].map(|()| std::os::unix::net::UnixStream::connect(&path).unwrap());
+        assert_eq!(listener.waiting().len(), 3);
+        assert!(listener.waiting().is_empty());
     }
 
     #[tokio::test]

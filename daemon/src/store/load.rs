@@ -13,6 +13,7 @@ use super::error::StoreError;
 use super::schema::{self, int, meta, set_meta, uint};
 use super::witness::{self, Condition, Testimony, Witness};
 use super::{Durability, Options, beside, encoding, file, seal};
+use crate::boundary;
 
 /// The store as it was read back.
 pub(super) struct Loaded {
@@ -93,6 +94,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     if found.epoch != Some(epoch) {
         set_meta(&connection, "epoch", int(epoch))?;
     }
+    boundary::pass("store: the epoch is known");
     note_workspace(&connection, &options.workspace)?;
     let witness = Witness::open(
         &witness_path(&options.directory),
@@ -103,6 +105,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
             condition: Condition::Good,
         },
     )?;
+    boundary::pass("store: it is loaded");
     Ok(Loaded {
         connection,
         witness,
@@ -269,6 +272,18 @@ pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Record, StoreError> {
     let fact: Fact = encoding::decode(body)
         .map_err(|error| StoreError::damaged(format!("fact {n} cannot be decoded: {error}")))?;
     Ok(Record { n, time, fact })
+}
+
+/// The workspace that was noted in a store.
+pub(super) fn workspace(directory: &Path) -> Result<Option<PathBuf>, StoreError> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let path = file(directory);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let connection = schema::connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let noted: Option<Vec<u8>> = meta(&connection, "workspace")?;
+    Ok(noted.map(|bytes| std::ffi::OsString::from_vec(bytes).into()))
 }
 
 fn note_workspace(connection: &Connection, workspace: &Path) -> Result<(), StoreError> {

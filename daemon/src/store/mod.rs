@@ -392,6 +392,15 @@ pub fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
     load::examine(directory)
 }
 
+/// The workspace whose state a directory holds; `None` if there is none.
+/// Changes nothing.
+///
+/// # Errors
+/// As [`open`], and damage.
+pub fn workspace(directory: &Path) -> Result<Option<PathBuf>, StoreError> {
+    load::workspace(directory)
+}
+
 /// The store's file in the state directory.
 fn file(directory: &Path) -> PathBuf {
     directory.join("store.db")

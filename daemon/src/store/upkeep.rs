@@ -14,6 +14,7 @@ use super::error::StoreError;
 use super::schema::{self, int, meta, uint};
 use super::writer::Message;
 use super::{Prune, beside};
+use crate::boundary;
 
 /// The log is emptied even while turns come, if it is larger than this; a
 /// busy log is otherwise never begun anew.
@@ -142,11 +143,13 @@ impl Upkeep {
 
     fn checkpoint(&self, mode: &str) {
         let pragma = format!("PRAGMA wal_checkpoint({mode})");
+        boundary::pass("store: about to checkpoint");
         // No room, or readers in the way: the log keeps everything, and the
         // next checkpoint finds it.
         if let Err(error) = self.connection.query_row(&pragma, [], |_| Ok(())) {
             tracing::debug!(%error, mode, "checkpoint");
         }
+        boundary::pass("store: a checkpoint is made");
     }
 
     /// Looks up what to drop and has the writer drop it. New versions that

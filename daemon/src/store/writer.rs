@@ -16,6 +16,7 @@ use super::unstored::Unstored;
 use super::upkeep::Nudge;
 use super::witness::{Condition, Witness};
 use super::{StoreEvent, encoding, seal};
+use crate::boundary;
 
 /// What the writer is asked.
 pub(super) enum Message {
@@ -201,6 +202,7 @@ impl Writer {
                     if let Some(row) = self.backlog.last() {
                         self.witness.committed(row.n);
                     }
+                    boundary::pass("store: witnessed");
                     self.backlog.clear();
                     self.nudge.written();
                     if self.trouble.take().is_some() {
@@ -225,6 +227,7 @@ impl Writer {
                 },
                 _ => StoreEvent::Committed { turn: turn.number },
             });
+            boundary::pass("store: a turn is reported");
         }
     }
 
@@ -248,7 +251,10 @@ impl Writer {
                 ))?;
             }
         }
-        transaction.commit()
+        boundary::pass("store: about to commit");
+        transaction.commit()?;
+        boundary::pass("store: committed");
+        Ok(())
     }
 
     fn failed(&mut self, error: rusqlite::Error) {
@@ -285,6 +291,7 @@ impl Writer {
     fn chore(&mut self) -> bool {
         let done = self.chores.step(&mut self.connection);
         if done {
+            boundary::pass("store: a chore is done");
             self.nudge.written();
         }
         done

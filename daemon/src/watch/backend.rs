@@ -100,9 +100,13 @@ pub(super) struct NoBackend {
     pub(super) cause: String,
 }
 
+impl NoBackend {
+    pub(super) const NAME: &str = "none";
+}
+
 impl Backend for NoBackend {
     fn name(&self) -> &'static str {
-        "none"
+        Self::NAME
     }
 
     fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>> {

@@ -3,7 +3,7 @@
 use touchmark_engine::{Hint, Input};
 use touchmark_proto::RelPath;
 
-use super::backend::{RawEvent, RawKind};
+use super::backend::{Backend, NoBackend, RawEvent, RawKind};
 use super::{HeldMove, Watcher, make_backend};
 use crate::links::{absolute, relative};
 
@@ -116,6 +116,8 @@ impl Watcher {
 
     fn removed(&mut self, path: &RelPath, out: &mut Vec<Input>) {
         if self.directories.has(path) {
+            // An unmounted directory is reported as removed, too.
+            self.look_around(out);
             // Perhaps late news of a directory that has been replaced since:
             // what is there now decides.
             self.look_below(path, out);
@@ -173,7 +175,7 @@ impl Watcher {
     }
 
     /// Follows the links anew of every path that `entry` speaks for.
-    fn follow_through(&mut self, entry: &RelPath) {
+    pub(super) fn follow_through(&mut self, entry: &RelPath) {
         for path in self.cover.spoken_for(entry).to_vec() {
             self.follow(&path);
         }
@@ -317,14 +319,24 @@ impl Watcher {
 
     /// Events were lost. Directories may have been replaced unseen, so no
     /// watch is known to be at its name: everything is watched anew, by a new
-    /// backend, and then compared with the disk (LOSS-1). Fences end by that.
+    /// backend.
     fn lost(&mut self, out: &mut Vec<Input>) {
         self.generation += 1;
+        // The old one goes first: it may hold the user's last instance.
+        self.directories.backend = Box::new(NoBackend {
+            cause: "events were lost".to_owned(),
+        });
+        let backend = make_backend(self.choice, self.generation, &self.sink);
+        self.start_anew(backend, out);
+    }
+
+    /// Watches everything by a new backend, and has it compared with the disk
+    /// (LOSS-1). Fences end by that.
+    pub(super) fn start_anew(&mut self, backend: Box<dyn Backend>, out: &mut Vec<Input>) {
         self.held = None;
         self.given_up.clear();
         self.last_from = None;
         self.last_rename = None;
-        let backend = make_backend(self.choice, self.generation, &self.sink);
         self.directories.restart(backend);
         self.watch_fence();
         if let Some(beside) = self.beside.clone() {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use touchmark_proto::RelPath;
 use touchmark_proto::daemon::Degraded;
 
-use super::backend::{Backend, Refused};
+use super::backend::{Backend, NoBackend, Refused};
+use super::mounts::overlay_is_open;
 use crate::links::absolute;
 
 /// One directory that is needed.
@@ -19,8 +20,19 @@ struct Dir {
     /// How many entries below need it.
     needed: usize,
     state: State,
-    /// The file system it is on.
-    device: u64,
+    /// Why the file system it is on reports too little, if it does.
+    silent: Option<&'static str>,
+}
+
+impl Dir {
+    /// Why events about what it holds may be missing, if they may.
+    fn cause(&self) -> Option<&str> {
+        match &self.state {
+            State::Failed(cause) => Some(cause),
+            State::Absent => None,
+            State::Watched => self.silent,
+        }
+    }
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -87,8 +99,7 @@ impl Directories {
             self.top.state = State::Absent;
             return;
         };
-        self.top.device = metadata.dev();
-        note_file_system(&mut self.file_systems, &self.root, &metadata);
+        self.top.silent = note_file_system(&mut self.file_systems, &self.root, &metadata);
         let results = self.backend.watch(std::slice::from_ref(&self.root));
         self.top.state = results.into_iter().next().map_or(State::Absent, state_of);
     }
@@ -110,6 +121,11 @@ impl Directories {
         self.below
             .get(path)
             .is_some_and(|dir| matches!(dir.state, State::Failed(_)))
+    }
+
+    /// Whether there is nothing to watch with.
+    pub(super) fn is_off(&self) -> bool {
+        self.backend.name() == NoBackend::NAME
     }
 
     /// How many directories are watched.
@@ -198,6 +214,21 @@ impl Directories {
         self.watch_all(&places);
     }
 
+    /// Another file system was mounted at `path`, or one was taken away: the
+    /// watches there and below are on what was there before.
+    pub(super) fn remounted(&mut self, path: &RelPath) {
+        // A number of the old one's may be another's now.
+        self.file_systems.clear();
+        let mut places = at_or_below(&self.spare, path);
+        places.extend(at_or_below(&self.below, path));
+        let names: Vec<_> = places
+            .iter()
+            .map(|place| absolute(&self.root, place))
+            .collect();
+        self.backend.unwatch(&names);
+        self.renew_at(path);
+    }
+
     /// Something was renamed onto `path`: a watch on what was there before
     /// may live on, if that is still held open by somebody.
     pub(super) fn replaced(&mut self, path: &RelPath) {
@@ -277,8 +308,8 @@ impl Directories {
                 if let Ok(metadata) = name.symlink_metadata()
                     && metadata.is_dir()
                 {
-                    note_file_system(&mut self.file_systems, &name, &metadata);
-                    there.push((place, metadata.dev()));
+                    let silent = note_file_system(&mut self.file_systems, &name, &metadata);
+                    there.push((place, silent));
                     names.push(name);
                 }
             }
@@ -295,10 +326,10 @@ impl Directories {
                 self.backend.unwatch(&spare);
                 results = self.backend.watch(&names);
             }
-            for ((place, device), result) in there.into_iter().zip(results) {
+            for ((place, silent), result) in there.into_iter().zip(results) {
                 self.spare.remove(place);
                 if let Some(dir) = self.below.get_mut(place) {
-                    dir.device = device;
+                    dir.silent = silent;
                     dir.state = state_of(result);
                 }
             }
@@ -307,22 +338,14 @@ impl Directories {
 
     /// Why events about `entry` may be missing, if they may.
     pub(super) fn blind(&self, entry: &RelPath) -> Option<&str> {
-        self.cause(&self.top).or_else(|| {
-            above(entry).find_map(|path| self.below.get(&path).and_then(|dir| self.cause(dir)))
-        })
-    }
-
-    fn cause<'a>(&'a self, dir: &'a Dir) -> Option<&'a str> {
-        match &dir.state {
-            State::Failed(cause) => Some(cause),
-            State::Absent => None,
-            State::Watched => self.file_systems.get(&dir.device).copied().flatten(),
-        }
+        self.top
+            .cause()
+            .or_else(|| above(entry).find_map(|path| self.below.get(&path).and_then(Dir::cause)))
     }
 
     /// Where coverage is reduced, the topmost directory of each cause.
     pub(super) fn degraded(&self) -> Vec<Degraded> {
-        let top = self.cause(&self.top);
+        let top = self.top.cause();
         let mut list = Vec::new();
         if let Some(cause) = top {
             list.push(Degraded {
@@ -332,10 +355,10 @@ impl Directories {
         }
         for (path, dir) in &self.below {
             let above = match path.parent() {
-                Some(parent) => self.below.get(&parent).and_then(|dir| self.cause(dir)),
+                Some(parent) => self.below.get(&parent).and_then(Dir::cause),
                 None => top,
             };
-            if let Some(cause) = self.cause(dir)
+            if let Some(cause) = dir.cause()
                 && above != Some(cause)
             {
                 list.push(Degraded {
@@ -392,10 +415,10 @@ fn note_file_system(
     known: &mut HashMap<u64, Option<&'static str>>,
     path: &Path,
     metadata: &Metadata,
-) {
-    known
+) -> Option<&'static str> {
+    *known
         .entry(metadata.dev())
-        .or_insert_with(|| silent_file_system(path));
+        .or_insert_with(|| silent_file_system(path))
 }
 
 /// Whether writes can happen on `path`'s file system that its kernel does
@@ -416,6 +439,9 @@ pub fn silent_file_system(path: &Path) -> Option<&'static str> {
         0x0BD0_0BD0 => Some("Lustre: changes made elsewhere make no events"),
         0x786F_4256 => Some("VirtualBox shared folder: changes made by the host make no events"),
         0x5346_544E => Some("Windows drive: changes made by Windows make no events"),
+        0x794C_7630 if overlay_is_open(path.symlink_metadata().ok()?.dev()) => {
+            Some("overlay file system: changes made in its layers make no events")
+        }
         _ => None,
     }
 }

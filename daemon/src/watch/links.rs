@@ -95,6 +95,11 @@ impl HardLinks {
         names
     }
 
+    /// The names that could not be watched.
+    pub(super) fn failed_names(&self) -> Vec<RelPath> {
+        self.failed.keys().cloned().collect()
+    }
+
     pub(super) fn has_failed(&self, path: &RelPath) -> bool {
         self.failed.contains_key(path)
     }

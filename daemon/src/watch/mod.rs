@@ -25,6 +25,7 @@ mod digest;
 mod dirs;
 mod fence;
 mod links;
+mod mounts;
 mod notifier;
 #[cfg(test)]
 mod tests;
@@ -46,8 +47,10 @@ use self::dirs::Directories;
 pub use self::dirs::silent_file_system;
 use self::fence::Fence;
 use self::links::HardLinks;
+pub use self::mounts::MountBell;
+use self::mounts::Mounts;
 use self::notifier::{Notifier, Sink};
-use crate::links::{End, absolute, resolve};
+use crate::links::{End, absolute, relative, resolve};
 
 /// How to watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,6 +115,7 @@ pub struct Watcher {
     directories: Directories,
     cover: Cover,
     hard_links: HardLinks,
+    mounts: Mounts,
     fence: Fence,
     /// Set when the fence's own directory is not known to be watched.
     fence_broken: Option<String>,
@@ -149,6 +153,8 @@ impl Watcher {
             source,
         })?;
         let sink: Sink = Arc::new(sink);
+        // Before the first watch: a mount that comes later is noticed.
+        let mounts = Mounts::new(root);
         let backend = make_backend(choice, 0, &sink);
         let mut watcher = Self {
             root: root.to_path_buf(),
@@ -160,6 +166,7 @@ impl Watcher {
             directories: Directories::new(root.to_path_buf(), backend),
             cover: Cover::default(),
             hard_links: HardLinks::default(),
+            mounts,
             fence: Fence::new(fence_dir),
             fence_broken: None,
             beside: None,
@@ -285,9 +292,54 @@ impl Watcher {
             .err();
     }
 
+    /// Looks for what makes no event: whether something was mounted or
+    /// unmounted in the workspace, and whether its name leads elsewhere by
+    /// now. Before each fence; it costs two system calls.
+    pub fn look_around(&mut self, out: &mut Vec<Input>) {
+        let Some(places) = self.mounts.changed() else {
+            self.check_root();
+            return;
+        };
+        if self.check_root() {
+            return;
+        }
+        for place in places {
+            let Some(path) = relative(&self.root, &place) else {
+                continue;
+            };
+            self.directories.remounted(&path);
+            let mut entries = self.cover.entries_below(&path);
+            entries.push(path.clone());
+            for entry in entries {
+                self.hard_links
+                    .drop_at(&entry, &self.root, self.directories.backend.as_mut());
+                self.follow_through(&entry);
+            }
+            out.push(Input::Gap { below: path });
+        }
+    }
+
     /// Tries again what could not be watched, and says for which places that
     /// has been mended. For the shell's now-and-then look at degraded paths.
     pub fn mend(&mut self, out: &mut Vec<Input>) {
+        if self.directories.is_off() && self.choice == Choice::Auto {
+            // Perhaps the user has an instance left by now.
+            let backend = make_backend(self.choice, self.generation + 1, &self.sink);
+            if backend.name() != NoBackend::NAME {
+                self.generation += 1;
+                return self.start_anew(backend, out);
+            }
+        }
+        if self.fence_broken.is_some() {
+            self.watch_fence();
+        }
+        for path in self.hard_links.failed_names() {
+            if self.watch_file(&path) {
+                out.extend(self.cover.spoken_for(&path).iter().map(|path| Input::Gap {
+                    below: path.clone(),
+                }));
+            }
+        }
         for mended in self.directories.mend() {
             match mended {
                 Some(below) => out.push(Input::Gap { below }),
@@ -360,7 +412,10 @@ impl Watcher {
             let mut wanted = vec![path.clone()];
             let end = match resolved.end {
                 End::There(end, metadata) => {
-                    if metadata.is_file() && metadata.nlink() > 1 {
+                    // A file mounted by itself is written by its other name.
+                    let place = absolute(&self.root, &end);
+                    if metadata.is_file() && (metadata.nlink() > 1 || self.mounts.is_place(&place))
+                    {
                         self.watch_file(&end);
                     }
                     Some(end)

@@ -13,9 +13,6 @@ use crate::pending::{Ask, Pending, Step};
 use crate::recall::{command_name, command_number};
 use crate::record::{CommandFact, Fact};
 
-/// Windows open at a time at most: each is looked at for each new version.
-const WINDOWS: usize = 1_000;
-
 /// Characters of a label that are kept.
 const LABEL: usize = 200;
 
@@ -23,12 +20,8 @@ impl Engine {
     /// What was written before stands before the fence, and so before the
     /// window (ATTR-16).
     pub(super) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Step {
-        if self.state.commands.len() >= WINDOWS {
-            return Step::Done(Err(Error::new(
-                ErrorCode::TooLarge,
-                format!("{WINDOWS} command windows are open already"),
-            )
-            .hint("end some with `command/end`, or bind them to their connection")));
+        if let Some(error) = self.too_many_windows(&ask.session) {
+            return Step::Done(Err(error));
         }
         let globs = match Globs::spoken(
             ask.paths.as_deref(),

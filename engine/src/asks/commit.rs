@@ -11,7 +11,7 @@ use touchmark_proto::{
 
 use super::edits::unknown_edit;
 use super::show;
-use crate::attribution::{Decision, unclaimed};
+use crate::attribution::{Decision, reported, unclaimed};
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::fold::{Folded, kind_between};
@@ -371,18 +371,23 @@ impl Engine {
                 self.amend(path, n, author, evidence, None, false);
             }
             None => {
-                // The disk holds what it held when the edit began: somebody
-                // put that back.
-                let (author, evidence, candidates) =
-                    match unclaimed(&self.state, path, None, self.now) {
-                        Decision::By {
-                            author,
-                            evidence,
-                            candidates,
-                            ..
-                        } => (author, evidence, candidates),
-                        Decision::Hold => (Author::USER, Evidence::Unmarked, Vec::new()),
-                    };
+                // Either the disk holds what it held when the edit began, and
+                // somebody put that back, or what came is not recorded yet.
+                let recorded = self.state.paths.get(path).map(|state| state.held.hash);
+                let window = self.config.editor_window;
+                let decision = reported(&self.state, path, now.hash, self.now, window)
+                    .filter(|_| recorded != Some(now.hash))
+                    .unwrap_or_else(|| unclaimed(&self.state, path, None, self.now));
+                let (author, evidence, formatted, candidates) = match decision {
+                    Decision::By {
+                        author,
+                        evidence,
+                        formatted,
+                        candidates,
+                        ..
+                    } => (author, evidence, formatted, candidates),
+                    Decision::Hold => (Author::USER, Evidence::Unmarked, false, Vec::new()),
+                };
                 let kind = kind_between(hash, now.hash);
                 let n = self.record(Fact::Version(VersionFact {
                     path: path.clone(),
@@ -395,7 +400,7 @@ impl Engine {
                     edit: None,
                     unobserved: false,
                     late: false,
-                    formatted: false,
+                    formatted,
                     candidates,
                     before: hash,
                 }));

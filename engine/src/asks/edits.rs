@@ -1,5 +1,7 @@
 //! `edit/begin`, `edit/mark`, `edit/abort`: the mark before the write.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use touchmark_proto::daemon::Done;
 use touchmark_proto::edits::{EditAbort, EditBegin, EditBegun, EditMark, EditMarked};
 use touchmark_proto::events::{EditPhase, Happening};
@@ -41,10 +43,11 @@ impl Engine {
             ))));
         }
         let mut files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)> = Vec::new();
+        let mut named = BTreeSet::new();
         for file in &ask.files {
             match self.resolve(&file.path) {
                 Ok(path) => {
-                    if files.iter().any(|(known, ..)| *known == path) {
+                    if !named.insert(path.clone()) {
                         return Step::Done(Err(Error::invalid(format!(
                             "{} is named twice",
                             show(&path)
@@ -178,6 +181,9 @@ impl Engine {
         if let Some(error) = self.busy(&plan.session, &paths) {
             return Err(Box::new(Step::Blocked(error)));
         }
+        if let Some(error) = self.too_many_marked(&plan.session, paths.len()) {
+            return Err(Box::new(Step::Done(Err(error))));
+        }
         if plan.require_read && !plan.force {
             self.may_edit(pending, plan)
                 .map_err(|error| Box::new(Step::Done(Err(error))))?;
@@ -256,13 +262,20 @@ impl Engine {
 
     /// GUARD-5: another session holds one of the paths.
     fn busy(&self, session: &SessionId, paths: &[RelPath]) -> Option<Error> {
+        // Once over all that is open: both may be many.
+        let named: BTreeSet<&RelPath> = paths.iter().collect();
+        let mut held = BTreeMap::new();
+        let edits = self.state.edits.values();
+        for edit in edits.filter(|edit| edit.fact.session != *session) {
+            for file in &edit.files {
+                if named.contains(&file.path) {
+                    held.entry(&file.path).or_insert(edit);
+                }
+            }
+        }
         let mut files = Vec::new();
         for path in paths {
-            let held = self
-                .state
-                .edits_on(path)
-                .find(|(edit, _)| edit.fact.session != *session);
-            if let Some((edit, _)) = held {
+            if let Some(edit) = held.get(path) {
                 files.push(ErrorData {
                     path: Some(path.clone()),
                     holder: Some(edit.fact.session.clone()),

@@ -7,6 +7,7 @@ mod commit;
 mod editors;
 mod edits;
 mod files;
+mod limits;
 mod reads;
 mod sessions;
 mod writes;
@@ -175,6 +176,9 @@ impl Engine {
         if pending.fence.is_some() {
             let scope = self.scope_of(&ask);
             self.settle_for(&scope);
+        }
+        if let Some(error) = self.over_limit(pending, &ask) {
+            return Step::Done(Err(error));
         }
         match ask {
             Request::Initialize(_)

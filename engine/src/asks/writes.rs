@@ -231,6 +231,9 @@ impl Engine {
         } = draft;
         let hash = Hash::of(&bytes);
         let session = plan.session.clone();
+        if base.is_none() {
+            self.settle_absence(&path);
+        }
         if base == Some(hash) {
             // Nothing to do; the session knows what is there.
             self.ensure_session(&session);

@@ -4,7 +4,7 @@ use crate::attribution::unclaimed;
 use crate::engine::Engine;
 use crate::record::Fact;
 use touchmark_proto::events::EditPhase;
-use touchmark_proto::{RelPath, SessionId};
+use touchmark_proto::{Evidence, RelPath, SessionId};
 
 impl Engine {
     /// A writer closed the file and it holds what is recorded.
@@ -32,6 +32,12 @@ impl Engine {
         let live = self.live.entry(path.clone()).or_default();
         if left > 0 && untouched && live.consumed == Some(newest) {
             live.consumed = None;
+            // Whoever else has spoken for it since, an editor or a commit,
+            // knew better.
+            let marked = self.state.paths.get(path).and_then(|state| state.latest());
+            if marked.is_none_or(|kept| kept.evidence != Evidence::Marked) {
+                return;
+            }
             let hash = self.current(path, None).held.hash;
             let decision = unclaimed(&self.state, path, hash, self.now);
             self.amend_by(path, newest, decision, false);

@@ -1,7 +1,7 @@
 //! What a declared writer may be in the middle of (ATTR-5), and what it turns
 //! out to have been.
 
-use crate::attribution::{Decision, Observation, decide, unclaimed};
+use crate::attribution::{Decision, Observation, decide, reported, unclaimed};
 use crate::engine::{CUT_DELAY, Engine};
 use crate::input::Content;
 use crate::live::Unconfirmed;
@@ -95,7 +95,10 @@ impl Engine {
                     .iter()
                     .any(|(size, hash)| *size == held.size && Some(*hash) == held.hash);
             if !partial {
-                let decision = unclaimed(&self.state, path, held.hash, self.now);
+                // Not its declared writer's: an editor's, or somebody's.
+                let (now, window) = (self.now, self.config.editor_window);
+                let decision = reported(&self.state, path, held.hash, now, window)
+                    .unwrap_or_else(|| unclaimed(&self.state, path, held.hash, now));
                 self.make_version(path, held, None, decision);
             }
         }

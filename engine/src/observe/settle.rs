@@ -2,7 +2,7 @@
 //! for a little, then recorded.
 
 use super::Scope;
-use crate::attribution::{Decision, Observation, decide};
+use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::engine::{Engine, Timer};
 use crate::record::{Fact, Held};
 use touchmark_proto::{Hash, Millis, RelPath};
@@ -40,6 +40,56 @@ impl Engine {
             .collect();
         for path in due {
             self.settle(&path);
+        }
+    }
+
+    /// Something unsettled has had its time. What is known of an absence or a
+    /// copy may be as old as that time, and where the machine is busy the
+    /// hints that it has dissolved are on their way still: it is looked at
+    /// once more.
+    pub(crate) fn settle_in_time(&mut self, path: &RelPath) {
+        let Some(live) = self.live.get(path) else {
+            return;
+        };
+        if !self.unsettled.contains(path) || live.last_look.is_some() {
+            return;
+        }
+        if !live.absent && live.copy_of.is_none() {
+            self.settle(path);
+            return;
+        }
+        let ticket = self.order_read(path, false);
+        self.live.entry(path.clone()).or_default().last_look = Some(ticket);
+    }
+
+    /// A read is done: what it was the last look at, and is there still, is
+    /// recorded.
+    pub(crate) fn looked(&mut self, path: &RelPath, ticket: u64) {
+        let Some(live) = self.live.get_mut(path) else {
+            return;
+        };
+        if live.last_look.is_some_and(|wanted| wanted <= ticket) {
+            live.last_look = None;
+            // Another absence may have begun meanwhile, with a time of its own.
+            let due = live.settle_at <= self.now;
+            if due && self.unsettled.contains(path) {
+                self.settle(path);
+            }
+        }
+    }
+
+    /// Records that there is no file, as somebody has just found who is about
+    /// to make one. Its owner has taken it away: nothing of theirs is lost to
+    /// the new one, whoever else was waited for.
+    pub(crate) fn settle_absence(&mut self, path: &RelPath) {
+        self.settle_for(&Scope::Paths(vec![path.clone()]));
+        let Some(live) = self.live.get_mut(path) else {
+            return;
+        };
+        if live.held_back.last() == Some(&Held::ABSENT) {
+            live.held_back.clear();
+            let decision = unclaimed(&self.state, path, None, self.now);
+            self.make_version(path, Held::ABSENT, None, decision);
         }
     }
 

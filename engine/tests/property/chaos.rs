@@ -14,16 +14,14 @@ use crate::script::Script;
 use crate::world::{Outcome, Seen, World};
 
 /// Runs a script; the step that failed and why.
-pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> {
+pub fn run(script: &Script) -> Result<u64, (usize, String)> {
     let mut world = World::new(script.tick, &script.initial);
     let mut audit = Audit::default();
     for (index, op) in script.ops.iter().enumerate() {
         world.step(op);
         audit.look(&mut world).map_err(|why| (index, why))?;
         world.seen.clear();
-        if check_replay || index % 64 == 0 {
-            replay(&world).map_err(|why| (index, why))?;
-        }
+        replay(&world).map_err(|why| (index, why))?;
     }
     let end = script.ops.len();
     finish(&mut world, &mut audit).map_err(|why| (end, why))?;
@@ -33,16 +31,14 @@ pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> 
 
 /// Folding the facts gives the state (the sixth promise).
 pub fn replay(world: &World) -> Result<(), String> {
-    if let Some(engine) = &world.engine {
-        let folded = world.folded();
-        if folded != *engine.state() {
-            return Err(format!(
-                "replay: the facts give\n{folded:?}\nand the engine holds\n{:?}",
-                engine.state()
-            ));
-        }
+    match &world.engine {
+        Some(engine) if world.folded != *engine.state() => Err(format!(
+            "replay: the facts give\n{:?}\nand the engine holds\n{:?}",
+            world.folded,
+            engine.state()
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn go(world: &mut World, audit: &mut Audit, op: Op) -> Result<Vec<Seen>, String> {

@@ -13,6 +13,8 @@ mod chaos;
 mod content;
 mod disk;
 mod eager;
+mod fuzzed;
+mod inputs;
 mod model;
 mod op;
 mod regressions;
@@ -109,7 +111,7 @@ fn chaos() {
     explore(
         steps(600_000),
         |seed| script::script(seed, if seed % 4 == 0 { 40 } else { 200 }),
-        |script| chaos::run(script, script.ops.len() < 60),
+        chaos::run,
     );
 }
 
@@ -118,6 +120,6 @@ fn eager() {
     explore(
         steps(500_000),
         |seed| script::eager_script(seed, if seed % 4 == 0 { 30 } else { 120 }),
-        |script| eager::run(script, script.ops.len() < 40),
+        eager::run,
     );
 }

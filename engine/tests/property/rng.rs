@@ -1,19 +1,44 @@
-//! A small seeded generator, so that a seed on the screen is a test.
+//! Where runs get their choices: from a seed, so that a seed on the screen is
+//! a test; or from bytes, so that a fuzzer can look for the choices that lead
+//! somewhere.
 
-/// splitmix64.
-pub struct Rng(u64);
+pub struct Rng(Source);
+
+enum Source {
+    /// splitmix64.
+    Seed(u64),
+    /// What is left of the bytes, last first. When they are spent every
+    /// choice is the first.
+    Bytes(Vec<u8>),
+}
 
 impl Rng {
     pub fn new(seed: u64) -> Self {
-        Self(seed ^ 0x5851_f42d_4c95_7f2d)
+        Self(Source::Seed(seed ^ 0x5851_f42d_4c95_7f2d))
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self(Source::Bytes(bytes.iter().rev().copied().collect()))
+    }
+
+    /// Whether no choice is left to make.
+    pub fn spent(&self) -> bool {
+        matches!(&self.0, Source::Bytes(left) if left.is_empty())
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        match &mut self.0 {
+            Source::Seed(state) => {
+                *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut z = *state;
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                z ^ (z >> 31)
+            }
+            // Most choices are among few: one byte each keeps it easy to
+            // change one choice and no other.
+            Source::Bytes(left) => u64::from(left.pop().unwrap_or(0)),
+        }
     }
 
     /// A number below `n`.

@@ -439,7 +439,11 @@ impl Maker {
 }
 
 pub fn script(seed: u64, length: usize) -> Script {
-    let mut rng = Rng::new(seed);
+    script_of(Rng::new(seed), length)
+}
+
+/// The same, from any choices.
+pub fn script_of(mut rng: Rng, length: usize) -> Script {
     let mood = Mood {
         files: rng.pick(&[1, 2, 3, 6]),
         sessions: 1 + rng.below(SESSIONS.len()),
@@ -457,7 +461,11 @@ pub fn script(seed: u64, length: usize) -> Script {
 
 /// A run for the exact model: whole operations, each drained.
 pub fn eager_script(seed: u64, length: usize) -> Script {
-    let mut rng = Rng::new(seed);
+    eager_script_of(Rng::new(seed), length)
+}
+
+/// The same, from any choices.
+pub fn eager_script_of(mut rng: Rng, length: usize) -> Script {
     let mood = Mood {
         files: rng.pick(&[1, 2, 3, 6]),
         sessions: 1 + rng.below(SESSIONS.len()),
@@ -490,7 +498,7 @@ fn write(mut rng: Rng, mood: Mood, length: usize) -> Script {
     }
     let mut plans: Vec<std::vec::IntoIter<Op>> = Vec::new();
     let mut ops = Vec::new();
-    while ops.len() < length {
+    while ops.len() < length && !maker.rng.spent() {
         if plans.len() < 3 {
             let plan = maker.plan();
             plans.push(plan.into_iter());

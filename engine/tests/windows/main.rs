@@ -1,5 +1,5 @@
-//! Command windows (ATTR-6), formatters (ATTR-17) and what is told of them
-//! (MOD-1): small stories in, small texts out.
+//! Command windows (ATTR-6), formatters (ATTR-17), what is told of them
+//! (MOD-1), and who else may speak for a version: small stories in, small texts out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod stage;
@@ -376,6 +376,55 @@ fn an_audit_does_not_take_a_change_under_way_for_a_difference() {
         audit -> 1 checked
         during audit quietly write f three
         audit -> 1 checked; f is File(three) not File(two)
+        ",
+    );
+}
+
+/// An agent writes behind its mark, and an editor saves before anybody has
+/// looked: the one content found is the editor's, and the close that comes
+/// after its report takes nothing back.
+#[test]
+fn an_editors_report_is_not_taken_back_by_a_later_close() {
+    story(
+        "
+        write f one
+        a reads f
+        a marks f
+        write f two
+        history f -> two agent:a marked
+        saved f two
+        history f -> two user editor
+        close f
+        history f -> two user editor
+        ",
+    );
+    story(
+        "
+        write f one
+        a reads f
+        a marks f
+        write f two
+        close f
+        history f -> two user unmarked
+        ",
+    );
+}
+
+/// A declared writer is waited for, and comes; what was held back meanwhile is
+/// the editor's that reported it.
+#[test]
+fn an_editors_report_speaks_for_what_was_held_back() {
+    story(
+        "
+        write f one
+        a reads f
+        a declares f three
+        saved f two
+        fences stall
+        write f two
+        write f three
+        fences go on
+        history f -> three agent:a declared; two user editor
         ",
     );
 }

@@ -31,6 +31,7 @@ pub(crate) fn play(lines: &[&str]) -> Vec<String> {
         commands: BTreeMap::new(),
         awaited: BTreeSet::new(),
         aside: Vec::new(),
+        stalled: None,
     };
     stage.start();
     lines.iter().map(|line| stage.line(line)).collect()
@@ -57,6 +58,8 @@ struct Stage {
     awaited: BTreeSet<u32>,
     /// What happens right after the next read is ordered.
     aside: Vec<String>,
+    /// Fences that are not reached yet, while they stall.
+    stalled: Option<Vec<u64>>,
 }
 
 /// A content is its text, so that outputs can be read.
@@ -130,6 +133,15 @@ impl Stage {
                     hint: Hint::Closed,
                 });
             }
+            // A writer whose content was read already.
+            ["close", name] => {
+                for hint in [Hint::Written, Hint::Closed] {
+                    self.feed(Input::Hint {
+                        path: path(name),
+                        hint,
+                    });
+                }
+            }
             ["remove", name] => {
                 self.write(name, None);
                 self.feed(Input::Hint {
@@ -141,6 +153,12 @@ impl Stage {
             ["quietly", "remove", name] => self.write(name, None),
             ["during", "audit", ..] => {
                 self.aside.push(words[2..].join(" "));
+            }
+            ["fences", "stall"] => self.stalled = Some(Vec::new()),
+            ["fences", "go", "on"] => {
+                for fence in self.stalled.take().unwrap() {
+                    self.feed(Input::FenceReached { fence });
+                }
             }
             ["overflow"] => self.feed(Input::Overflow),
             ["exit", pid] => {
@@ -215,16 +233,9 @@ impl Stage {
                 }));
             }
             [session, "declares", name, content] => {
-                self.ok(Request::EditMark(EditMark {
-                    session: id(session),
-                    path: spoken(name),
-                    expect: Some(HashOrAbsent::Hash(hash(content))),
-                    require_read: false,
-                    bind: false,
-                    ttl_ms: None,
-                    step: None,
-                }));
+                self.mark(session, name, Some(HashOrAbsent::Hash(hash(content))));
             }
+            [session, "marks", name] => self.mark(session, name, None),
             [session, "begins", name, ref options @ ..] => self.begin(session, name, options),
             [_, "ends", name] => {
                 let reply = self.ask(Request::CommandEnd(CommandEnd {
@@ -283,6 +294,18 @@ impl Stage {
             panic!("{reply:?}")
         };
         self.commands.insert(name.into(), begun.command);
+    }
+
+    fn mark(&mut self, session: &str, name: &str, expect: Option<HashOrAbsent>) {
+        self.ok(Request::EditMark(EditMark {
+            session: id(session),
+            path: spoken(name),
+            expect,
+            require_read: false,
+            bind: false,
+            ttl_ms: None,
+            step: None,
+        }));
     }
 
     fn saved(&mut self, name: &str, content: &str, formatted: bool) {
@@ -385,7 +408,13 @@ impl Stage {
                         ticket: order.ticket,
                     }
                 }
-                Effect::Fence(fence) => Input::FenceReached { fence },
+                Effect::Fence(fence) => match &mut self.stalled {
+                    Some(fences) => {
+                        fences.push(fence);
+                        continue;
+                    }
+                    None => Input::FenceReached { fence },
+                },
                 Effect::AwaitProcess(pid) => {
                     self.awaited.insert(pid);
                     continue;

@@ -57,7 +57,7 @@ pub struct Eager {
 
 type Told = (BTreeMap<Path, u64>, BTreeSet<(Path, u64)>);
 
-pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> {
+pub fn run(script: &Script) -> Result<u64, (usize, String)> {
     let mut eager = Eager {
         world: World::new(script.tick, &script.initial),
         audit: Audit::default(),
@@ -71,9 +71,7 @@ pub fn run(script: &Script, check_replay: bool) -> Result<u64, (usize, String)> 
     };
     for (index, op) in script.ops.iter().enumerate() {
         eager.step(op).map_err(|why| (index, why))?;
-        if check_replay || index % 64 == 0 {
-            replay(&eager.world).map_err(|why| (index, why))?;
-        }
+        replay(&eager.world).map_err(|why| (index, why))?;
     }
     Ok(eager.world.steps)
 }

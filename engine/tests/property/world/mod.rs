@@ -105,6 +105,8 @@ pub struct World {
     pub disk: Disk,
     pub now: Millis,
     pub records: Vec<Record>,
+    /// What folding these gives.
+    pub folded: State,
     pub pending: BTreeMap<u64, Asked>,
     pub gone: BTreeSet<u64>,
     pub slots: BTreeMap<usize, Slot>,
@@ -147,6 +149,7 @@ impl World {
             disk,
             now: START,
             records: Vec::new(),
+            folded: State::new(EPOCH, false),
             pending: BTreeMap::new(),
             gone: BTreeSet::new(),
             slots: BTreeMap::new(),
@@ -190,14 +193,6 @@ impl World {
         self.writers
             .get(&writer)
             .is_some_and(|open| self.disk.name_of(open.node).as_deref() == Some(path))
-    }
-
-    pub fn folded(&self) -> State {
-        let mut state = State::new(EPOCH, false);
-        for record in &self.records {
-            state.apply(record);
-        }
-        state
     }
 
     // --- the daemon's side ---
@@ -253,6 +248,7 @@ impl World {
                     if self.records.last().is_some_and(|last| last.n >= record.n) {
                         self.fail(format!("the clock does not grow: {record:?}"));
                     }
+                    self.folded.apply(&record);
                     self.records.push(record.clone());
                     self.seen.push(Seen::Fact(record));
                 }

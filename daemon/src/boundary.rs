@@ -1,0 +1,61 @@
+//! Boundaries between effects: the moments at which a `kill -9` makes a
+//! difference.
+//!
+//! A test that ends the daemon at the n-th of them, for every n, has ended it
+//! everywhere (`tests/tests/crash.rs`). The variables below are read by debug
+//! builds and by those with the feature `crash-points`; in any other build a
+//! boundary is nothing.
+//!
+//! - `TOUCHMARK_CRASH_AT=N`: at the n-th boundary, counted from 1 over all
+//!   threads, the process ends as by `kill -9`.
+//! - `TOUCHMARK_BOUNDARIES=FILE`: every boundary that is passed is appended to
+//!   the file, a name a line; its length is how many there are.
+
+/// Between two effects on the world outside of the process. `name` says what
+/// has been done, or what is about to be.
+#[cfg(any(debug_assertions, feature = "crash-points"))]
+pub(crate) fn pass(name: &str) {
+    crash_points::pass(name);
+}
+
+/// Nothing, in this build.
+#[cfg(not(any(debug_assertions, feature = "crash-points")))]
+#[inline(always)]
+pub(crate) fn pass(_name: &str) {}
+
+#[cfg(any(debug_assertions, feature = "crash-points"))]
+mod crash_points {
+    use std::fs::{File, OpenOptions};
+    use std::io::Write as _;
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use rustix::process::{Signal, getpid, kill_process};
+
+    /// Boundaries left until the end.
+    static LEFT: LazyLock<Option<AtomicU64>> = LazyLock::new(|| {
+        let text = std::env::var("TOUCHMARK_CRASH_AT").ok()?;
+        Some(AtomicU64::new(text.parse().ok()?))
+    });
+
+    static NAMES: LazyLock<Option<File>> = LazyLock::new(|| {
+        let file = std::env::var_os("TOUCHMARK_BOUNDARIES").filter(|name| !name.is_empty())?;
+        OpenOptions::new().create(true).append(true).open(file).ok()
+    });
+
+    pub(super) fn pass(name: &str) {
+        if let Some(mut names) = NAMES.as_ref() {
+            // One write for a line: several threads append.
+            let _only_for_the_report = names.write_all(format!("{name}\n").as_bytes());
+        }
+        if let Some(left) = &*LEFT
+            && left.fetch_sub(1, Ordering::Relaxed) == 1
+        {
+            let _ends_here = kill_process(getpid(), Signal::KILL);
+            // The signal may reach another thread first.
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a running daemon takes from files that have changed.
+
+use super::Config;
+
+/// The keys whose values have changed, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// In force from now on.
+    pub taken: Vec<&'static str>,
+    /// In force after the next start only.
+    pub at_restart: Vec<&'static str>,
+}
+
+impl Changes {
+    fn take<T: PartialEq>(&mut self, key: &'static str, running: &mut T, new: T) {
+        if *running != new {
+            *running = new;
+            self.taken.push(key);
+            self.taken.dedup();
+        }
+    }
+
+    fn keep<T: PartialEq>(&mut self, key: &'static str, running: &T, new: &T) {
+        if running != new {
+            self.at_restart.push(key);
+            self.at_restart.dedup();
+        }
+    }
+}
+
+impl Config {
+    /// Takes from `new` what can change while the daemon runs. What was
+    /// opened or recorded by the old value keeps it: how names compare, how
+    /// the store syncs and what it holds, the size of a message on open
+    /// connections.
+    pub fn reload(&mut self, new: Self) -> Changes {
+        // Taken apart by name, so that a new key cannot be forgotten.
+        let Self {
+            case,
+            durability,
+            idle_exit,
+            edit_ttl,
+            flag_ttl,
+            hook_ttl,
+            command_ttl,
+            late,
+            frame,
+            connections,
+            read_text,
+            contents_total,
+            contents_file,
+            contents_exclude,
+            versions_per_path,
+            versions_age,
+            sessions_keep,
+            recovery_age,
+            recovery_bytes,
+            dedup,
+        } = new;
+        let mut changes = Changes::default();
+        changes.keep("case", &self.case, &case);
+        changes.keep("durability", &self.durability, &durability);
+        changes.take("idle_exit", &mut self.idle_exit, idle_exit);
+        changes.take("marks.edit_ttl", &mut self.edit_ttl, edit_ttl);
+        changes.take("marks.flag_ttl", &mut self.flag_ttl, flag_ttl);
+        changes.take("marks.hook_ttl", &mut self.hook_ttl, hook_ttl);
+        changes.take("marks.command_ttl", &mut self.command_ttl, command_ttl);
+        changes.take("marks.late", &mut self.late, late);
+        changes.keep("limits.frame", &self.frame, &frame);
+        changes.take("limits.connections", &mut self.connections, connections);
+        changes.take("limits.read_text", &mut self.read_text, read_text);
+        changes.keep("contents.total", &self.contents_total, &contents_total);
+        changes.keep("contents.file", &self.contents_file, &contents_file);
+        changes.keep(
+            "contents.exclude",
+            &self.contents_exclude,
+            &contents_exclude,
+        );
+        changes.take(
+            "versions.keep",
+            &mut self.versions_per_path,
+            versions_per_path,
+        );
+        changes.take("versions.keep", &mut self.versions_age, versions_age);
+        changes.take("sessions.keep", &mut self.sessions_keep, sessions_keep);
+        changes.keep("recovery.keep", &self.recovery_age, &recovery_age);
+        changes.keep("recovery.keep", &self.recovery_bytes, &recovery_bytes);
+        changes.take("dedup.enabled", &mut self.dedup, dedup);
+        changes
+    }
+}

@@ -1,0 +1,228 @@
+//! What is left of workspaces that are gone (LIFE-1): state past its time, and
+//! what a killed daemon left beside the sockets. Nobody will start a daemon
+//! there again that could tidy up, so any other does at its start.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use touchmark_proto::Places;
+
+use super::Lock;
+use crate::{Error, store};
+
+/// What a state directory is called that is being removed.
+const GONE: &str = "gone";
+
+/// A sweep on a thread of its own.
+#[derive(Debug)]
+pub struct Sweep {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sweep {
+    /// Removes what daemons of workspaces that are gone have left: locks,
+    /// sockets and fences at once, state that was not used for `keep`. `own`
+    /// is left alone, and so is whatever is not understood.
+    pub fn start(own: Places, keep: Duration) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("sweep".into());
+        let thread = thread.spawn(move || sweep(&own, keep, &stopped));
+        Self {
+            stop,
+            // Without it, the next start sweeps.
+            thread: thread.ok(),
+        }
+    }
+}
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // The lock that it holds must not be left behind.
+        if let Some(thread) = self.thread.take() {
+            let _died = thread.join();
+        }
+    }
+}
+
+fn sweep(own: &Places, keep: Duration, stopped: &AtomicBool) {
+    for key in names(&own.runtime, Some("lock")) {
+        if stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        let lock = own.runtime.join(format!("{key}.lock"));
+        let named = named_in(&lock).filter(|_| key != own.key);
+        if let Some(workspace) = named.filter(|workspace| is_gone(workspace)) {
+            // Taking it tidies up beside it.
+            let _in_use = take(own, &key, &workspace);
+        }
+    }
+    let Some(states) = own.state.parent() else {
+        return;
+    };
+    for key in names(states, None) {
+        if stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        let state = states.join(&key);
+        if key == own.key || !is_unused(&state, keep) {
+            continue;
+        }
+        let Ok(Some(workspace)) = store::workspace(&state) else {
+            continue;
+        };
+        if !is_gone(&workspace) {
+            continue;
+        }
+        let Ok(_lock) = take(own, &key, &workspace) else {
+            continue;
+        };
+        // Under the lock, since it may have come back.
+        if is_gone(&workspace) {
+            // At once: half of a state would say of nothing whose it was.
+            match fs::rename(&state, state.with_extension(GONE)) {
+                Ok(()) => tracing::info!("removing the state of {workspace:?}, which is gone"),
+                Err(error) => tracing::warn!("{}: {error}", state.display()),
+            }
+        }
+    }
+    for key in names(states, Some(GONE)) {
+        let state = states.join(key).with_extension(GONE);
+        if let Err(error) = fs::remove_dir_all(&state) {
+            tracing::warn!("{}: {error}", state.display());
+        }
+    }
+}
+
+/// Takes the lock of a workspace without a daemon, and removes what else it
+/// left beside the lock.
+fn take(own: &Places, key: &str, workspace: &Path) -> Result<Lock, Error> {
+    let beside = |end: &str| own.runtime.join(format!("{key}.{end}"));
+    let (lock, socket) = (beside("lock"), beside("sock"));
+    let lock = Lock::take(&lock, &socket, workspace)?;
+    let _none = fs::remove_file(&socket);
+    let _none = fs::remove_dir_all(beside("fence"));
+    Ok(lock)
+}
+
+/// Keys of workspaces, by the names in a directory.
+fn names(directory: &Path, extension: Option<&str>) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = PathBuf::from(entry.file_name());
+            let fits = name.extension().and_then(OsStr::to_str) == extension;
+            let key = name.file_stem()?.to_str()?.to_owned();
+            let is_key = key.len() == 16 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+            (fits && is_key).then_some(key)
+        })
+        .collect()
+}
+
+/// The workspace that a lock names.
+fn named_in(lock: &Path) -> Option<PathBuf> {
+    let text = fs::read(lock).ok()?;
+    let mut lines = text.splitn(2, |&byte| byte == b'\n');
+    let path = lines.nth(1)?.strip_suffix(b"\n")?;
+    (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
+}
+
+/// Not merely out of reach.
+fn is_gone(workspace: &Path) -> bool {
+    fs::symlink_metadata(workspace).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Whether nothing in a state directory was written for so long. Its daemon
+/// writes at each start and end.
+fn is_unused(state: &Path, keep: Duration) -> bool {
+    let written = |path: &Path| fs::symlink_metadata(path)?.modified();
+    let entries = fs::read_dir(state).into_iter().flatten().flatten();
+    let newest = entries
+        .filter_map(|entry| written(&entry.path()).ok())
+        .chain(written(state).ok())
+        .max();
+    newest.is_some_and(|newest| {
+        // One from the future is not old.
+        SystemTime::now()
+            .duration_since(newest)
+            .is_ok_and(|age| age >= keep)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use touchmark_proto::BaseDirectories;
+
+    use super::*;
+    use crate::life::private_directory;
+
+    /// The places of a workspace that a daemon has served, and what it left.
+    fn left(base: &BaseDirectories, workspace: &Path) -> Places {
+        fs::create_dir_all(workspace).unwrap();
+        let places = Places::new(base, workspace, None);
+        private_directory(&places.runtime).unwrap();
+        let options = store::Options::new(&places.state, workspace);
+        store::open(&options, |_| {}).unwrap().store.close();
+        fs::write(
+            &places.lock,
+            format!("999999999\n{}\n", workspace.display()),
+        )
+        .unwrap();
+        fs::write(&places.socket, "").unwrap();
+        fs::create_dir(&places.fence).unwrap();
+        places
+    }
+
+    fn is_there(places: &Places) -> (bool, bool) {
+        let beside = [&places.lock, &places.socket, &places.fence];
+        let there = beside.iter().filter(|path| path.exists()).count();
+        assert!(there == 0 || there == 3, "{there} of 3 in {places:?}");
+        (there == 3, places.state.exists())
+    }
+
+    #[test]
+    fn what_is_gone_and_past_its_time_and_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let base = BaseDirectories {
+            runtime: Some(home.join("run")),
+            state: home.join("state"),
+            config: home.join("config"),
+            cache: home.join("cache"),
+        };
+        let own = left(&base, &home.join("own"));
+        let living = left(&base, &home.join("living"));
+        let gone = left(&base, &home.join("gone"));
+        let held = left(&base, &home.join("held"));
+        let _served = Lock::take(&held.lock, &held.socket, &home.join("held")).unwrap();
+        let strange = base.state_directory().join("0123456789abcdef");
+        fs::create_dir(&strange).unwrap();
+        // One that was interrupted is brought to its end.
+        let half = base.state_directory().join("fedcba9876543210.gone");
+        fs::create_dir_all(half.join("recovery")).unwrap();
+        for name in ["gone", "held"] {
+            fs::remove_dir(home.join(name)).unwrap();
+        }
+        let never = AtomicBool::new(false);
+        sweep(&own, Duration::from_secs(3600), &never);
+        assert_eq!(is_there(&gone), (false, true), "its time is not up");
+        sweep(&own, Duration::ZERO, &never);
+        assert_eq!(is_there(&gone), (false, false));
+        for places in [&own, &living, &held] {
+            assert!(is_there(places).1, "{places:?}");
+        }
+        assert!(is_there(&own).0 && is_there(&living).0);
+        assert!(strange.exists(), "it is not known what that is");
+        assert!(!half.exists());
+    }
+}

@@ -1,0 +1,115 @@
+//! Where less is seen than should be: found, made up for at each question,
+//! mended, and told (LOSS-1, LOSS-2).
+
+use std::time::{Duration, Instant};
+
+use touchmark_engine::{Input, Notice};
+use touchmark_proto::events::Happening;
+
+use super::end::Ending;
+use super::say::Say;
+use super::{Daemon, GONE};
+
+/// How often degraded places are looked at (LOSS-2).
+const MEND_PACE: Duration = Duration::from_secs(10);
+
+impl Daemon {
+    /// What makes no event is looked for before the fence, so that the answer
+    /// behind it rests on reads: other mounts, another directory under the
+    /// workspace's name, places without events.
+    pub(super) fn fence(&mut self, fence: u64) {
+        if !self.look_around() {
+            // Never reached: who waits behind it is told of the end.
+            return;
+        }
+        self.compare_blind_paths();
+        if let Err(error) = self.watcher.fence(fence) {
+            tracing::debug!("{error}");
+            self.decide(Input::FenceFailed { fence });
+        }
+    }
+
+    /// Whether the workspace is still there, after a look at what makes no
+    /// event.
+    pub(super) fn look_around(&mut self) -> bool {
+        let mut inputs = Vec::new();
+        self.watcher.look_around(&mut inputs);
+        for input in inputs {
+            self.decide(input);
+        }
+        if self.watcher.root_gone() {
+            self.ending = Some(Ending::Done(GONE));
+        }
+        self.ending.is_none()
+    }
+
+    fn compare_blind_paths(&mut self) {
+        if self.watcher.degraded().is_empty() {
+            return;
+        }
+        let paths = self.engine.state().paths.keys();
+        let paths: Vec<_> = paths
+            .filter(|path| self.watcher.blind(path))
+            .cloned()
+            .collect();
+        if !paths.is_empty() {
+            self.decide(Input::Unwatched { paths });
+        }
+    }
+
+    /// Now and then, while anything is degraded.
+    pub(super) fn look_at_coverage(&mut self, now: Instant) {
+        if self.watcher.degraded().is_empty() {
+            self.next_mend = None;
+        } else if *self.next_mend.get_or_insert(now + MEND_PACE) <= now {
+            self.next_mend = Some(now + MEND_PACE);
+            self.mend_coverage();
+            if !self.subscriptions.is_empty() {
+                self.compare_blind_paths();
+                self.carry_out_all();
+            }
+            self.look_at_places();
+        }
+        self.tell_degraded();
+    }
+
+    /// Tries again what could not be watched.
+    pub(super) fn mend_coverage(&mut self) {
+        let mut inputs = Vec::new();
+        self.watcher.mend(&mut inputs);
+        self.feed_all(inputs);
+        self.look_around();
+        self.carry_out_all();
+    }
+
+    /// Tells subscribers what `status` lists since the last turn.
+    fn tell_degraded(&mut self) {
+        let degraded = self.degraded();
+        if degraded == self.told_degraded {
+            return;
+        }
+        let state = self.engine.state();
+        for part in degraded
+            .iter()
+            .filter(|part| !self.told_degraded.contains(part))
+        {
+            tracing::warn!(
+                "degraded: {}{}",
+                part.path
+                    .as_ref()
+                    .map(|path| format!("{path}: "))
+                    .unwrap_or_default(),
+                part.cause
+            );
+            self.outbox.push(Say::Notice(Box::new(Notice {
+                clock: state.clock(state.n),
+                happening: Happening::Degraded {
+                    path: part.path.clone(),
+                    cause: part.cause.clone(),
+                },
+                lines: None,
+            })));
+        }
+        self.told_degraded = degraded;
+    }
+}

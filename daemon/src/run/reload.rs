@@ -1,0 +1,46 @@
+//! SIGHUP: the configuration is read again.
+
+use std::os::unix::ffi::OsStrExt;
+
+use touchmark_proto::daemon::Configuration;
+
+use super::Daemon;
+use crate::config::Config;
+use crate::life;
+
+impl Daemon {
+    /// Takes from the files what can change while the daemon runs. Files that
+    /// are wrong change nothing. `status` tells what is not in force.
+    pub(super) fn reload(&mut self) {
+        let new = match Config::of(&self.options.places, self.options.user_config.as_deref()) {
+            Ok(new) => new,
+            Err(error) => {
+                tracing::error!("the configuration stays as it was: {error}");
+                self.configuration.refused = Some(error.to_string());
+                return;
+            }
+        };
+        let changes = self.options.config.reload(new);
+        tracing::info!("the configuration was read: {}", list(&changes.taken));
+        if !changes.at_restart.is_empty() {
+            tracing::warn!("in force after a restart: {}", list(&changes.at_restart));
+        }
+        self.configuration = Configuration {
+            refused: None,
+            at_restart: changes.at_restart.iter().map(|&key| key.into()).collect(),
+        };
+        let config = &self.options.config;
+        life::raise_descriptor_limit(life::descriptors(config.connections));
+        let root = self.options.workspace.as_os_str().as_bytes().to_vec();
+        self.engine.reconfigure(config.engine(root, false));
+        self.forget_unused();
+        self.prune();
+    }
+}
+
+fn list(keys: &[&str]) -> String {
+    match keys {
+        [] => "nothing has changed".into(),
+        keys => keys.join(", "),
+    }
+}

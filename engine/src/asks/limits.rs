@@ -1,0 +1,311 @@
+//! What clients can pile up is bounded (LIM-1): sessions, tracked paths, files
+//! in open edits.
+
+use touchmark_proto::ids::MAX_ID_BYTES;
+use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
+
+use crate::engine::Engine;
+use crate::pending::Pending;
+
+impl Engine {
+    /// Why a request is refused whatever it asks, if it is: it would open a
+    /// session or track a path too many.
+    pub(super) fn over_limit(&self, pending: &Pending, ask: &Request) -> Option<Error> {
+        if let Some((name, _)) = texts_kept(ask).find(|(_, text)| text.len() > MAX_ID_BYTES) {
+            return Some(Error::invalid(format!(
+                "{name} has more than {MAX_ID_BYTES} bytes"
+            )));
+        }
+        let sessions = &self.state.sessions;
+        let opens = session_of(ask).is_some_and(|named| !sessions.contains_key(named));
+        if opens && sessions.len() >= self.config.sessions {
+            let most = self.config.sessions;
+            return Some(
+                too_many(most, format!("{most} sessions are known already"))
+                    .hint("forget some: `session/close` with `forget`"),
+            );
+        }
+        let paths = &self.state.paths;
+        let tracks = !matches!(ask, Request::FileStatus(_))
+            && pending
+                .borrowed
+                .iter()
+                .any(|path| !paths.contains_key(path));
+        if tracks && paths.len() >= self.config.tracked {
+            let own = session_of(ask).and_then(|named| sessions.get(named));
+            let own = own.map_or(0, |session| session.files.len());
+            if own.saturating_add(pending.borrowed.len()) > self.config.own_files {
+                let most = self.config.tracked;
+                return Some(
+                    too_many(most, format!("{most} paths are tracked already"))
+                        .hint("untrack some, or forget sessions that have ended"),
+                );
+            }
+        }
+        None
+    }
+
+    /// Why a session's edit of that many more files may not begin.
+    pub(super) fn too_many_marked(&self, session: &SessionId, files: usize) -> Option<Error> {
+        let (mut open, mut own) = (files, files);
+        for edit in self.state.edits.values() {
+            open += edit.files.len();
+            if edit.fact.session == *session {
+                own += edit.files.len();
+            }
+        }
+        let most = self.config.marked;
+        (open > most && own > self.config.own_files).then(|| {
+            too_many(
+                most,
+                format!("at most {most} files may be in open edits, this would be {open}"),
+            )
+            .hint("commit or abort some")
+        })
+    }
+
+    /// Why a session's command window may not open.
+    pub(super) fn too_many_windows(&self, session: &SessionId) -> Option<Error> {
+        let open = self.state.commands.values();
+        let own = open
+            .filter(|command| command.fact.session == *session)
+            .count();
+        let most = self.config.windows;
+        let is_full = self.state.commands.len() >= most && own >= self.config.own_windows;
+        is_full.then(|| {
+            too_many(most, format!("{most} command windows are open already"))
+                .hint("end some with `command/end`, or bind them to their connection")
+        })
+    }
+}
+
+/// Texts of a client's own choosing that are kept as they are; file names and
+/// sessions have limits of their own.
+fn texts_kept(ask: &Request) -> impl Iterator<Item = (&'static str, &String)> {
+    let (program, call, tool) = match ask {
+        Request::SessionOpen(ask) => (ask.agent.as_ref(), None, None),
+        Request::EditBegin(ask) => (None, ask.call_id.as_ref(), ask.tool.as_ref()),
+        Request::CommandBegin(ask) => (None, ask.call_id.as_ref(), None),
+        _ => (None, None, None),
+    };
+    let texts = [
+        ("agent.name", program.map(|program| &program.name)),
+        ("agent.version", program.map(|program| &program.version)),
+        ("callId", call),
+        ("tool", tool),
+    ];
+    texts
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text?)))
+}
+
+fn too_many(most: usize, message: String) -> Error {
+    Error::new(ErrorCode::TooLarge, message).with(ErrorData {
+        limit: Some(most as u64),
+        ..ErrorData::default()
+    })
+}
+
+/// The session that a request opens if it is not open.
+fn session_of(ask: &Request) -> Option<&SessionId> {
+    match ask {
+        Request::SessionOpen(ask) => Some(&ask.session),
+        Request::SessionCompacted(ask) => Some(&ask.session),
+        Request::SessionTruncated(ask) => Some(&ask.session),
+        Request::FileRead(ask) => Some(&ask.session),
+        Request::FileReadText(ask) => Some(&ask.session),
+        Request::FileMention(ask) => Some(&ask.session),
+        Request::FileInvalidate(ask) => Some(&ask.session),
+        Request::FileStatus(ask) => Some(&ask.session),
+        Request::FileList(ask) => Some(&ask.session),
+        Request::FileUntrack(ask) => Some(&ask.session),
+        Request::EditBegin(ask) => Some(&ask.session),
+        Request::EditMark(ask) => Some(&ask.session),
+        Request::EditCommit(ask) => ask.session.as_ref(),
+        Request::FileWrite(ask) => Some(&ask.session),
+        Request::FileEdit(ask) => Some(&ask.session),
+        Request::CommandBegin(ask) => Some(&ask.session),
+        Request::ModifiedList(ask) => ask.session.as_ref(),
+        Request::ModifiedTake(ask) => Some(&ask.session),
+        Request::ModifiedAck(ask) => Some(&ask.session),
+        // They open none.
+        Request::Initialize(_)
+        | Request::Ping(_)
+        | Request::Status(_)
+        | Request::Sync(_)
+        | Request::Shutdown(_)
+        | Request::Subscribe(_)
+        | Request::Unsubscribe(_)
+        | Request::SessionClose(_)
+        | Request::SessionList(_)
+        | Request::FileHistory(_)
+        | Request::EditAbort(_)
+        | Request::EditorDidOpen(_)
+        | Request::EditorDidClose(_)
+        | Request::EditorDirty(_)
+        | Request::EditorDidSave(_)
+        | Request::CommandEnd(_)
+        | Request::Audit(_)
+        | Request::RecoveryList(_)
+        | Request::RecoveryShow(_)
+        | Request::RecoveryRestore(_)
+        | Request::RecoveryDelete(_)
+        | Request::QuotesNormalize(_)
+        | Request::QuotesMatch(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use serde_json::{Value, json};
+    use touchmark_proto::{ConnectionId, Error, ErrorCode, Request, RequestId};
+
+    use crate::{Config, Effect, Engine, Found, Input, ReadOutcome, State};
+
+    /// Asks, with an empty disk behind it.
+    fn ask(engine: &mut Engine, method: &str, params: Value) -> Result<(), Error> {
+        let mut inputs = vec![Input::Request {
+            request: RequestId(1),
+            connection: ConnectionId(1),
+            ask: Request::from_json(method, params).unwrap(),
+            until: None,
+        }];
+        while let Some(input) = inputs.pop() {
+            let mut effects = Vec::new();
+            engine.handle(1_000, input, &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Fence(fence) => inputs.push(Input::FenceReached { fence }),
+                    Effect::Read(order) => inputs.push(Input::Read {
+                        path: order.path,
+                        ticket: order.ticket,
+                        outcome: ReadOutcome::from(Found::Absent),
+                    }),
+                    Effect::Reply { answer, .. } => return answer.map(|_| ()),
+                    _ => {}
+                }
+            }
+        }
+        panic!("{method} was not answered");
+    }
+
+    fn engine(config: Config) -> Engine {
+        Engine::restore(config, State::new(1, false), [], 1_000)
+    }
+
+    fn refused(engine: &mut Engine, method: &str, params: Value, limit: u64) {
+        let error = ask(engine, method, params).unwrap_err();
+        assert_eq!(error.code, ErrorCode::TooLarge, "{error}");
+        assert_eq!(error.data.limit, Some(limit));
+        assert_ne!(error.hint, "");
+    }
+
+    #[test]
+    fn sessions() {
+        let mut engine = engine(Config {
+            sessions: 2,
+            ..Config::default()
+        });
+        let engine = &mut engine;
+        ask(engine, "session/open", json!({"session": "a"})).unwrap();
+        ask(engine, "file/list", json!({"session": "b"})).unwrap();
+        refused(engine, "session/open", json!({"session": "c"}), 2);
+        refused(engine, "file/status", json!({"session": "c"}), 2);
+        refused(engine, "command/begin", json!({"session": "c"}), 2);
+        // Those that are known go on, and one that is forgotten makes room.
+        ask(engine, "file/list", json!({"session": "a"})).unwrap();
+        let forget = json!({"session": "a", "forget": true});
+        ask(engine, "session/close", forget).unwrap();
+        ask(engine, "session/open", json!({"session": "c"})).unwrap();
+    }
+
+    #[test]
+    fn tracked_paths() {
+        let mut engine = engine(Config {
+            tracked: 2,
+            own_files: 1,
+            ..Config::default()
+        });
+        let engine = &mut engine;
+        let mention = |path: &str| json!({"session": "s", "path": path});
+        ask(engine, "file/mention", mention("a")).unwrap();
+        ask(engine, "file/mention", mention("b")).unwrap();
+        refused(engine, "file/mention", mention("c"), 2);
+        refused(engine, "edit/mark", mention("c"), 2);
+        ask(engine, "file/mention", mention("a")).unwrap();
+        // Another has its own all the same.
+        let other = json!({"session": "t", "path": "t"});
+        ask(engine, "file/mention", other).unwrap();
+        // Looking tracks nothing.
+        let look = json!({"session": "s", "paths": ["c"]});
+        ask(engine, "file/status", look).unwrap();
+    }
+
+    #[test]
+    fn texts() {
+        let engine = &mut engine(Config::default());
+        let file = json!([{"path": "a"}]);
+        let long = "x".repeat(257);
+        for (method, params) in [
+            (
+                "session/open",
+                json!({"session": "s", "agent": {"name": long, "version": "1"}}),
+            ),
+            (
+                "edit/begin",
+                json!({"session": "s", "files": file, "callId": long}),
+            ),
+            (
+                "edit/begin",
+                json!({"session": "s", "files": file, "tool": long}),
+            ),
+            ("command/begin", json!({"session": "s", "callId": long})),
+        ] {
+            let error = ask(engine, method, params).unwrap_err();
+            assert_eq!(error.code, ErrorCode::InvalidParams, "{error}");
+        }
+        assert_eq!(engine.state().sessions.len(), 0);
+    }
+
+    #[test]
+    fn files_in_open_edits() {
+        let mut engine = engine(Config {
+            marked: 2,
+            own_files: 1,
+            ..Config::default()
+        });
+        let engine = &mut engine;
+        let begin = |paths: &[&str]| {
+            let files: Vec<Value> = paths.iter().map(|path| json!({"path": path})).collect();
+            json!({"session": "s", "files": files, "callId": "c"})
+        };
+        refused(engine, "edit/begin", begin(&["a", "b", "c"]), 2);
+        ask(engine, "edit/begin", begin(&["a", "b"])).unwrap();
+        let mark = json!({"session": "s", "path": "d"});
+        refused(engine, "edit/mark", mark.clone(), 2);
+        let other = json!({"session": "t", "path": "t"});
+        ask(engine, "edit/mark", other).unwrap();
+        let abort = json!({"session": "s", "callId": "c"});
+        ask(engine, "edit/abort", abort).unwrap();
+        ask(engine, "edit/mark", mark).unwrap();
+    }
+
+    #[test]
+    fn command_windows() {
+        let mut engine = engine(Config {
+            windows: 2,
+            own_windows: 1,
+            ..Config::default()
+        });
+        let engine = &mut engine;
+        let named = |session: &str| json!({"session": session});
+        ask(engine, "command/begin", named("s")).unwrap();
+        ask(engine, "command/begin", named("s")).unwrap();
+        refused(engine, "command/begin", named("s"), 2);
+        ask(engine, "command/begin", named("t")).unwrap();
+        refused(engine, "command/begin", named("t"), 2);
+        ask(engine, "command/end", named("t")).unwrap();
+        ask(engine, "command/begin", named("t")).unwrap();
+    }
+}

@@ -1,0 +1,283 @@
+//! The one way back after nobody watched: a start, an overflow, a directory
+//! replaced, another file system mounted, a place without events (ATTR-13,
+//! LOSS-1, LOSS-2).
+//!
+//! Only what is tracked is read, so many files at a time, so that the loop
+//! gets its turns meanwhile. A file that is lost again before its turn came
+//! is still read once. Where coverage is lost again and again while nobody
+//! asks, the comparison begins later each time. Whoever asks waits for all of
+//! it and starts it at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use touchmark_proto::{Millis, RelPath};
+
+use crate::engine::{Engine, Timer, release};
+
+/// Files read at a time.
+const WINDOW: usize = 512;
+
+/// How late the comparison begins after the second loss in a row, while
+/// nobody asks; it doubles with each.
+const FIRST_PAUSE: Millis = 100;
+
+/// The longest such pause.
+const LONGEST_PAUSE: Millis = 5_000;
+
+/// A loss that long after the one before stands alone.
+const IN_A_ROW: Millis = 10_000;
+
+/// What is still to be compared with the disk.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reconciliation {
+    /// Paths whose read is not ordered yet.
+    waiting: BTreeSet<RelPath>,
+    /// Reads ordered and not done.
+    ordered: BTreeMap<RelPath, u64>,
+    /// Nothing is ordered before, unless somebody asks.
+    not_before: Millis,
+    /// The pause after the latest loss.
+    pause: Millis,
+    /// When everything was lost last.
+    lost_at: Option<Millis>,
+}
+
+impl Reconciliation {
+    /// Whether what is believed may be out of date for want of a comparison:
+    /// nothing is answered then.
+    pub(crate) fn is_under_way(&self) -> bool {
+        !self.waiting.is_empty() || !self.ordered.is_empty()
+    }
+
+    /// A read is done.
+    pub(crate) fn read_done(&mut self, path: &RelPath, ticket: u64) {
+        release(&mut self.ordered, path, ticket);
+    }
+}
+
+impl Engine {
+    /// Everything watched may have changed unseen (LOSS-1).
+    pub(crate) fn lose_everything(&mut self) {
+        let lost = &mut self.reconciliation;
+        let in_a_row = lost
+            .lost_at
+            .is_some_and(|before| before + IN_A_ROW > self.now);
+        lost.pause = match lost.pause {
+            _ if !in_a_row => 0,
+            0 => FIRST_PAUSE,
+            pause => (pause * 2).min(LONGEST_PAUSE),
+        };
+        lost.lost_at = Some(self.now);
+        lost.not_before = self.now + lost.pause;
+        if lost.pause > 0 {
+            self.timers.insert((lost.not_before, Timer::Reconcile));
+        }
+        let paths: Vec<RelPath> = self.watched.iter().cloned().collect();
+        self.lose_coverage(paths);
+    }
+
+    /// Nobody watched these paths for a while: they are compared with the
+    /// disk before anything is answered (ATTR-13).
+    pub(crate) fn lose_coverage(&mut self, paths: Vec<RelPath>) {
+        if !paths.is_empty() {
+            self.counts.rescans += 1;
+        }
+        for path in &paths {
+            self.note_for_audits(path);
+        }
+        self.compare(paths);
+    }
+
+    /// Changes of these paths come without an event (LOSS-2): what they hold
+    /// is unknown at every question. For an audit that is no news.
+    pub(crate) fn compare(&mut self, paths: Vec<RelPath>) {
+        for path in paths {
+            if self.watched.contains(&path) {
+                let live = self.live.entry(path.clone()).or_default();
+                live.gap = true;
+                live.writing = false;
+                self.reconciliation.waiting.insert(path);
+            }
+        }
+    }
+
+    /// Orders the next reads.
+    pub(crate) fn reconcile(&mut self) {
+        if self.reconciliation.waiting.is_empty() {
+            return;
+        }
+        let paused = self.now < self.reconciliation.not_before;
+        if paused && !self.is_anybody_waiting() {
+            return;
+        }
+        while self.reconciliation.ordered.len() < WINDOW {
+            let waiting = &self.reconciliation.waiting;
+            // One that is being read is read again only after that: a read
+            // under way may have looked before the loss.
+            let next = waiting
+                .iter()
+                .find(|path| !self.reconciliation.ordered.contains_key(*path))
+                .cloned();
+            let Some(path) = next else {
+                return;
+            };
+            self.reconciliation.waiting.remove(&path);
+            if !self.watched.contains(&path) {
+                continue;
+            }
+            // Set again: a read that was under way has taken it.
+            self.live.entry(path.clone()).or_default().gap = true;
+            let ticket = self.order_read(&path, false);
+            self.reconciliation.ordered.insert(path, ticket);
+        }
+    }
+
+    /// Whether a request waits that only a comparison lets through.
+    fn is_anybody_waiting(&self) -> bool {
+        self.pending
+            .values()
+            .any(|pending| !pending.is_for_the_shell())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::effect::{Effect, ReadOrder};
+    use crate::input::{Found, Input};
+    use crate::{Config, State};
+    use touchmark_proto::files::FileStatus;
+    use touchmark_proto::{ConnectionId, Request, RequestId};
+
+    struct Stage {
+        engine: Engine,
+        now: Millis,
+        reads: Vec<ReadOrder>,
+        replies: usize,
+    }
+
+    impl Stage {
+        /// Everything is watched, and nothing was asked.
+        fn new(files: usize) -> Self {
+            let state = State::new(1, false);
+            let mut engine = Engine::restore(Config::default(), state, [], 1);
+            for number in 0..files {
+                let path = RelPath::new(format!("{number:05}").as_bytes()).unwrap();
+                engine.watch(&path);
+            }
+            engine.out.clear();
+            Self {
+                engine,
+                now: 1,
+                reads: Vec::new(),
+                replies: 0,
+            }
+        }
+
+        fn feed(&mut self, input: Input) {
+            let mut effects = Vec::new();
+            self.engine.handle(self.now, input, &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Read(order) => self.reads.push(order),
+                    Effect::Fence(fence) => self.feed(Input::FenceReached { fence }),
+                    Effect::Reply { .. } => self.replies += 1,
+                    _ => {}
+                }
+            }
+        }
+
+        fn give(&mut self, order: ReadOrder) {
+            self.feed(Input::Read {
+                path: order.path,
+                ticket: order.ticket,
+                outcome: Found::Absent.into(),
+            });
+        }
+
+        /// Gives every read back until none is ordered; how many there were.
+        fn give_all(&mut self) -> usize {
+            let mut given = 0;
+            while !self.reads.is_empty() {
+                let order = self.reads.remove(0);
+                self.give(order);
+                given += 1;
+            }
+            given
+        }
+
+        fn ask(&mut self) {
+            self.feed(Input::Request {
+                request: RequestId(7),
+                connection: ConnectionId(1),
+                ask: Request::FileStatus(FileStatus {
+                    session: touchmark_proto::SessionId::new("s").unwrap(),
+                    paths: Some(Vec::new()),
+                    state: Vec::new(),
+                    sync: None,
+                    verify: None,
+                    limit: None,
+                    cursor: None,
+                }),
+                until: None,
+            });
+        }
+    }
+
+    #[test]
+    fn files_are_read_so_many_at_a_time_and_each_once() {
+        let files = 3 * WINDOW;
+        let mut stage = Stage::new(files);
+        stage.feed(Input::Overflow);
+        assert_eq!(stage.reads.len(), WINDOW);
+        stage.ask();
+        // Lost again before the first was read: no second read is ordered of
+        // what is being read, nor of what waits.
+        stage.feed(Input::Overflow);
+        assert_eq!(stage.reads.len(), WINDOW);
+        assert_eq!(stage.replies, 0);
+        assert_eq!(stage.give_all(), files + WINDOW);
+        assert_eq!(stage.replies, 1);
+        assert!(!stage.engine.reconciliation.is_under_way());
+    }
+
+    #[test]
+    fn losses_in_a_row_are_compared_later_unless_somebody_asks() {
+        let mut stage = Stage::new(3);
+        stage.feed(Input::Overflow);
+        assert_eq!(stage.give_all(), 3);
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            stage.feed(Input::Overflow);
+            assert_eq!(stage.reads.len(), 0);
+            let due = stage.engine.deadline().unwrap();
+            pauses.push(due - stage.now);
+            stage.now = due;
+            stage.feed(Input::Tick);
+            assert_eq!(stage.give_all(), 3);
+        }
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+        // Whoever asks waits for the comparison, and for nothing else.
+        stage.feed(Input::Overflow);
+        assert_eq!(stage.reads.len(), 0);
+        stage.ask();
+        assert_eq!(stage.reads.len(), 3);
+        assert_eq!(stage.replies, 0);
+        stage.give_all();
+        assert_eq!(stage.replies, 1);
+        // After some quiet, a loss stands alone.
+        stage.now += IN_A_ROW;
+        stage.feed(Input::Overflow);
+        assert_eq!(stage.give_all(), 3);
+    }
+
+    #[test]
+    fn a_place_without_events_is_compared_at_once() {
+        let mut stage = Stage::new(3);
+        let paths: Vec<RelPath> = stage.engine.watched.iter().take(2).cloned().collect();
+        stage.feed(Input::Unwatched { paths });
+        assert_eq!(stage.give_all(), 2);
+        assert_eq!(stage.engine.counts.rescans, 0);
+    }
+}

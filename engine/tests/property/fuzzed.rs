@@ -1,0 +1,42 @@
+//! Bytes as runs of the engine: what the fuzz target `operations` does with
+//! them, and its seeds as a test on every toolchain.
+
+use crate::rng::Rng;
+use crate::script::{Script, eager_script_of, script_of};
+use crate::{chaos, eager, inputs};
+
+/// Longer runs find nothing that shorter ones do not, and fewer of them fit
+/// into a minute.
+const STEPS: usize = 80;
+
+/// The first byte chooses what the others decide: any inputs at all, or one
+/// of the two kinds of runs that are compared with the rules.
+pub fn operations(bytes: &[u8]) {
+    let Some((kind, choices)) = bytes.split_first() else {
+        return;
+    };
+    let rng = Rng::from_bytes(choices);
+    match kind % 3 {
+        0 => inputs::run(rng),
+        1 => judge(script_of(rng, STEPS), chaos::run),
+        _ => judge(eager_script_of(rng, STEPS), eager::run),
+    }
+}
+
+fn judge(script: Script, run: impl Fn(&Script) -> Result<u64, (usize, String)>) {
+    if let Err((step, why)) = run(&script) {
+        panic!("step {step}: {why}\n{script:#?}");
+    }
+}
+
+#[cfg(test)]
+#[test]
+fn the_seeds_of_the_fuzzer() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/operations");
+    let mut count = 0;
+    for seed in std::fs::read_dir(seeds).unwrap() {
+        operations(&std::fs::read(seed.unwrap().path()).unwrap());
+        count += 1;
+    }
+    assert!(count >= 4, "the corpus is there");
+}

@@ -1,0 +1,457 @@
+//! Inputs of any content in any order, also such as no shell would hand over:
+//! answers to reads that nobody ordered, fences that nobody waits for, every
+//! method with any parameters that its schema allows. The engine must not
+//! panic, and its facts must give its state after every one of them.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value, json};
+use touchmark_engine::{
+    Config, Content, Effect, Engine, Found, Hint, Input, ReadOrder, ReadOutcome, Record, Stamp,
+    State, WriteOrder, WriteOutcome,
+};
+use touchmark_proto::writes::Guard;
+use touchmark_proto::{ConnectionId, Error, ErrorCode, METHODS, Millis, Request, RequestId};
+
+use crate::content::{COMMON, content, hash, lines};
+use crate::op::{ALL_FILES, SESSIONS};
+use crate::rng::Rng;
+use crate::world::{EPOCH, START, rel};
+
+/// Every method's parameters; a test in `proto` keeps it true.
+const SCHEMA: &str = include_str!("../../../docs/protocol.schema.json");
+
+static PARSED: OnceLock<Value> = OnceLock::new();
+
+/// Plays inputs until the choices are spent.
+pub fn run(rng: Rng) {
+    let config = Config {
+        root: b"/w".to_vec(),
+        ..Config::default()
+    };
+    let mut stage = Stage {
+        schema: PARSED.get_or_init(|| serde_json::from_str(SCHEMA).unwrap()),
+        engine: Engine::restore(config.clone(), State::new(EPOCH, false), [], START),
+        config,
+        folded: State::new(EPOCH, false),
+        records: Vec::new(),
+        now: START,
+        reads: Vec::new(),
+        writes: Vec::new(),
+        fences: Vec::new(),
+        asked: BTreeSet::new(),
+        requests: 0,
+        heard: Vec::new(),
+        rng,
+    };
+    stage.start();
+    for _ in 0..400 {
+        if stage.rng.spent() {
+            break;
+        }
+        stage.step();
+    }
+}
+
+struct Stage {
+    rng: Rng,
+    schema: &'static Value,
+    config: Config,
+    engine: Engine,
+    folded: State,
+    records: Vec<Record>,
+    now: Millis,
+    reads: Vec<ReadOrder>,
+    writes: Vec<WriteOrder>,
+    fences: Vec<u64>,
+    /// Requests without an answer.
+    asked: BTreeSet<u64>,
+    requests: u64,
+    /// Names of edits and commands, cursors and clocks that were answered.
+    heard: Vec<String>,
+}
+
+impl Stage {
+    fn step(&mut self) {
+        match self.rng.below(20) {
+            0..=6 => self.ask(),
+            7..=9 => self.read_done(),
+            10..=11 => {
+                let path = rel(self.path());
+                let hint = self.rng.pick(&[
+                    Hint::Closed,
+                    Hint::Written,
+                    Hint::Appeared,
+                    Hint::Removed,
+                    Hint::Touched,
+                ]);
+                self.handle(Input::Hint { path, hint });
+            }
+            12..=13 => self.fence_done(),
+            14 => self.write_done(),
+            15 => {
+                let (from, to) = (rel(self.path()), rel(self.path()));
+                self.handle(Input::Renamed { from, to });
+            }
+            16 => {
+                self.now += self.rng.pick(&[0, 1, 20, 150, 3_000, 11_000, 700_000]);
+                self.handle(Input::Tick);
+            }
+            17 => {
+                let input = match self.rng.below(3) {
+                    0 => Input::Overflow,
+                    1 => Input::Gap {
+                        below: rel(self.rng.pick(&["d", "d/e", "x", "a", "nowhere"])),
+                    },
+                    _ => Input::Gap {
+                        below: rel(self.path()),
+                    },
+                };
+                self.handle(input);
+            }
+            18 => {
+                let connection = ConnectionId(self.rng.below(4) as u64);
+                self.handle(Input::Disconnected { connection });
+            }
+            _ => match self.rng.below(3) {
+                0 => self.restart(),
+                1 => {
+                    let pid = self.rng.below(4) as u32;
+                    self.handle(Input::ProcessEnded { pid });
+                }
+                _ => {
+                    let command = self.text("command");
+                    self.handle(Input::CommandUnheard { command });
+                }
+            },
+        }
+    }
+
+    fn path(&mut self) -> &'static str {
+        self.rng.pick(ALL_FILES)
+    }
+
+    fn content(&mut self) -> Vec<u8> {
+        content(self.rng.below(COMMON as usize + 4) as u32)
+    }
+
+    // --- what goes in ---
+
+    fn ask(&mut self) {
+        let method = self.rng.pick(METHODS);
+        let schema = self.schema;
+        let params = self
+            .value(&schema["methods"][method]["params"], "")
+            .unwrap_or_else(|| json!({}));
+        // The schema is wider than the parameters where it has no words for
+        // what is meant, as for paths.
+        let Ok(ask) = Request::from_json(method, params) else {
+            return;
+        };
+        self.requests += 1;
+        self.asked.insert(self.requests);
+        let until = self.rng.chance(10).then(|| self.now + self.rng.next());
+        let connection = ConnectionId(self.rng.below(4) as u64);
+        self.handle(Input::Request {
+            request: RequestId(self.requests),
+            connection,
+            ask,
+            until,
+        });
+    }
+
+    fn read_done(&mut self) {
+        let order = match self.reads.len() {
+            0 => None,
+            // Now and then one that is under way still.
+            count if self.rng.chance(90) => Some(self.reads.remove(self.rng.below(count))),
+            count => Some(self.reads[self.rng.below(count)].clone()),
+        };
+        let order = order.unwrap_or_else(|| ReadOrder {
+            path: rel(self.path()),
+            ticket: self.rng.next(),
+            prefixes: vec![self.rng.next()],
+            bytes: false,
+            keep: false,
+        });
+        let found = match self.rng.below(12) {
+            0..=1 => Found::Absent,
+            2 => Found::Unstable {
+                size: self.rng.next(),
+            },
+            3 => Found::Unreadable {
+                cause: "permission denied".into(),
+            },
+            4 => Found::NotAFile { file_type: "fifo" },
+            5 => Found::Outside,
+            _ => return self.file_read(order),
+        };
+        self.handle(Input::Read {
+            path: order.path,
+            ticket: order.ticket,
+            outcome: found.into(),
+        });
+    }
+
+    fn file_read(&mut self, order: ReadOrder) {
+        let bytes = self.content();
+        let size = bytes.len() as u64;
+        let time = self.now - self.rng.pick(&[0, 1, 5_000, 100_000]);
+        let nanos = i128::from(time) * 1_000_000;
+        let outcome = ReadOutcome {
+            found: Found::File(Content {
+                hash: hash(&bytes),
+                size,
+                lines: lines(&bytes),
+                mtime_ms: time,
+                stamp: Stamp {
+                    inode: self.rng.next(),
+                    modified: nanos,
+                    changed: nanos,
+                },
+            }),
+            prefixes: order
+                .prefixes
+                .iter()
+                .filter(|length| **length <= size)
+                .map(|length| (*length, hash(&bytes[..*length as usize])))
+                .collect(),
+            bytes: order.bytes.then(|| bytes.into()),
+        };
+        self.handle(Input::Read {
+            path: order.path,
+            ticket: order.ticket,
+            outcome,
+        });
+    }
+
+    fn fence_done(&mut self) {
+        let fence = match self.fences.len() {
+            0 => self.rng.next(),
+            count => self.fences.remove(self.rng.below(count)),
+        };
+        let input = if self.rng.chance(90) {
+            Input::FenceReached { fence }
+        } else {
+            Input::FenceFailed { fence }
+        };
+        self.handle(input);
+    }
+
+    fn write_done(&mut self) {
+        let (path, ticket) = match self.writes.len() {
+            0 => (rel(self.path()), self.rng.next()),
+            count => {
+                let order = self.writes.remove(self.rng.below(count));
+                (order.path, order.ticket)
+            }
+        };
+        let outcome = match self.rng.below(4) {
+            0 | 1 => WriteOutcome::Done {
+                guard: self
+                    .rng
+                    .pick(&[Guard::Exchange, Guard::Noreplace, Guard::Checked]),
+                lease: self.rng.chance(50),
+                recovered: Vec::new(),
+            },
+            2 => WriteOutcome::Conflict {
+                found: self.rng.chance(70).then(|| hash(&self.content())),
+                cause: "somebody was quicker".into(),
+                recovered: vec!["/r/1".into()],
+            },
+            _ => WriteOutcome::Failed(Error::new(ErrorCode::Storage, "no space")),
+        };
+        self.handle(Input::Written {
+            path,
+            ticket,
+            outcome,
+        });
+    }
+
+    /// The daemon dies; what it recorded is all that the next one knows.
+    fn restart(&mut self) {
+        self.reads.clear();
+        self.writes.clear();
+        self.fences.clear();
+        self.asked.clear();
+        self.engine = Engine::restore(
+            self.config.clone(),
+            State::new(EPOCH, false),
+            self.records.clone(),
+            self.now,
+        );
+        self.start();
+    }
+
+    fn start(&mut self) {
+        let mut effects = Vec::new();
+        self.engine.start(self.now, &mut effects);
+        self.carry_out(effects);
+    }
+
+    fn handle(&mut self, input: Input) {
+        let mut effects = Vec::new();
+        self.engine.handle(self.now, input, &mut effects);
+        self.carry_out(effects);
+    }
+
+    // --- what comes out ---
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Record(record) => {
+                    let last = self.records.last().map_or(0, |last| last.n);
+                    assert!(record.n > last, "the clock does not grow: {record:?}");
+                    self.folded.apply(&record);
+                    self.records.push(record);
+                }
+                Effect::Read(order) => self.reads.push(order),
+                Effect::Write(order) => self.writes.push(order),
+                Effect::Fence(fence) => self.fences.push(fence),
+                Effect::Reply { request, answer } => {
+                    self.answered(request);
+                    if let Ok(answer) = answer {
+                        self.hear(&answer.reply.to_json());
+                    }
+                }
+                Effect::Recall { request, .. } | Effect::Host { request, .. } => {
+                    self.answered(request);
+                }
+                Effect::Track(_)
+                | Effect::Untrack(_)
+                | Effect::AwaitProcess(_)
+                | Effect::Publish(_) => {}
+            }
+        }
+        assert_eq!(
+            &self.folded,
+            self.engine.state(),
+            "the facts give another state"
+        );
+    }
+
+    fn answered(&mut self, request: RequestId) {
+        assert!(
+            self.asked.remove(&request.0),
+            "{request:?} was answered twice or never asked"
+        );
+    }
+
+    fn hear(&mut self, answer: &Value) {
+        match answer {
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    if let (true, Value::String(text)) = (is_name(name), field) {
+                        self.heard.push(text.clone());
+                        if self.heard.len() > 12 {
+                            self.heard.remove(0);
+                        }
+                    }
+                    self.hear(field);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.hear(item)),
+            _ => {}
+        }
+    }
+
+    // --- any value that a schema allows ---
+
+    fn value(&mut self, schema: &Value, name: &str) -> Option<Value> {
+        if let Some(reference) = schema["$ref"].as_str() {
+            let target = self.schema.pointer(reference.trim_start_matches('#'))?;
+            return self.value(target, name);
+        }
+        if let Some(constant) = schema.get("const") {
+            return Some(constant.clone());
+        }
+        for choice in ["enum", "oneOf", "anyOf"] {
+            if let Some(all) = schema[choice].as_array() {
+                let one = &all[self.rng.below(all.len())];
+                return match choice {
+                    "enum" => Some(one.clone()),
+                    _ => self.value(one, name),
+                };
+            }
+        }
+        let kind = match &schema["type"] {
+            Value::Array(kinds) => kinds[self.rng.below(kinds.len())].as_str()?.to_owned(),
+            kind => kind.as_str()?.to_owned(),
+        };
+        match kind.as_str() {
+            "object" => Some(self.object(schema)),
+            "array" => {
+                let count = self.rng.below(4);
+                let items = (0..count).filter_map(|_| self.value(&schema["items"], name));
+                Some(Value::Array(items.collect()))
+            }
+            "string" => Some(self.text(name).into()),
+            "boolean" => Some((self.rng.below(2) == 1).into()),
+            "integer" => Some(self.number().into()),
+            // Absent and null are the same.
+            _ => None,
+        }
+    }
+
+    fn object(&mut self, schema: &Value) -> Value {
+        let mut object = Map::new();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            let must = required.iter().any(|required| required == name);
+            // Taken out before a request is read.
+            if name == "withinMs" || !(must || self.rng.chance(40)) {
+                continue;
+            }
+            if let Some(value) = self.value(field, name) {
+                object.insert(name.clone(), value);
+            }
+        }
+        Value::Object(object)
+    }
+
+    fn number(&mut self) -> u64 {
+        match self.rng.below(8) {
+            0 => 0,
+            1 => 1,
+            2 => 2,
+            3 => 10_000,
+            4 => u64::from(u32::MAX),
+            5 => u64::MAX,
+            6 => self.now,
+            _ => self.rng.next(),
+        }
+    }
+
+    fn text(&mut self, name: &str) -> String {
+        match name {
+            "session" | "parent" => self.rng.pick(SESSIONS).to_owned(),
+            "path" | "paths" | "keep" => match self.rng.below(12) {
+                0 => format!("/w/{}", self.path()),
+                1 => "/etc/passwd".into(),
+                2 => "d/../a".into(),
+                _ => self.path().to_owned(),
+            },
+            "hash" | "expect" | "base" => match self.rng.below(6) {
+                0 => "absent".into(),
+                _ => hash(&self.content()).to_string(),
+            },
+            _ if is_name(name) && !self.heard.is_empty() && self.rng.chance(85) => {
+                self.heard[self.rng.below(self.heard.len())].clone()
+            }
+            "callId" => self.rng.pick(&["c0", "c1"]).to_owned(),
+            "since" | "before" => format!("{EPOCH}:{}", self.rng.next()),
+            "base64" => "YQpiCg==".into(),
+            _ => String::from_utf8(self.content()).unwrap(),
+        }
+    }
+}
+
+/// Whether a field holds what an answer named before.
+fn is_name(field: &str) -> bool {
+    matches!(
+        field,
+        "edit" | "command" | "cursor" | "clock" | "since" | "before"
+    )
+}

@@ -1,0 +1,33 @@
+//! Arbitrary bytes as runs of the engine. The runs are those of the engine's
+//! own property test, whose sources these are.
+#![no_main]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+#[path = "../../engine/tests/property/asks.rs"]
+mod asks;
+#[path = "../../engine/tests/property/audit/mod.rs"]
+mod audit;
+#[path = "../../engine/tests/property/chaos.rs"]
+mod chaos;
+#[path = "../../engine/tests/property/content.rs"]
+mod content;
+#[path = "../../engine/tests/property/disk.rs"]
+mod disk;
+#[path = "../../engine/tests/property/eager/mod.rs"]
+mod eager;
+#[path = "../../engine/tests/property/fuzzed.rs"]
+mod fuzzed;
+#[path = "../../engine/tests/property/inputs.rs"]
+mod inputs;
+#[path = "../../engine/tests/property/model.rs"]
+mod model;
+#[path = "../../engine/tests/property/op.rs"]
+mod op;
+#[path = "../../engine/tests/property/rng.rs"]
+mod rng;
+#[path = "../../engine/tests/property/script.rs"]
+mod script;
+#[path = "../../engine/tests/property/world/mod.rs"]
+mod world;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzzed::operations(bytes));

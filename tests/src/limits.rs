@@ -1,0 +1,119 @@
+//! An ordinary user's daemon with a limit of watches of its own: in a user
+//! namespace, so that nobody else has less.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
+
+use crate::world::{World, binary, finish};
+
+/// Whose daemon it is where the tests are root's: root is above such limits.
+const ORDINARY: u32 = 1000;
+
+const NAMESPACE: [&str; 4] = ["unshare", "--user", "--map-current-user", "--keep-caps"];
+
+/// Sets the limit, and becomes the daemon. Beside it stays whoever sets the
+/// limit anew: nobody outside may. It ends with the daemon.
+const SCRIPT: &str = r#"
+    echo "$MOST" > "$LIMIT" || exit 1
+    setpriv --pdeathsig KILL sh -c '
+        while read -r most < "$ORDERS"; do
+            echo "$most" > "$LIMIT" && echo done > "$DONE"
+        done' &
+    exec "$@"
+"#;
+
+/// Which limit: a file in `/proc/sys/user`, namespaces(7).
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// `max_inotify_watches`
+    Watches,
+    /// `max_inotify_instances`
+    Instances,
+}
+
+impl Limit {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Watches => "/proc/sys/user/max_inotify_watches",
+            Self::Instances => "/proc/sys/user/max_inotify_instances",
+        }
+    }
+}
+
+/// Runs a test as an ordinary user, with a world whose daemon, not started
+/// yet, will have so many and no more. Says so and leaves it out where the
+/// system has no such namespaces.
+pub fn limited(limit: Limit, most: u32, test: impl FnOnce(World) + Send) {
+    let place = tempfile::Builder::new()
+        .prefix("tm")
+        .tempdir()
+        .expect("a place for a world");
+    let run = || {
+        if geteuid().is_root() {
+            chown(place.path(), Some(ORDINARY), Some(ORDINARY)).expect("a gift");
+            become_ordinary();
+        }
+        if let Err(cause) = possible(place.path()) {
+            println!("not tested: no limits of its own for a daemon: {cause}");
+            return;
+        }
+        let mut world = World::asleep_in(place.path());
+        world.launch_through(&[&NAMESPACE[..], &["sh", "-c", SCRIPT, "sh"]].concat());
+        world.set_env("LIMIT", limit.file());
+        world.set_env("MOST", &most.to_string());
+        for (name, fifo) in [("ORDERS", "orders"), ("DONE", "done")] {
+            let fifo = world.outside().join(fifo);
+            mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
+            world.set_env(name, fifo.to_str().expect("a UTF-8 path"));
+        }
+        test(world);
+    };
+    // A thread of its own: it cannot become root again.
+    let joined = std::thread::scope(|scope| scope.spawn(run).join());
+    if let Err(panic) = joined {
+        resume_unwind(panic);
+    }
+}
+
+/// Gives the running daemon another limit.
+pub fn set(world: &World, most: u32) {
+    let orders = world.outside().join("orders");
+    fs::write(orders, format!("{most}\n")).expect("an order");
+    let done = fs::read(world.outside().join("done")).expect("an answer");
+    assert_eq!(done, b"done\n", "the limit is not set");
+}
+
+/// This thread alone, and what it starts.
+fn become_ordinary() {
+    set_thread_groups(&[]).expect("no other groups");
+    set_thread_gid(Gid::from_raw(ORDINARY)).expect("another group");
+    set_thread_uid(Uid::from_raw(ORDINARY)).expect("another user");
+}
+
+/// Whether this user may have a namespace, and may run the daemon.
+fn possible(place: &Path) -> Result<(), String> {
+    let child = Command::new(NAMESPACE[0])
+        .args(&NAMESPACE[1..])
+        .args(["sh", "-c", "echo 5 > \"$0\" && exec \"$@\""])
+        .arg(Limit::Watches.file())
+        .arg(binary())
+        .arg("--version")
+        .current_dir(place)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("unshare: {error}"))?;
+    let output = finish(child, "unshare");
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}

@@ -1,0 +1,282 @@
+//! Messages that are almost right: valid ones of every method, changed at
+//! random from a seed.
+
+use serde_json::{Map, Number, Value, json};
+
+/// Random numbers from a seed (xorshift64*).
+pub struct Random(u64);
+
+impl Random {
+    /// From a seed; any but 0.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `most`.
+    pub fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let number = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
+        usize::try_from(number).expect("31 bits") % most
+    }
+
+    /// One of some.
+    pub fn one_of<'a, T>(&mut self, some: &'a [T]) -> &'a T {
+        &some[self.below(some.len())]
+    }
+}
+
+/// A valid message of each method, all parameters named, but those that would
+/// end the daemon or keep the connection waiting.
+pub fn samples() -> Vec<(&'static str, Value)> {
+    let hash = crate::sha256("one\n");
+    let range = json!({"start": 1, "end": 2});
+    vec![
+        (
+            "initialize",
+            json!({"client": {"name": "m", "version": "1"}, "protocol": 1, "session": "m", "role": "agent"}),
+        ),
+        ("ping", json!({})),
+        ("status", json!({})),
+        ("sync", json!({})),
+        (
+            "subscribe",
+            json!({"session": "m", "kinds": ["version", "stale"], "since": "1:1"}),
+        ),
+        ("unsubscribe", json!({"subscription": 1})),
+        (
+            "session/open",
+            json!({"session": "m", "agent": {"name": "a", "version": "1"}, "parent": "p", "pid": 1}),
+        ),
+        ("session/close", json!({"session": "m", "forget": true})),
+        ("session/list", json!({})),
+        (
+            "session/compacted",
+            json!({"session": "m", "keep": ["a.txt"]}),
+        ),
+        (
+            "session/truncated",
+            json!({"session": "m", "items": [{"path": "a.txt", "range": range}]}),
+        ),
+        (
+            "file/read",
+            json!({"session": "m", "path": "a.txt", "hash": hash, "range": range, "totalLines": 1,
+                "text": "one\n", "step": 1, "source": "read_tool", "sync": true, "verify": false}),
+        ),
+        (
+            "file/readText",
+            json!({"session": "m", "path": "a.txt", "range": range, "step": 1, "force": true,
+                "track": true, "sync": true, "verify": true}),
+        ),
+        (
+            "file/mention",
+            json!({"session": "m", "path": "a.txt", "hash": hash, "range": range, "step": 2}),
+        ),
+        ("file/invalidate", json!({"session": "m", "path": "a.txt"})),
+        (
+            "file/status",
+            json!({"session": "m", "paths": ["a.txt", "none"], "state": ["fresh", "stale"],
+                "sync": true, "verify": true, "limit": 10, "cursor": "YQ"}),
+        ),
+        (
+            "file/list",
+            json!({"session": "m", "all": true, "sync": false, "verify": false, "limit": 1}),
+        ),
+        (
+            "file/history",
+            json!({"path": "a.txt", "limit": 5, "before": "1:1", "sync": true}),
+        ),
+        ("file/untrack", json!({"session": "m", "path": "a.txt"})),
+        (
+            "edit/begin",
+            json!({"session": "m", "files": [{"path": "a.txt", "expect": hash, "base": hash}],
+                "bind": true, "callId": "c", "requireRead": false, "force": true, "ttlMs": 50,
+                "tool": "t", "step": 1}),
+        ),
+        (
+            "edit/commit",
+            json!({"session": "m", "callId": "c", "files": [{"path": "a.txt", "hash": hash}]}),
+        ),
+        ("edit/abort", json!({"session": "m", "callId": "c"})),
+        (
+            "edit/mark",
+            json!({"session": "m", "path": "a.txt", "expect": "absent", "requireRead": false,
+                "bind": true, "ttlMs": 50, "step": 1}),
+        ),
+        (
+            "modified/list",
+            json!({"session": "m", "sync": true, "limit": 10}),
+        ),
+        (
+            "modified/take",
+            json!({"session": "m", "peek": false, "ack": "explicit", "paths": ["a.txt"]}),
+        ),
+        ("modified/ack", json!({"session": "m", "cursor": "1:1"})),
+        ("editor/didOpen", json!({"path": "a.txt"})),
+        ("editor/didClose", json!({"path": "a.txt"})),
+        (
+            "editor/dirty",
+            json!({"path": "a.txt", "dirty": true, "hash": hash}),
+        ),
+        (
+            "editor/didSave",
+            json!({"path": "a.txt", "hash": hash, "time": 1, "formatted": true}),
+        ),
+        (
+            "command/begin",
+            json!({"session": "m", "label": "l", "paths": ["**/*.rs"], "bind": true,
+                "callId": "c", "ttlMs": 50, "formatter": true}),
+        ),
+        ("command/end", json!({"session": "m", "callId": "c"})),
+        ("audit", json!({})),
+        (
+            "file/write",
+            json!({"session": "m", "path": "w.txt", "text": "one\n", "force": true,
+                "requireRead": false, "createDirectories": true, "step": 1}),
+        ),
+        (
+            "file/edit",
+            json!({"session": "m", "path": "a.txt", "oldString": "one", "newString": "two",
+                "replaceAll": true, "force": true, "step": 1}),
+        ),
+        ("recovery/list", json!({"id": "x"})),
+        ("recovery/show", json!({"id": "x"})),
+        ("recovery/restore", json!({"id": "x"})),
+        ("recovery/delete", json!({"id": "x"})),
+        ("quotes/normalize", json!({"text": "\u{201c}a\u{201d}"})),
+        (
+            "quotes/match",
+            json!({"needle": "\"a\"", "haystack": "\u{201c}a\u{201d}"}),
+        ),
+    ]
+}
+
+/// A value that fits almost nowhere.
+fn odd(random: &mut Random) -> Value {
+    let odd = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(0),
+        json!(1.5),
+        json!(1e300),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!(u64::from(u32::MAX) + 1),
+        json!(""),
+        json!("\0"),
+        json!("\u{1b}[2J\n\u{202e}"),
+        json!("../../etc/passwd"),
+        json!("/"),
+        json!("a.txt/"),
+        json!("./a/../a.txt"),
+        json!("x".repeat(5_000)),
+        json!("x/".repeat(1_500)),
+        json!(f64::MAX),
+        json!([]),
+        json!({}),
+        json!(["a.txt", 1, null]),
+        json!({"start": 0, "end": -1}),
+        json!({"start": u32::MAX, "end": u32::MAX}),
+        json!({"start": 9, "end": 2}),
+        json!("absent"),
+        json!("e".repeat(64)),
+        json!("18446744073709551615:18446744073709551615"),
+        json!("0:0"),
+        json!("[{**"),
+    ];
+    random.one_of(&odd).clone()
+}
+
+/// One place in a value, changed.
+fn change(value: &mut Value, random: &mut Random) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() && random.below(8) > 0 => {
+            let names: Vec<String> = fields.keys().cloned().collect();
+            let name = random.one_of(&names).clone();
+            match random.below(6) {
+                0 => {
+                    fields.remove(&name);
+                }
+                1 => {
+                    let moved = fields.remove(&name).unwrap_or_default();
+                    fields.insert(format!("{name}x"), moved);
+                }
+                2 => {
+                    fields.insert(name, odd(random));
+                }
+                _ => change(fields.entry(name).or_insert(Value::Null), random),
+            }
+        }
+        Value::Array(items) if !items.is_empty() && random.below(8) > 0 => {
+            let place = random.below(items.len());
+            match random.below(4) {
+                0 => {
+                    items.remove(place);
+                }
+                1 => {
+                    let item = items[place].clone();
+                    items.extend(std::iter::repeat_n(item, 1 + random.below(50)));
+                }
+                _ => change(&mut items[place], random),
+            }
+        }
+        Value::Number(number) if random.below(2) == 0 => {
+            *number = Number::from(number.as_u64().unwrap_or(1).wrapping_sub(2));
+        }
+        _ => *value = odd(random),
+    }
+}
+
+/// A valid message's parameters, changed in one to three places.
+pub fn changed_params(params: &Value, random: &mut Random) -> Value {
+    let mut params = params.clone();
+    for _ in 0..=random.below(3) {
+        change(&mut params, random);
+    }
+    params
+}
+
+/// A message as a line without its end: mostly valid around changed
+/// parameters, sometimes wrong all over.
+pub fn line(method: &str, params: &Value, random: &mut Random) -> Vec<u8> {
+    let mut message = Map::new();
+    message.insert("jsonrpc".into(), json!("2.0"));
+    message.insert("id".into(), json!(random.below(3)));
+    message.insert("method".into(), json!(method));
+    message.insert("params".into(), changed_params(params, random));
+    let mut message = Value::Object(message);
+    if random.below(8) == 0 {
+        change(&mut message, random);
+    }
+    if random.below(16) == 0 {
+        message = json!([message, message]);
+    }
+    let mut bytes = message.to_string().into_bytes();
+    if random.below(4) == 0 {
+        changed_bytes(&mut bytes, random);
+    }
+    // One line stays one line.
+    bytes.retain(|byte| *byte != b'\n');
+    bytes
+}
+
+/// Bytes changed, lost, doubled or cut.
+pub fn changed_bytes(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(4) {
+        if bytes.is_empty() {
+            return;
+        }
+        let place = random.below(bytes.len());
+        match random.below(5) {
+            0 => {
+                bytes.remove(place);
+            }
+            1 => bytes.truncate(place),
+            2 => bytes.insert(place, bytes[place]),
+            3 => bytes[place] ^= 1 << random.below(8),
+            _ => bytes[place] = *random.one_of(&[0, 0xff, b'"', b'{', b'[', b'\\', 251, 252, 253]),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! One round of the race: a world, the players' processes, the killer, and
+//! what is asked of the oracle at the end.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::dice::Dice;
+use super::log::{Log, now};
+use super::{FILES, account, agent, authors, copies, order, people};
+use crate::wire::{Answer, Client};
+use crate::{World, sha256, user};
+
+/// The variable that makes a process of this program a player.
+pub const SEAT: &str = "TOUCHMARK_RACE_SEAT";
+
+/// The agents, and the names of their sessions.
+const AGENTS: &[&str] = &["ann", "ben"];
+
+/// So long, in nanoseconds, everybody mostly goes for one file.
+const CROWD: u64 = 150_000_000;
+
+/// What a player is told.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    /// What it plays.
+    pub role: String,
+    /// Its name, and its session's.
+    pub name: String,
+    /// Which life of its own, from 0.
+    pub turn: u64,
+    /// Where its chances come from.
+    pub seed: u64,
+    /// When the round ends, as [`now`] tells the time.
+    pub until: u64,
+    /// The daemon's socket.
+    pub socket: PathBuf,
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// Where logs, locks and contents are.
+    pub directory: PathBuf,
+}
+
+impl Seat {
+    fn to_json(&self) -> Value {
+        json!({
+            "role": self.role, "name": self.name, "turn": self.turn, "seed": self.seed,
+            "until": self.until, "socket": self.socket, "workspace": self.workspace,
+            "directory": self.directory,
+        })
+    }
+
+    fn from_json(value: &Value) -> Self {
+        let text = |field: &str| crate::text(value, field);
+        let number = |field: &str| value[field].as_u64().expect("a number");
+        Self {
+            role: text("role"),
+            name: text("name"),
+            turn: number("turn"),
+            seed: number("seed"),
+            until: number("until"),
+            socket: text("socket").into(),
+            workspace: text("workspace").into(),
+            directory: text("directory").into(),
+        }
+    }
+
+    /// This player's chances in this life.
+    pub fn dice(&self) -> Dice {
+        Dice::new(self.seed, &format!("{} {}", self.name, self.turn))
+    }
+
+    /// This player's log.
+    pub fn log(&self) -> Log {
+        Log::open(&self.directory, &self.name, self.turn)
+    }
+
+    /// The file to go for: mostly the one that everybody goes for at this
+    /// moment.
+    pub fn aim(&self, dice: &mut Dice) -> &'static str {
+        let crowd = now() / CROWD;
+        let alone = dice.below(FILES.len() as u64);
+        let index = if dice.percent(70) { crowd } else { alone };
+        FILES[usize::try_from(index).expect("an index") % FILES.len()]
+    }
+
+    /// The absolute path of a file of the arena.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.workspace.join(name)
+    }
+
+    /// Keeps a content for the oracle, who else knows only hashes. Returns
+    /// its hash.
+    pub fn keep(&self, bytes: &[u8]) -> String {
+        let hash = sha256(bytes);
+        let file = self.directory.join("contents").join(&hash);
+        if !file.exists() {
+            // Under another name first: a killed player leaves no half.
+            let part = file.with_extension(format!("{}-{}", self.name, self.turn));
+            fs::write(&part, bytes).expect("a content");
+            fs::rename(&part, &file).expect("a content's name");
+        }
+        hash
+    }
+
+    /// A way to the daemon.
+    pub fn link(&self) -> Link {
+        Link {
+            socket: self.socket.clone(),
+            until: self.until,
+            client: None,
+        }
+    }
+}
+
+/// A connection that is made anew after the daemon has died.
+pub struct Link {
+    socket: PathBuf,
+    until: u64,
+    client: Option<Client>,
+}
+
+impl Link {
+    /// Asks. `None` if no answer came: it may have taken effect or not.
+    pub fn ask(&mut self, method: &str, params: &Value) -> Option<Answer> {
+        while self.client.is_none() {
+            self.client = Client::connect(&self.socket).ok();
+            if self.client.is_none() {
+                if now() > self.until {
+                    return None;
+                }
+                user::pause(2);
+            }
+        }
+        let client = self.client.as_mut()?;
+        let answer = client
+            .try_send(method, params)
+            .and_then(|id| client.try_answer(id));
+        if answer.is_err() {
+            self.client = None;
+        }
+        answer.ok()
+    }
+}
+
+/// Plays, if this process is to be a player; says whether it was.
+pub fn play() -> bool {
+    let Ok(text) = std::env::var(SEAT) else {
+        return false;
+    };
+    let seat = Seat::from_json(&serde_json::from_str(&text).expect("a seat"));
+    match seat.role.as_str() {
+        "agent" => agent::play(&seat),
+        "user" => people::user(&seat),
+        "rival" => people::rival(&seat),
+        "editor" => people::editor(&seat),
+        "git" => people::git(&seat),
+        other => panic!("nobody plays {other}"),
+    }
+    true
+}
+
+/// Processes that end with this, whatever happens.
+struct Players(Vec<(Seat, Child)>);
+
+impl Players {
+    fn add(&mut self, player: &str, seat: Seat) {
+        let log = seat
+            .directory
+            .join(format!("{}.{}.out", seat.name, seat.turn));
+        let out = File::create(log).expect("a player's output");
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command
+            .args(["--exact", player, "--nocapture"])
+            .env(SEAT, seat.to_json().to_string())
+            .stdin(Stdio::null())
+            .stdout(out.try_clone().expect("the output"))
+            .stderr(out)
+            .process_group(0);
+        let child = command.spawn().expect("a player");
+        self.0.push((seat, child));
+    }
+
+    /// Every player ends by itself, and well.
+    fn finish(&mut self) {
+        for (seat, child) in &mut self.0 {
+            let status = child.wait().expect("a player's end");
+            let said = seat
+                .directory
+                .join(format!("{}.{}.out", seat.name, seat.turn));
+            assert!(
+                status.success(),
+                "{} failed: {}",
+                seat.name,
+                fs::read_to_string(said).unwrap_or_default()
+            );
+        }
+    }
+}
+
+impl Drop for Players {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What happens beside the writes in one round.
+#[derive(Clone, Copy, Debug)]
+struct Dangers {
+    kill: bool,
+    stop: bool,
+    kill_agents: bool,
+}
+
+/// A round from a seed, `length` long. `player` is the name of the test that
+/// calls [`play`]. Returns what was done, in a line.
+pub fn round(seed: u64, length: Duration, player: &str) -> String {
+    let mut dice = Dice::new(seed, "killer");
+    let dangers = Dangers {
+        // Some rounds without any gap: in those nothing is `unknown`.
+        kill: !seed.is_multiple_of(3),
+        stop: seed % 3 != 1,
+        kill_agents: !seed.is_multiple_of(4),
+    };
+    let mut world = World::asleep();
+    // Every version is looked for at the end.
+    world.configure("[versions]\nkeep = \"1,000,000 per path\"\n");
+    let directory = world.outside().join("race");
+    for name in ["locks", "contents"] {
+        fs::create_dir_all(directory.join(name)).expect("a directory");
+    }
+    let referee = Seat {
+        role: "killer".into(),
+        name: "killer".into(),
+        turn: 0,
+        seed,
+        until: 0,
+        socket: world.socket().to_owned(),
+        workspace: world.workspace().to_owned(),
+        directory: directory.clone(),
+    };
+    let mut log = referee.log();
+    for path in FILES {
+        let content = format!("killer 0 {path}\n");
+        let put = json!({"path": path, "hash": referee.keep(content.as_bytes()), "way": "start"});
+        let id = log.begin("put", put);
+        world.file(path, content);
+        log.end(id, json!({}));
+    }
+    people::repository(&referee);
+    world.start();
+    let clock = (Instant::now(), now());
+    let until = now() + u64::try_from(length.as_nanos()).expect("a short time");
+    let mut players = Players(Vec::new());
+    let seat = |role: &str, name: &str, turn: u64| Seat {
+        role: role.into(),
+        name: name.into(),
+        turn,
+        until,
+        ..referee.clone()
+    };
+    for name in AGENTS {
+        players.add(player, seat("agent", name, 0));
+    }
+    for role in ["user", "rival", "editor", "git"] {
+        players.add(player, seat(role, role, 0));
+    }
+    let mut lives = 0;
+    while now() < until {
+        user::pause(30 + dice.below(250));
+        match dice.below(3) {
+            0 if dangers.kill => {
+                let id = log.begin("down", json!({}));
+                world.kill();
+                user::pause(dice.below(40));
+                world.start();
+                log.end(id, json!({}));
+            }
+            1 if dangers.stop => {
+                let pid = Pid::from_raw(world.pid().cast_signed()).expect("a pid");
+                kill_process(pid, Signal::STOP).expect("a stop");
+                user::pause(dice.below(80));
+                kill_process(pid, Signal::CONT).expect("going on");
+            }
+            2 if dangers.kill_agents && now() + 200_000_000 < until => {
+                let which = dice.below(AGENTS.len() as u64);
+                let which = usize::try_from(which).expect("an index");
+                let (seat, child) = &mut players.0[which];
+                child.kill().expect("a kill");
+                let _killed = child.wait().expect("its end");
+                lives += 1;
+                let again = Seat {
+                    turn: lives,
+                    ..seat.clone()
+                };
+                players.0.swap_remove(which);
+                players.add(player, again);
+                // Agents first, as they were.
+                let last = players.0.len() - 1;
+                players.0.swap(which, last);
+            }
+            _ => {}
+        }
+    }
+    players.finish();
+    let (by_one, by_other) = (clock.0.elapsed().as_nanos(), u128::from(now() - clock.1));
+    if by_one.abs_diff(by_other) > 2_000_000 {
+        return "not tested: the system's clock was set during the round".into();
+    }
+    judge(&mut world, &directory, seed)
+}
+
+/// The logs against the world.
+fn judge(world: &mut World, directory: &Path, seed: u64) -> String {
+    let mut client = world.client();
+    let account = account::Account::take(world, &mut client, directory, AGENTS);
+    let mut wrong = order::check(&account);
+    wrong.extend(authors::check(&account));
+    wrong.extend(copies::check(&account, &mut client));
+    let report = account.report();
+    if !wrong.is_empty() {
+        let shown: Vec<String> = wrong.iter().take(20).cloned().collect();
+        panic!(
+            "seed {seed}: {} wrong; again with TOUCHMARK_SEED={seed}\n{report}\n{}",
+            wrong.len(),
+            shown.join("\n")
+        );
+    }
+    world.healthy();
+    report
+}

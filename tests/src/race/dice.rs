@@ -1,0 +1,56 @@
+//! Chance from a seed, and contents that occur once.
+
+/// Numbers that depend on the seed alone.
+#[derive(Clone, Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// From a seed, and the name of who throws.
+    pub fn new(seed: u64, name: &str) -> Self {
+        let start = name.bytes().fold(seed, |mixed, byte| {
+            (mixed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        let mut dice = Self(start ^ 0x9e37_79b9_7f4a_7c15);
+        dice.roll();
+        dice
+    }
+
+    fn roll(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound.max(1)
+    }
+
+    /// True in so many of a hundred throws.
+    pub fn percent(&mut self, share: u64) -> bool {
+        self.below(100) < share
+    }
+
+    /// One of them.
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[usize::try_from(self.below(of.len() as u64)).expect("an index")]
+    }
+
+    /// A content whose first line is `id`, which nobody else uses. Mostly
+    /// small, now and then larger than what is hashed under a lease.
+    pub fn content(&mut self, id: &str) -> String {
+        let lines = if self.percent(2) {
+            6_000 + self.below(3_000)
+        } else {
+            self.below(30)
+        };
+        let mut text = format!("{id}\n");
+        for line in 0..lines {
+            text.push_str(&format!("{line} of {id}: some more text to fill it\n"));
+        }
+        text
+    }
+}

@@ -1,0 +1,188 @@
+//! Hostile clients, by how much they say, hold open and leave unread
+//! (LIM-1): bounded, refused with a hint, and nobody else notices. By what
+//! they say: `hostile.rs`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use touchmark_tests::wire::PATIENCE;
+use touchmark_tests::{Client, World, beside_a_neighbour, user};
+
+#[test]
+fn lim1_a_thousand_idle_connections() {
+    let world = World::new();
+    let mut client = world.client();
+    let rss = |client: &mut Client| client.ok("status", json!({}))["rssBytes"].as_u64().unwrap();
+    let before = rss(&mut client);
+    let idle: Vec<Client> = (0..1000)
+        .map(|_| {
+            let mut idle = world.client();
+            idle.ok("ping", json!({}));
+            idle
+        })
+        .collect();
+    let status = client.ok("status", json!({}));
+    assert_eq!(status["connections"], 1001, "{status}");
+    let after = rss(&mut client);
+    assert!(
+        after.saturating_sub(before) < 32 << 20,
+        "1,000 idle connections cost {} bytes",
+        after - before
+    );
+    drop(idle);
+    let end = Instant::now() + PATIENCE;
+    while client.ok("status", json!({}))["connections"] != 1 {
+        assert!(Instant::now() < end, "connections stay");
+    }
+}
+
+/// A subscriber that never reads is disconnected; one that asks and never
+/// reads is not listened to any more, or disconnected. Nobody else notices.
+#[test]
+fn lim1_a_reader_that_never_reads() {
+    let mut world = World::new();
+    let mut agent = world.session("s");
+    world.file("a.txt", "start\n");
+    agent.read("a.txt");
+    let mut deaf = UnixStream::connect(world.socket()).unwrap();
+    deaf.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscribe\"}\n")
+        .unwrap();
+    // And one that only asks.
+    let mut asking = UnixStream::connect(world.socket()).unwrap();
+    asking
+        .set_write_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
+    let question = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}\n".repeat(1000);
+    for _ in 0..200 {
+        if asking.write_all(&question).is_err() {
+            break;
+        }
+    }
+    let end = Instant::now() + Duration::from_secs(120);
+    let mut number = 0;
+    // 16 MiB of events and answers at the most stay in the daemon for one
+    // reader: it must be gone long before this ends.
+    while agent.client.ok("status", json!({}))["connections"].as_u64() > Some(2) {
+        for _ in 0..100 {
+            number += 1;
+            user::write(&world.path("a.txt"), &format!("{number}\n"));
+            agent.read("a.txt");
+        }
+        assert!(
+            Instant::now() < end,
+            "deaf readers stay after {number} events"
+        );
+    }
+    let rss = agent.client.ok("status", json!({}))["rssBytes"]
+        .as_u64()
+        .unwrap();
+    assert!(rss < 512 << 20, "{rss} bytes for deaf readers");
+    world.healthy();
+}
+
+/// Says the same until it is refused; how often it was not.
+fn until_refused(
+    client: &mut Client,
+    method: &str,
+    mut params: impl FnMut(usize) -> Value,
+    most: usize,
+) -> usize {
+    for number in 0..=most {
+        if let Err(error) = client.call(method, params(number)) {
+            assert_eq!(error.name, "tooLarge", "{method}: {error}");
+            assert!(error.data["hint"].is_string(), "{method}: {}", error.data);
+            assert!(error.data["limit"].is_u64(), "{method}: {}", error.data);
+            return number;
+        }
+    }
+    panic!("{method} has no limit");
+}
+
+#[test]
+fn lim1_what_is_held_open_has_a_limit_and_a_hint() {
+    let mut world = World::new();
+    beside_a_neighbour(&world, || {
+        let mut client = world.client();
+        let subscribed = until_refused(&mut client, "subscribe", |_| json!({}), 64);
+        assert_eq!(subscribed, 64);
+        // Its own events would be all that it reads.
+        for number in 1..=64 {
+            let _of_another = client.call("unsubscribe", json!({"subscription": number}));
+        }
+        let begun = until_refused(
+            &mut client,
+            "command/begin",
+            |_| json!({"session": "w", "bind": true, "paths": ["w/**"]}),
+            1_000,
+        );
+        assert_eq!(begun, 1_000);
+        // Somebody else has a window all the same.
+        client.ok("command/begin", json!({"session": "v", "bind": true}));
+        client.ok("session/close", json!({"session": "v", "forget": true}));
+        client.ok("session/close", json!({"session": "w", "forget": true}));
+        // Files in open edits, 10,000 at a time.
+        let files = |edit: usize| -> Vec<Value> {
+            let name = |number: usize| json!({"path": format!("e/{edit}/{number}")});
+            (0..10_000).map(name).collect()
+        };
+        let begun = until_refused(
+            &mut client,
+            "edit/begin",
+            |edit| json!({"session": "e", "files": files(edit), "bind": true, "ttlMs": u64::MAX}),
+            2,
+        );
+        assert_eq!(begun, 2);
+        // Nor does a mark of one file get in, and closing makes room.
+        let mark = json!({"session": "e", "path": "one"});
+        client.refused("edit/mark", mark.clone(), "tooLarge");
+        client.ok("session/close", json!({"session": "e", "forget": true}));
+        client.ok("edit/mark", mark);
+    });
+    let status = world.client().ok("status", json!({}));
+    assert!(status["rssBytes"].as_u64().unwrap() < 512 << 20, "{status}");
+    world.healthy();
+}
+
+/// Tens of thousands of requests under way from several connections, none of
+/// which reads before it has said all.
+#[test]
+fn lim1_floods_of_requests_are_answered_in_turn() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    beside_a_neighbour(&world, || {
+        std::thread::scope(|scope| {
+            for (method, params) in [
+                ("sync", json!({})),
+                ("ping", json!({})),
+                ("status", json!({})),
+                (
+                    "file/status",
+                    json!({"session": "f", "paths": ["a.txt"], "verify": true}),
+                ),
+                ("session/open", json!({"session": "f"})),
+            ] {
+                let world = &world;
+                scope.spawn(move || {
+                    const MANY: usize = 3_000;
+                    let line =
+                        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+                    let mut client = world.client();
+                    let mut stream = client.stream().try_clone().unwrap();
+                    stream.set_write_timeout(None).unwrap();
+                    let said = std::thread::spawn(move || {
+                        stream.write_all(format!("{line}\n").repeat(MANY).as_bytes())
+                    });
+                    for _ in 0..MANY {
+                        let answer = client.raw_line().expect("an answer");
+                        assert!(answer.contains("\"result\""), "{method}: {answer}");
+                    }
+                    said.join().unwrap().unwrap();
+                });
+            }
+        });
+    });
+    world.healthy();
+}

@@ -1,0 +1,69 @@
+//! Agents, people, an editor, git and a killer race for the same few files,
+//! in processes of their own. What each of them really wrote is known from
+//! their logs: nothing that a guarded write displaced was unseen, no answer
+//! was out of date, no declared write is misattributed, and nobody is told
+//! wrongly what they hold.
+//!
+//! `TOUCHMARK_SEED=N` runs that seed alone; `TOUCHMARK_SOAK=1` (`tests/run
+//! --soak`) runs new ones for `TOUCHMARK_RACE_SECONDS`, 180 unless told.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
+
+use touchmark_tests::parts;
+use touchmark_tests::race::arena;
+
+/// The name under which this program plays.
+const PLAYER: &str = "a_player";
+
+/// Rounds that are run every time, for what each has that the others have not.
+const ALWAYS: &[(u64, &str)] = &[
+    (3, "the daemon lives, and is stopped: nothing is `unknown`"),
+    (5, "the daemon and agents are killed, and it is stopped"),
+    (7, "the daemon and agents are killed"),
+];
+
+/// Seeds that have failed, and why they did.
+const REGRESSIONS: &[(u64, &str)] = &[];
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Plays if told to, in a process of its own; else there is nothing to do.
+#[test]
+fn a_player() {
+    arena::play();
+}
+
+#[test]
+fn nothing_unseen_is_lost_and_nothing_declared_misattributed() {
+    if std::env::var_os(arena::SEAT).is_some() {
+        return;
+    }
+    let run = |seed, length| {
+        let report = arena::round(seed, length, PLAYER);
+        println!("seed {seed}: {report}");
+    };
+    let soak = parts::long("races with more seeds, for minutes");
+    let length = variable("TOUCHMARK_RACE_ROUND").unwrap_or(if soak { 15 } else { 3 });
+    let length = Duration::from_secs(length);
+    if let Some(seed) = variable("TOUCHMARK_SEED") {
+        return run(seed, length);
+    }
+    for (seed, _) in ALWAYS.iter().chain(REGRESSIONS) {
+        run(*seed, length);
+    }
+    if !soak {
+        return;
+    }
+    let end =
+        Instant::now() + Duration::from_secs(variable("TOUCHMARK_RACE_SECONDS").unwrap_or(180));
+    let start = std::process::id();
+    for seed in u64::from(start).. {
+        if Instant::now() > end {
+            break;
+        }
+        run(seed, length);
+    }
+}
