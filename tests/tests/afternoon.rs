@@ -63,7 +63,7 @@ fn an_agents_afternoon() {
         json!({"agent": {"name": "tester", "version": "1"}}),
     );
     assert_eq!(opened["resumed"], false, "{opened}");
-    let mut model = |agent: &mut Session, name: &str, message: &str| {
+    let model = |agent: &mut Session, name: &str, message: &str| {
         let params = json!({"modelId": name, "providerId": "p", "mode": "code",
             "messageId": message});
         agent.ok("model/record", params)["recorded"] == true

@@ -239,7 +239,7 @@ fn a_search_rests_on_what_it_found_and_where_it_looked() {
     agent.read("src/c.rs");
     agent.read("doc/d.md");
     let grep = json!({"pattern": "export", "path": "src", "glob": "*.rs"});
-    let mut again = |agent: &mut Session| {
+    let again = |agent: &mut Session| {
         let mut params = json!({"tool": "grep", "args": grep, "result": ["..."]});
         params["paths"] = json!(["src/a.rs", "src/b.rs"]);
         agent.ok("call/record", params);

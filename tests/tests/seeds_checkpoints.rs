@@ -452,7 +452,7 @@ fn what_a_checkpoint_may_be_asked_about_is_not_pruned() {
     let mut agent = world.session("s");
     world.file("a", "0\n");
     agent.read("a");
-    let mut version = |agent: &mut Session, number: u32| {
+    let version = |agent: &mut Session, number: u32| {
         user::write(&world.path("a"), &format!("{number}\n"));
         agent.sync();
     };
@@ -497,7 +497,7 @@ fn until_history_is(agent: &mut Session, path: &str, rows: usize) {
 fn models_are_recorded_when_they_change() {
     let mut world = World::new();
     let mut agent = world.session("s");
-    let mut record = |agent: &mut Session, model: &str, mode: &str, message: Option<&str>| {
+    let record = |agent: &mut Session, model: &str, mode: &str, message: Option<&str>| {
         let params = json!({"modelId": model, "providerId": "p", "mode": mode,
             "messageId": message});
         agent.ok("model/record", params)["recorded"] == true
