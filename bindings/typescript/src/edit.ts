@@ -1,7 +1,7 @@
 // An open edit of one file.
 
 import { TouchmarkError } from "./errors.js";
-import type { Change, CommittedFile, FileState } from "./generated/protocol.js";
+import type { Change, CommittedFile, FileState, FileWritten } from "./generated/protocol.js";
 import { hashOf } from "./hash.js";
 import { type Path, asText, named } from "./names.js";
 import { type Session, carried, neverAsked } from "./session.js";
@@ -54,6 +54,8 @@ export class Edit {
   /** The content that the next write is computed from. */
   #base: string | undefined;
   #written: string | undefined;
+  /** What became of it by guarded writes: the last that changed something. */
+  #done: FileWritten | undefined;
 
   private constructor(session: Session, path: Path, options: EditOptions, id?: string, before?: FileState) {
     this.#session = session;
@@ -104,7 +106,7 @@ export class Edit {
   async write(content: string | Uint8Array): Promise<void> {
     if (this.isTracked) {
       const { force, requireRead, step } = this.#options;
-      await this.#session.fileWrite({
+      const done = await this.#session.fileWrite({
         ...named(this.path, this.#session.workspace.rootBytes),
         ...carried(content),
         base: this.#base ?? null,
@@ -112,6 +114,7 @@ export class Edit {
         requireRead: requireRead ?? null,
         step: step ?? null,
       });
+      if (done.outcome !== "unchanged" || this.#done === undefined) this.#done = done;
     } else {
       await this.#writeUntracked(content);
     }
@@ -141,15 +144,23 @@ export class Edit {
     const file = named(this.path, this.#session.workspace.rootBytes);
     try {
       const done = await this.#session.editCommit({ edit, files: [{ ...file, hash: this.#written ?? null }] });
-      return { file: done.files[0], changes: done.changes };
+      return { file: this.#outcome(done.files[0]), changes: done.changes };
     } catch (error) {
       // A guarded write declares itself: its mark may end before it.
       const spoken = this.#written !== undefined && error instanceof TouchmarkError;
       if (spoken && (error.code === "unknownEdit" || (error.isOutage && !neverAsked(error)))) {
-        return { file: undefined, changes: [] };
+        return { file: this.#outcome(undefined), changes: [] };
       }
       throw error;
     }
+  }
+
+  /** A guarded write is an edit of its own: to the mark around it nothing is left. */
+  #outcome(file: CommittedFile | undefined): CommittedFile | undefined {
+    const written = this.#done;
+    const path = file?.path ?? this.before?.path;
+    if (written === undefined || path === undefined || (file !== undefined && file.outcome !== "unchanged")) return file;
+    return { ...file, path, outcome: written.outcome, version: written.version ?? null };
   }
 
   /** Nothing of it counts. An edit that has ended stays so. */

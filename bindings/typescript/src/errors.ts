@@ -18,6 +18,7 @@ const HINTS: Record<string, string> = {
   place: "name another workspace or socket",
   io: "check permissions and free space, then try again",
   conflict: "read the file again; what was there is kept",
+  notFound: "check the name",
 };
 
 /**
