@@ -612,8 +612,11 @@ function nameless(): number {
 
 
 
-/** How long a hook may take, in milliseconds. */
+/** How long a hook may take unless told, in milliseconds. */
 const HOOK_DEADLINE = 150;
+
+/** Nobody waits for this. */
+const ACK_DEADLINE = 1_000;
 
 /** After a daemon could not be started, no other is for so long, in milliseconds. */
 const START_AGAIN = 30_000;
@@ -654,7 +657,7 @@ class Daemon {
     const ack = answer.ack;
     const delivered = () => {
       // Not heard: it is told again.
-      if (ack != null) void connection.call("hook/ack", { ack }, HOOK_DEADLINE).catch(() => undefined);
+      if (ack != null) void connection.call("hook/ack", { ack }, ACK_DEADLINE).catch(() => undefined);
     };
     return { ...said, delivered };
   }
@@ -698,17 +701,19 @@ class Daemon {
 /** The daemons of the workspaces in which one agent works. */
 class Daemons {
   readonly #directory: string;
+  readonly #withinMs: number;
   readonly #bySocket = new Map<string, Daemon>();
   /** Where each session's files are: what concerns the session is told there. */
   readonly #bySession = new Map<string, Set<Daemon>>();
 
-  constructor(directory: string) {
+  constructor(directory: string, withinMs: number) {
     this.#directory = directory;
+    this.#withinMs = withinMs;
   }
 
   /** Tells the daemon of a file's workspace, or all of the session's. Nothing, where none can be asked. */
   async tell(input: Fields, file: string | undefined): Promise<Wanted[]> {
-    const until = performance.now() + HOOK_DEADLINE;
+    const until = performance.now() + this.#withinMs;
     const session = String(input["sessionID"]);
     const here = await this.#around(file === undefined ? this.#directory : dirname(resolve(this.#directory, file)));
     const known = this.#bySession.get(session) ?? new Set();
@@ -796,9 +801,12 @@ interface Part extends Fields {
   text?: string;
 }
 
-/** opencode calls this once, and then what it returns. */
-export const TouchmarkPlugin = async ({ directory }: { directory: string }) => {
-  const daemons = new Daemons(directory);
+/**
+ * opencode calls this once, and then what it returns. Of the options that its
+ * configuration may give, `withinMs` is how long a hook may take.
+ */
+export const TouchmarkPlugin = async ({ directory }: { directory: string }, options: { withinMs?: number } = {}) => {
+  const daemons = new Daemons(directory, options.withinMs ?? HOOK_DEADLINE);
   // Beside the agent's own start; the first hooks do without, if need be.
   void daemons.start().catch(() => undefined);
   const tell = async (input: Fields, file?: string): Promise<Wanted[]> => {

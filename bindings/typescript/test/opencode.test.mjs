@@ -26,10 +26,12 @@ const plugin = await load();
 
 /** opencode, as far as a plug-in sees it. */
 class Host {
-  static async start(directory) {
+  // A busy machine is not what these tests are about: the hooks get time,
+  // but where the lack of it is.
+  static async start(directory, options = { withinMs: 10_000 }) {
     const host = new Host();
     // It calls everything that the file exports.
-    host.plugins = await Promise.all(Object.values(plugin).map((make) => make({ directory, worktree: directory })));
+    host.plugins = await Promise.all(Object.values(plugin).map((make) => make({ directory, worktree: directory }, options)));
     return host;
   }
 
@@ -109,7 +111,6 @@ test("every hook tells the daemon what it is about, in the agent's words", inOwn
   await host.event("session.deleted", { info: { id: "ses_1" } });
   const heard = server.heard.map(({ method, params }) => {
     assert.equal(method, "hook/opencode");
-    assert.ok(params.withinMs <= 150, `${params.withinMs}`);
     assert.equal(params.input.cwd, world.root);
     const { cwd, ...rest } = params.input;
     return rest;
@@ -150,12 +151,13 @@ test("a refusal is thrown, a notice appended, and acknowledged once delivered", 
 
 test("a daemon that is slow, wrong or not there holds nobody up", inOwnWorld({ "a.txt": "one\n" }, async (world) => {
   process.env.TOUCHMARK_BIN = "/nowhere/touchmark";
-  const host = await Host.start(world.root);
+  const host = await Host.start(world.root, {});
   const read = () => host.tool("read", { filePath: "a.txt" }, () => "one");
   assert.equal(await read(), "one", "no daemon");
   for (const answer of [() => undefined, () => ({ error: { code: -32601, message: "no such method" } }), () => ({ result: { stdout: "oops" } }), () => ({ result: {} }), (_, socket) => void socket.destroy()]) {
     const server = await standIn(world, answer);
     assert.equal(await read(), "one", String(answer));
+    assert.ok(server.heard.every(({ params }) => params.withinMs <= 150));
     await server.close();
   }
   await host.end();
