@@ -47,9 +47,14 @@ export class World {
   async stop() {
     const { workspace } = this;
     if (!(await workspace.isRunning())) return;
-    const client = await touchmark.connect({ ...this.options, start: false });
-    await client.shutdown().catch(() => undefined);
-    client.close();
+    try {
+      const client = await touchmark.connect({ ...this.options, start: false });
+      await client.shutdown().catch(() => undefined);
+      client.close();
+    } catch (error) {
+      // It is ending already.
+      if (!error.isDisconnected) throw error;
+    }
     while (await workspace.isRunning()) await new Promise((resolve) => setTimeout(resolve, 5));
   }
 
