@@ -12,6 +12,7 @@ pub(crate) mod forget;
 pub(crate) mod history;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
@@ -60,6 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Warning(options) => warning::run(&context, options),
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
+                Command::Mcp(options) => mcp::run(&context, options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),

@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod context;
 mod feed;
+mod mcp;
 mod output;
 mod style;
 mod text;
