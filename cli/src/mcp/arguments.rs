@@ -1,8 +1,34 @@
 //! What the tools take. The words are the protocol's own.
 
+use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
+use serde_json::Value;
 use touchmark_client::proto::{Clock, Millis};
+
+/// A schema as strict clients take it: what may be left out is never `null`
+/// instead.
+pub(crate) fn plain(schema: &JsonObject) -> JsonObject {
+    fn walk(value: &mut Value) {
+        match value {
+            Value::Array(values) => values.iter_mut().for_each(walk),
+            Value::Object(members) => {
+                if let Some(Value::Array(types)) = members.get_mut("type") {
+                    types.retain(|one| one != "null");
+                    if let [one] = types.as_slice() {
+                        let one = one.clone();
+                        members.insert("type".into(), one);
+                    }
+                }
+                members.values_mut().for_each(walk);
+            }
+            _ => {}
+        }
+    }
+    let mut schema = schema.clone();
+    schema.values_mut().for_each(walk);
+    schema
+}
 
 /// The arguments of `file_status`.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,5 +1,7 @@
 //! The tools, one function each. What they say is what a model reads of them.
 
+use std::sync::Arc;
+
 use rmcp::handler::server::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
@@ -278,7 +280,11 @@ impl Server {
 impl Server {
     /// All tools.
     pub(super) fn tools() -> ToolRouter<Self> {
-        Self::tool_router()
+        let mut tools = Self::tool_router();
+        for tool in tools.map.values_mut() {
+            tool.attr.input_schema = Arc::new(arguments::plain(&tool.attr.input_schema));
+        }
+        tools
     }
 }
 
