@@ -431,7 +431,7 @@ fn hostile_input_ends_nothing() {
                 json!({"path": "a.txt", "startLine": -1}),
                 "invalidParams",
             ),
-            ("read_file", json!({"path": ""}), "invalidParams"),
+            ("read_file", json!({"path": ""}), "notAFile"),
             ("read_file", json!({"path": "a\u{0}b"}), "invalidParams"),
             (
                 "read_file",
