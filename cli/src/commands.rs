@@ -10,8 +10,11 @@ pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod forget;
 pub(crate) mod history;
+pub(crate) mod hook;
+pub(crate) mod hook_settings;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
@@ -60,6 +63,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Warning(options) => warning::run(&context, options),
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
+                Command::Hook(options) => hook::run(&context, &options),
+                Command::Mcp(options) => mcp::run(&context, options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),

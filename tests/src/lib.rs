@@ -6,8 +6,10 @@
 //!   protocol's document and not from the daemon's code.
 //! - [`session`]: an agent's session over that wire.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
+//! - [`fetched`]: packages from registries, for tests that drive them.
 //! - [`limits`]: a limit of watches that only one daemon has.
 //! - [`machine`]: a small virtual machine whose power can be cut.
+//! - [`mcp`]: a client of `touchmark mcp`, in both of the protocol's eras.
 //! - [`mounts`]: file systems that only one test sees.
 //! - [`mutate`]: messages that are almost right.
 //! - [`neighbour`]: a well-behaved client beside a hostile one.
@@ -21,8 +23,10 @@
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod fetched;
 pub mod limits;
 pub mod machine;
+pub mod mcp;
 pub mod mounts;
 pub mod mutate;
 pub mod neighbour;
@@ -35,6 +39,7 @@ pub mod user;
 pub mod wire;
 pub mod world;
 
+pub use mcp::Mcp;
 pub use neighbour::beside_a_neighbour;
 pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};
 pub use session::{Session, Way};

@@ -1,0 +1,3 @@
+// touchmark's plug-in for opencode.
+
+export const TouchmarkPlugin = async () => ({});
