@@ -16,6 +16,7 @@
 //! - [`process`]: daemons that commands started.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
+//! - [`neovim`]: a real Neovim with the plug-in.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
 //!   be tested here.
 //! - [`race`]: processes that race for the same files, and an oracle.
@@ -30,6 +31,7 @@ pub mod mcp;
 pub mod mounts;
 pub mod mutate;
 pub mod neighbour;
+pub mod neovim;
 pub mod parts;
 pub mod process;
 pub mod race;
@@ -41,6 +43,7 @@ pub mod world;
 
 pub use mcp::Mcp;
 pub use neighbour::beside_a_neighbour;
+pub use neovim::Neovim;
 pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};
 pub use session::{Session, Way};
 pub use wire::{Client, RpcError};
