@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, logs, man,
-    models, modified, recovered, run, sessions, socket, start, stats, status, stop, tasks, warning,
-    watch,
+    audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, hook, logs,
+    man, models, modified, recovered, run, sessions, socket, start, stats, status, stop, tasks,
+    warning, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Warning(warning::Options),
     /// Remove stored state: a session's, kept contents, or everything
     Forget(forget::Options),
+    /// What an agent's hooks call: one event, standard input to standard output
+    Hook(hook::Options),
     /// Run a command whose changes are a session's; exits as it does
     Run(run::Options),
     /// What can be wrong, and how to mend it; starts nothing

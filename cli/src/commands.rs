@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod forget;
 pub(crate) mod history;
+pub(crate) mod hook;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod models;
@@ -38,6 +39,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Command::Man(options) => man::run(&options),
         Command::Demo(options) => demo::run(&options, &arguments.global),
         Command::Daemon(options) => daemon::run(options, &arguments.global),
+        Command::Hook(options) => hook::run(&options, &arguments.global),
         command => {
             let context = Context::new(arguments.global)?;
             match command {
@@ -66,7 +68,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Completions(_)
                 | Command::Man(_)
                 | Command::Demo(_)
-                | Command::Daemon(_) => Ok(()),
+                | Command::Daemon(_)
+                | Command::Hook(_) => Ok(()),
             }
         }
     }
