@@ -94,7 +94,7 @@ pub(crate) enum Command {
     Forget(forget::Options),
     /// Run a command whose changes are a session's; exits as it does
     Run(run::Options),
-    /// Agents' hooks: install them into an agent's settings, uninstall them
+    /// Agents' hooks: what they call, and how they get into an agent's settings
     Hook(hook::Options),
     /// A Model Context Protocol server on standard input and output
     Mcp(mcp::Options),

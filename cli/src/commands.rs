@@ -11,6 +11,7 @@ pub(crate) mod files;
 pub(crate) mod forget;
 pub(crate) mod history;
 pub(crate) mod hook;
+pub(crate) mod hook_event;
 pub(crate) mod hook_settings;
 pub(crate) mod logs;
 pub(crate) mod man;
@@ -41,6 +42,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Command::Man(options) => man::run(&options),
         Command::Demo(options) => demo::run(&options, &arguments.global),
         Command::Daemon(options) => daemon::run(options, &arguments.global),
+        Command::Hook(options) => hook::run(&options, arguments.global),
         command => {
             let context = Context::new(arguments.global)?;
             match command {
@@ -63,7 +65,6 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Warning(options) => warning::run(&context, options),
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
-                Command::Hook(options) => hook::run(&context, &options),
                 Command::Mcp(options) => mcp::run(&context, options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
@@ -71,7 +72,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Completions(_)
                 | Command::Man(_)
                 | Command::Demo(_)
-                | Command::Daemon(_) => Ok(()),
+                | Command::Daemon(_)
+                | Command::Hook(_) => Ok(()),
             }
         }
     }

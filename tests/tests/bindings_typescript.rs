@@ -37,8 +37,14 @@ fn the_typescript_client_passes_its_tests() {
 
 /// The directory that has the compiler, or nothing where it cannot be had.
 fn compiler() -> Option<PathBuf> {
-    let major = said(Command::new("node").arg("--version"))
-        .and_then(|version| version.trim_start_matches('v').split('.').next()?.parse().ok());
+    let major = said(Command::new("node").arg("--version")).and_then(|version| {
+        version
+            .trim_start_matches('v')
+            .split('.')
+            .next()?
+            .parse()
+            .ok()
+    });
     match major {
         Some(18u32..) => {}
         Some(old) => {

@@ -159,7 +159,10 @@ fn every_way_to_save_is_one_version_of_the_users() {
         ("kept-copy", "backupcopy=yes backup writebackup"),
         ("kept-auto", "backupcopy=auto backup writebackup"),
         ("none", "nobackup nowritebackup"),
-        ("breaks", "backupcopy=auto,breakhardlink nobackup writebackup"),
+        (
+            "breaks",
+            "backupcopy=auto,breakhardlink nobackup writebackup",
+        ),
         ("keeps-links", "backupcopy=auto nobackup writebackup"),
         ("synced", "backupcopy=auto nobackup writebackup fsync"),
     ];
@@ -222,7 +225,10 @@ fn what_is_reported_are_the_bytes_on_disk() {
         let mut editor = Neovim::start(&world, program, SETUP, &[]);
         for (name, options) in WAYS {
             let path = link.join(name);
-            let open = format!("vim.cmd('edit ' .. vim.fn.fnameescape('{}'))", path.display());
+            let open = format!(
+                "vim.cmd('edit ' .. vim.fn.fnameescape('{}'))",
+                path.display()
+            );
             editor.lua(&open);
             editor.connected();
             editor.command(&format!("setlocal {options}"));
@@ -267,7 +273,11 @@ fn attr17_a_formatter_alone_is_the_agents() {
         editor.until("return vim.fn.getline(1) == 'agent'");
         editor.lua("vim.g.format = 'formatted'");
         editor.command("write");
-        story(&mut agent, "a.txt", &["agent:s declared", "agent:s command"]);
+        story(
+            &mut agent,
+            "a.txt",
+            &["agent:s declared", "agent:s command"],
+        );
         let newest = &agent.history("a.txt")[0];
         assert_eq!(newest["formatted"], true, "{newest}");
         // With the user's own change in it, it is the user's.
@@ -275,7 +285,12 @@ fn attr17_a_formatter_alone_is_the_agents() {
         replace(&mut agent, "a.txt", "agent", "again");
         editor.until("return vim.fn.getline(1) == 'again'");
         editor.keys("omine<Esc>:write<CR>");
-        let told = ["agent:s declared", "agent:s command", "agent:s declared", SAVED];
+        let told = [
+            "agent:s declared",
+            "agent:s command",
+            "agent:s declared",
+            SAVED,
+        ];
         story(&mut agent, "a.txt", &told);
     });
 }
@@ -302,7 +317,9 @@ fn an_edit_under_unsaved_changes_is_said_and_asks_nothing() {
         assert_eq!(editor.lines(), json!(["one", "mine", "two", "three"]));
         // It still asks before it writes over the newer bytes.
         editor.keys(":write<CR>n<CR>");
-        editor.until("return vim.api.nvim_get_mode().mode == 'n' and not vim.api.nvim_get_mode().blocking");
+        editor.until(
+            "return vim.api.nvim_get_mode().mode == 'n' and not vim.api.nvim_get_mode().blocking",
+        );
         assert_eq!(agent.story("a.txt"), ["agent:s declared"]);
         // What somebody else does is asked about as ever.
         fs::write(world.path("a.txt"), "somebody's\n").unwrap();
@@ -398,7 +415,9 @@ fn a_daemon_is_started_only_where_that_is_wanted() {
         let mut cannot = open("always", Path::new("/nowhere/touchmark"));
         cannot.until("return #require('touchmark.errors').all() > 0");
         for _ in 0..3 {
-            cannot.lua("local l = require('touchmark.link').all()[1] l.started_at = nil l:start_daemon()");
+            cannot.lua(
+                "local l = require('touchmark.link').all()[1] l.started_at = nil l:start_daemon()",
+            );
         }
         cannot.until("return vim.fn.execute('messages'):find('no daemon could be started')");
         let messages = cannot.messages();
@@ -460,16 +479,28 @@ fn views_help_and_health() {
         shows(&mut editor, "Touchmark history a.txt", "a.txt.-s +edited");
         shows(&mut editor, "Touchmark sessions", "\ns +open");
         shows(&mut editor, "Touchmark status", "changed by  s");
-        shows(&mut editor, "checkhealth touchmark", "daemon %d+%.%d+%.%d+, process");
+        shows(
+            &mut editor,
+            "checkhealth touchmark",
+            "daemon %d+%.%d+%.%d+, process",
+        );
         let complete = |editor: &mut Neovim, lead: &str| -> Value {
             editor.lua(&format!("return vim.fn.getcompletion('{lead}', 'cmdline')"))
         };
         let all = json!(["feed", "history", "sessions", "status"]);
         assert_eq!(complete(&mut editor, "Touchmark "), all);
         assert_eq!(complete(&mut editor, "Touchmark h"), json!(["history"]));
-        assert_eq!(complete(&mut editor, "Touchmark history a"), json!(["a.txt"]));
+        assert_eq!(
+            complete(&mut editor, "Touchmark history a"),
+            json!(["a.txt"])
+        );
         editor.command("helptags ALL");
-        for subject in ["touchmark", ":Touchmark", "touchmark-options", "touchmark.statusline()"] {
+        for subject in [
+            "touchmark",
+            ":Touchmark",
+            "touchmark-options",
+            "touchmark.statusline()",
+        ] {
             editor.command(&format!("help {subject}"));
             let tag = editor.lua("return vim.fn.bufname()");
             assert!(text(&json!({ "name": tag }), "name").ends_with("doc/touchmark.txt"));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Around, Scope};
 
 /// The plug-in. Its first line says whose it is.
-pub(super) const PLUGIN: &str = include_str!("opencode/touchmark.ts");
+pub(super) const PLUGIN: &str = include_str!("../../../bindings/typescript/opencode/touchmark.ts");
 
 /// What is left to the user.
 pub(super) const NOTE: &str = "opencode takes the plug-in up when it starts the next time";

@@ -1,3 +1,0 @@
-// touchmark's plug-in for opencode.
-
-export const TouchmarkPlugin = async () => ({});
