@@ -214,7 +214,7 @@ fn what_comes_out_is_what_the_schemas_say() {
         try_it("file_status", json!({"paths": ["a"]}));
 
         let what = "structured content against the tools' schemas";
-        let Some(python) = fetched::python("schemas", &["jsonschema==4.26.0"], what) else {
+        let Some(python) = fetched::python("mcp-python", &["mcp==2.3.0"], what) else {
             return;
         };
         let mut validator = Command::new(python)
