@@ -343,7 +343,7 @@ fn changes_count_as_told_only_when_they_were_delivered() {
         json!({"name": "changed_files", "arguments": {}}),
     );
     loop {
-        let message = mcp.next();
+        let message = mcp.message();
         let changes = &message["result"]["structuredContent"]["changes"];
         told += changes.as_array().unwrap().len();
         if message["id"] == next {
@@ -380,7 +380,7 @@ fn hostile_input_ends_nothing() {
         // Requests that say nothing of who asks: no era is chosen by them.
         mcp.say(&json!({"jsonrpc": "2.0", "id": "early", "method": "tools/list"}));
         loop {
-            let message = mcp.next();
+            let message = mcp.message();
             if message["id"] == "early" {
                 assert!(message["error"]["code"].is_i64(), "{message}");
                 break;
