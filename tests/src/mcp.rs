@@ -109,7 +109,7 @@ impl Mcp {
     }
 
     /// The next message, whatever it is.
-    pub fn next(&mut self) -> Value {
+    pub fn message(&mut self) -> Value {
         let line = self
             .lines
             .recv_timeout(PATIENCE)
@@ -121,7 +121,7 @@ impl Mcp {
     /// The answer to a request.
     pub fn answer(&mut self, id: u64) -> Value {
         loop {
-            let message = self.next();
+            let message = self.message();
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
@@ -173,7 +173,7 @@ impl Mcp {
     /// The next notification.
     pub fn notification(&mut self) -> Value {
         if self.notes.is_empty() {
-            self.next()
+            self.message()
         } else {
             self.notes.remove(0)
         }

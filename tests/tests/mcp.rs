@@ -214,7 +214,7 @@ fn what_comes_out_is_what_the_schemas_say() {
         try_it("file_status", json!({"paths": ["a"]}));
 
         let what = "structured content against the tools' schemas";
-        let Some(python) = fetched::python("schemas", &["jsonschema==4.26.0"], what) else {
+        let Some(python) = fetched::python("mcp-python", &["mcp==2.3.0"], what) else {
             return;
         };
         let mut validator = Command::new(python)
@@ -343,7 +343,7 @@ fn changes_count_as_told_only_when_they_were_delivered() {
         json!({"name": "changed_files", "arguments": {}}),
     );
     loop {
-        let message = mcp.next();
+        let message = mcp.message();
         let changes = &message["result"]["structuredContent"]["changes"];
         told += changes.as_array().unwrap().len();
         if message["id"] == next {
@@ -380,7 +380,7 @@ fn hostile_input_ends_nothing() {
         // Requests that say nothing of who asks: no era is chosen by them.
         mcp.say(&json!({"jsonrpc": "2.0", "id": "early", "method": "tools/list"}));
         loop {
-            let message = mcp.next();
+            let message = mcp.message();
             if message["id"] == "early" {
                 assert!(message["error"]["code"].is_i64(), "{message}");
                 break;
@@ -592,4 +592,108 @@ fn a_signal_ends_the_server_and_its_session() {
             assert_eq!(session["open"], false, "{session}");
         }
     }
+}
+
+#[test]
+fn what_the_page_says_can_be_run() {
+    let page = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/agents/mcp.md"
+    ));
+    let page = page.unwrap();
+    let snippets = |language: &str| -> Vec<String> {
+        page.split(&format!("```{language}\n"))
+            .skip(1)
+            .map(|rest| rest.split("```").next().unwrap().to_owned())
+            .collect()
+    };
+    let world = World::asleep();
+    world.file(".git/HEAD", "");
+    world.file("a.txt", "one\n");
+    let run = |words: &[String]| {
+        assert_eq!(words[0], "touchmark");
+        let mut command = Command::new(touchmark_tests::world::binary());
+        let root = world.workspace().to_str().unwrap();
+        command.args(
+            words[1..]
+                .iter()
+                .map(|word| word.replace("${workspaceFolder}", root)),
+        );
+        command.current_dir(world.workspace());
+        world.dress(&mut command);
+        command
+    };
+    let words = |value: &Value| -> Vec<String> {
+        let values = value.as_array().unwrap().iter();
+        values
+            .map(|word| word.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let mut commands: Vec<Vec<String>> = Vec::new();
+    for snippet in snippets("json") {
+        let settings: Value = serde_json::from_str(&snippet).unwrap();
+        let servers = settings.as_object().unwrap().values().next().unwrap();
+        let server = &servers["touchmark"];
+        commands.push(match &server["command"] {
+            Value::String(program) => [vec![program.clone()], words(&server["args"])].concat(),
+            list => words(list),
+        });
+    }
+    for snippet in snippets("toml") {
+        let line = |name: &str| {
+            let found = snippet
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("{name} = ")));
+            serde_json::from_str::<Value>(found.unwrap()).unwrap()
+        };
+        let program = line("command").as_str().unwrap().to_owned();
+        commands.push([vec![program], words(&line("args"))].concat());
+    }
+    assert_eq!(commands.len(), 4);
+    for command in &commands {
+        for era in ERAS {
+            let mut mcp = Mcp::start(run(command), era);
+            assert_eq!(
+                mcp.done("read_file", json!({"path": "a.txt"}))["text"],
+                "one\n"
+            );
+            assert!(mcp.end().success());
+        }
+    }
+    // The names in the table are the tools there are.
+    let mut mcp = Mcp::start(run(&commands[0]), Era::Handshake);
+    let tools = mcp.request("tools/list", json!({}));
+    let mut listed: Vec<String> = page
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned()))
+        .collect();
+    listed.sort();
+    let tools = tools["result"]["tools"].as_array().unwrap().iter();
+    assert_eq!(
+        listed,
+        tools.map(|tool| text(tool, "name")).collect::<Vec<_>>()
+    );
+    mcp.done("read_file", json!({"path": "a.txt"}));
+    assert!(mcp.end().success());
+
+    let sessions = world.run(&["sessions", "--json"]);
+    let sessions: Value = serde_json::from_slice(&sessions.stdout).unwrap();
+    let session = text(&sessions["sessions"][0], "session");
+    let [shell] = &snippets("sh")[..] else {
+        panic!("one script")
+    };
+    let mut command = Command::new("sh");
+    command.args(["-euc", shell]).current_dir(world.workspace());
+    world.dress(&mut command);
+    let directory = touchmark_tests::world::binary()
+        .parent()
+        .unwrap()
+        .to_owned();
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", directory.display()));
+    command.env("SESSION", &session);
+    assert!(command.stdin(Stdio::null()).status().unwrap().success());
+    let left = world.run(&["sessions", "--json"]);
+    assert!(!String::from_utf8_lossy(&left.stdout).contains(&session));
+    assert!(world.run(&["stop"]).status.success());
 }

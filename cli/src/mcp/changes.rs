@@ -9,6 +9,7 @@ use rmcp::service::{Peer, SubscriptionSink};
 use serde_json::Value;
 use touchmark_client::Error;
 use touchmark_client::aio::{Client, Events};
+use touchmark_client::proto::SessionId;
 use touchmark_client::proto::changes::{Ack, ModifiedTake};
 use touchmark_client::proto::daemon::{Ping, Subscribe};
 use touchmark_client::proto::events::{Event, Happening};
@@ -21,12 +22,8 @@ pub(super) const URI: &str = "touchmark://changes";
 /// How often to look for a daemon that is gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What waits to be told. A look: it stays untold.
-///
-/// # Errors
-/// The daemon's own, or that none could be had.
-pub(super) async fn untold(link: &Link) -> Result<Value, Error> {
-    let look = |session| ModifiedTake {
+fn look(session: SessionId) -> ModifiedTake {
+    ModifiedTake {
         session,
         peek: true,
         ack: Ack::Implicit,
@@ -34,7 +31,14 @@ pub(super) async fn untold(link: &Link) -> Result<Value, Error> {
         sync: None,
         verify: None,
         limit: None,
-    };
+    }
+}
+
+/// What waits to be told. A look: it stays untold.
+///
+/// # Errors
+/// The daemon's own, or that none could be had.
+pub(super) async fn untold(link: &Link) -> Result<Value, Error> {
     let mut untold = link.ask(Again::Yes, look).await?;
     if let Some(untold) = untold.as_object_mut() {
         // Whoever looks has nothing to acknowledge.
@@ -92,13 +96,24 @@ impl Watch {
         Ok(Self { client, events })
     }
 
+    /// Whether something waits to be told. Asked on the connection of the
+    /// events, which come before the answer then.
+    async fn waits(&self, link: &Link) -> bool {
+        let untold = self.client.call(look(link.id().clone())).await;
+        untold.is_ok_and(|untold| !untold.changes.is_empty())
+    }
+
     /// Tells each time that something changed, across restarts of the daemon,
     /// until nobody listens.
     pub(super) async fn run(mut self, link: &Link, listener: &Listener) {
         loop {
             // What happened before there was a subscription makes no event.
-            if waits(link).await && !listener.tell().await {
-                return;
+            if self.waits(link).await {
+                // Those that came by now speak of what is told here.
+                while self.events.try_recv().is_ok() {}
+                if !listener.tell().await {
+                    return;
+                }
             }
             while let Some(event) = self.events.recv().await {
                 let mut news = is_news(link, &event);
@@ -127,13 +142,4 @@ fn is_news(link: &Link, event: &Event) -> bool {
         Happening::Version { version, .. } => !version.author.is(link.id()),
         _ => false,
     }
-}
-
-async fn waits(link: &Link) -> bool {
-    let untold = untold(link).await;
-    untold.is_ok_and(|untold| {
-        untold["changes"]
-            .as_array()
-            .is_some_and(|all| !all.is_empty())
-    })
 }

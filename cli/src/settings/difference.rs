@@ -27,6 +27,10 @@ pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> V
     let printer = BasicLineDiffPrinter(&input.interner);
     let unified = diff.unified_diff(&printer, UnifiedDiffConfig::default(), &input);
     let unified = unified.to_string();
-    lines.extend(unified.lines().map(|line| safe(line, MAX_LINE)));
+    lines.extend(
+        unified
+            .lines()
+            .map(|line| safe(&line.replace('\t', "    "), MAX_LINE)),
+    );
     lines
 }

@@ -159,8 +159,9 @@ impl Hooks {
             let same = position
                 .and_then(|index| root.values(&text).nth(index))
                 .is_some_and(|found| found == item.to_string());
-            // Hooks of others may need it by now.
-            let needed = root.position("hooks").is_some();
+            // Others have put their hooks where there were only ours, and may
+            // rely on it.
+            let needed = made_hooks && root.position("hooks").is_some();
             if same && !needed && made.is_some_and(|made| made.members.contains(*name)) {
                 text = without(&text, name, inside(""))?;
             }
