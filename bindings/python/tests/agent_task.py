@@ -158,5 +158,11 @@ def story(client: touchmark.Client, path: str) -> List[Tuple[str, str]]:
         if version.get("amends") or version["evidence"] == "gap":
             continue
         last = amended.get(version["clock"], version)
-        told.append((last["kind"], last["author"]["kind"]))
+        kind, author = last["kind"], last["author"]["kind"]
+        if kind == "created" and told and told[-1] == ("deleted", author):
+            # git removes a file before it makes the other branch's: on a
+            # busy machine both are seen (ATTR-12).
+            told.pop()
+            kind = "modified"
+        told.append((kind, author))
     return told
