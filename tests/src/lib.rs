@@ -4,6 +4,8 @@
 //! - [`world`]: temporary directories and the daemon in them.
 //! - [`wire`]: a small client of the JSON lines wire, written from the
 //!   protocol's document and not from the daemon's code.
+//! - [`framed`]: the `Content-Length` wire, likewise.
+//! - [`vectors`]: the conformance vectors, to be played on any wire.
 //! - [`session`]: an agent's session over that wire.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`fetched`]: packages from registries, for tests that drive them.
@@ -24,6 +26,7 @@
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod framed;
 pub mod fetched;
 pub mod limits;
 pub mod machine;
@@ -38,9 +41,11 @@ pub mod race;
 pub mod repeat;
 pub mod session;
 pub mod user;
+pub mod vectors;
 pub mod wire;
 pub mod world;
 
+pub use framed::Framed;
 pub use mcp::Mcp;
 pub use neighbour::beside_a_neighbour;
 pub use neovim::Neovim;

@@ -3,7 +3,8 @@
 import asyncio
 import time
 import unittest
-from typing import Any, Dict, Optional
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import touchmark
 from touchmark import Refused, aio
@@ -12,80 +13,80 @@ from .vectors import NAME, Play, vectors
 from .world import PATIENCE, World
 
 
-class Blocking(unittest.TestCase):
-    def test_vectors(self) -> None:
-        for family, vector in vectors():
-            with self.subTest(family=family, vector=vector["name"]):
-                world = World(vector.get("files"))
-                try:
-                    with world.client() as client:
-                        self.play(Play(world.root), vector, client)
-                finally:
-                    world.close()
+# How many vectors are played side by side: mostly they wait for daemons.
+LANES = 4
 
-    def play(self, play: Play, vector: Dict[str, Any], client: touchmark.Client) -> None:
-        for number, step in enumerate(vector["steps"]):
+
+def wrong_ones(play: Callable[[World, Play, Dict[str, Any]], None]) -> List[str]:
+    """Plays all vectors, each in a world of its own; what went wrong."""
+
+    def one(family: str, vector: Dict[str, Any]) -> Optional[str]:
+        world = World(vector.get("files"))
+        try:
+            play(world, Play(world.root), vector)
+        except (AssertionError, touchmark.TouchmarkError) as error:
+            return f"{family}: {vector['name']}: {error}"
+        finally:
+            world.close()
+        return None
+
+    with ThreadPoolExecutor(LANES) as lanes:
+        came = lanes.map(lambda each: one(*each), vectors())
+        return [wrong for wrong in came if wrong is not None]
+
+
+class Vectors(unittest.TestCase):
+    def test_blocking(self) -> None:
+        self.assertEqual(wrong_ones(blocking), [])
+
+    def test_asyncio(self) -> None:
+        self.assertEqual(wrong_ones(lambda *each: asyncio.run(awaiting(*each))), [])
+
+
+def blocking(world: World, play: Play, vector: Dict[str, Any]) -> None:
+    with world.client() as client:
+        for number, step in enumerate(vector["steps"], 1):
             if play.do(step):
                 continue
             if "event" in step:
-                self.wait(play, step["event"], client)
+                until = time.monotonic() + PATIENCE
+                while play.mismatch(step["event"], came(client.next_event(until - time.monotonic()), step)):
+                    pass
                 continue
             result, error = None, None
             try:
                 result = client.request(step["call"], play.fill(step.get("params", {})))
             except Refused as refused:
                 error = (refused.number, refused.data)
-            wrong = play.came(step, result, error)
-            self.assertIsNone(wrong, f"step {number + 1}, {step['call']}: {wrong}")
-
-    def wait(self, play: Play, wanted: Dict[str, Any], client: touchmark.Client) -> None:
-        until = time.monotonic() + PATIENCE
-        wrong: Optional[str] = "none came"
-        while wrong is not None:
-            event = client.next_event(until - time.monotonic())
-            self.assertIsNotNone(event, f"no event matches {wanted}; the last: {wrong}")
-            wrong = play.mismatch(wanted, event, "event")
+            play.check(number, step, result, error)
 
 
-class Asyncio(unittest.TestCase):
-    def test_vectors(self) -> None:
-        for family, vector in vectors():
-            with self.subTest(family=family, vector=vector["name"]):
-                world = World(vector.get("files"))
-                try:
-                    asyncio.run(self.play(world, vector))
-                finally:
-                    world.close()
+async def awaiting(world: World, play: Play, vector: Dict[str, Any]) -> None:
+    async with aio.Client(world.workspace, start=world.start, deadline=PATIENCE) as client:
+        for number, step in enumerate(vector["steps"], 1):
+            if play.do(step):
+                continue
+            if "event" in step:
+                until = time.monotonic() + PATIENCE
+                while play.mismatch(step["event"], came(await client.next_event(until - time.monotonic()), step)):
+                    pass
+                continue
+            result, error = None, None
+            try:
+                result = await client.request(step["call"], play.fill(step.get("params", {})))
+            except Refused as refused:
+                error = (refused.number, refused.data)
+            play.check(number, step, result, error)
 
-    async def play(self, world: World, vector: Dict[str, Any]) -> None:
-        play = Play(world.root)
-        async with aio.Client(world.workspace, start=world.start, deadline=PATIENCE) as client:
-            for number, step in enumerate(vector["steps"]):
-                if play.do(step):
-                    continue
-                if "event" in step:
-                    await self.wait(play, step["event"], client)
-                    continue
-                result, error = None, None
-                try:
-                    result = await client.request(step["call"], play.fill(step.get("params", {})))
-                except Refused as refused:
-                    error = (refused.number, refused.data)
-                wrong = play.came(step, result, error)
-                self.assertIsNone(wrong, f"step {number + 1}, {step['call']}: {wrong}")
 
-    async def wait(self, play: Play, wanted: Dict[str, Any], client: aio.Client) -> None:
-        until = time.monotonic() + PATIENCE
-        wrong: Optional[str] = "none came"
-        while wrong is not None:
-            event = await client.next_event(until - time.monotonic())
-            self.assertIsNotNone(event, f"no event matches {wanted}; the last: {wrong}")
-            wrong = play.mismatch(wanted, event, "event")
+def came(event: Any, step: Dict[str, Any]) -> Any:
+    assert event is not None, f"no event matches {step}"
+    return event
 
 
 class Format(unittest.TestCase):
     def test_names_are_unique_and_steps_are_known(self) -> None:
-        seen = set()
+        seen: Set[Tuple[str, str]] = set()
         for family, vector in vectors():
             self.assertNotIn((family, vector["name"]), seen)
             seen.add((family, vector["name"]))

@@ -115,6 +115,13 @@ class Play:
             return f"refused: {error}"
         return self.mismatch(step["result"], result, "result")
 
+    def check(
+        self, number: int, step: Dict[str, Any], result: Any, error: Optional[Tuple[int, Dict[str, Any]]]
+    ) -> None:
+        """Raises where something else came of a call."""
+        wrong = self.came(step, result, error)
+        assert wrong is None, f"step {number}, {step['call']}: {wrong}"
+
 
 def methods() -> List[str]:
     """Every method that some vector calls."""
