@@ -4,6 +4,8 @@
 //! - [`world`]: temporary directories and the daemon in them.
 //! - [`wire`]: a small client of the JSON lines wire, written from the
 //!   protocol's document and not from the daemon's code.
+//! - [`framed`]: the `Content-Length` wire, likewise.
+//! - [`vectors`]: the conformance vectors, to be played on any wire.
 //! - [`session`]: an agent's session over that wire.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`limits`]: a limit of watches that only one daemon has.
@@ -21,6 +23,7 @@
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod framed;
 pub mod limits;
 pub mod machine;
 pub mod mounts;
@@ -32,9 +35,11 @@ pub mod race;
 pub mod repeat;
 pub mod session;
 pub mod user;
+pub mod vectors;
 pub mod wire;
 pub mod world;
 
+pub use framed::Framed;
 pub use neighbour::beside_a_neighbour;
 pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};
 pub use session::{Session, Way};

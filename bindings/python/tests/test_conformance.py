@@ -3,7 +3,7 @@
 import asyncio
 import time
 import unittest
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Set, Tuple
 
 import touchmark
 from touchmark import Refused, aio
@@ -85,7 +85,7 @@ class Asyncio(unittest.TestCase):
 
 class Format(unittest.TestCase):
     def test_names_are_unique_and_steps_are_known(self) -> None:
-        seen = set()
+        seen: Set[Tuple[str, str]] = set()
         for family, vector in vectors():
             self.assertNotIn((family, vector["name"]), seen)
             seen.add((family, vector["name"]))

@@ -113,8 +113,8 @@ class Session(SessionMethods):
         draft = Draft(
             self.work, path, wait=wait, force=force, create_directories=create_directories, tool=tool, step=step
         )
-        await self.client.run(draft.begin())
         try:
+            await self.client.run(draft.begin())
             yield draft
         except BaseException:
             await self.client.run(draft.abort())

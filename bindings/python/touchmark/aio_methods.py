@@ -461,7 +461,10 @@ class SessionMethods:
         within: Optional[float] = None,
     ) -> shapes.CheckpointRows:
         """The checkpoints of a session, the oldest first."""
-        return await self.call(calls.checkpoint_list(self.id, cursor=cursor, limit=limit), within=within)
+        return await self.call(
+            calls.checkpoint_list(self.id, cursor=cursor, limit=limit),
+            within=within,
+        )
 
     async def command_begin(
         self,

@@ -1,6 +1,7 @@
 """A guarded edit of one file: marked while it lasts, written against what it
 was computed from, committed at its end."""
 
+import os
 from functools import partial
 from typing import Optional
 
@@ -40,7 +41,9 @@ class Draft:
         self._create_directories = create_directories
         self._tool = tool
         self._step = step
-        self._edit: Optional[str] = None
+        # Its own name of the edit: one whose answer never came can be aborted.
+        self._call_id = os.urandom(8).hex()
+        self._marked = False
         self._base: Optional[bytes] = None
         self._content: Optional[bytes] = None
 
@@ -75,19 +78,22 @@ class Draft:
             self._work.id,
             [{"path": self.path}],  # type: ignore[typeddict-item] # names may be bytes
             bind=True,
+            call_id=self._call_id,
             force=self._force or None,
             wait_ms=self._wait_ms,
             tool=self._tool,
             step=self._step,
         )
         while True:
+            self._marked = True
             try:
                 begun = yield from ask(link, call)
             except Without as without:
+                self._marked = False
                 say(without)
                 self._base = yield Aside(partial(files.read_or_none, self.target))
                 return
-            self._edit, self.before = begun["edit"], begun["files"][0]
+            self.before = begun["files"][0]
             self._base = yield Aside(partial(files.read_or_none, self.target))
             if (None if self._base is None else hash_of(self._base)) == self.before.get("hash"):
                 return
@@ -100,7 +106,7 @@ class Draft:
         if content is None or content == self._base:
             yield from self.abort()
             return
-        if self._edit is None:
+        if self.before is None:
             yield from self._plainly(content)
             return
         try:
@@ -130,10 +136,14 @@ class Draft:
         except BaseException:
             yield from self.abort()
             raise
-        if self._edit is None:
+        if not self._marked:
             return
-        commit = calls.edit_commit(edit=self._edit, files=[{"path": self.path, "hash": hash_of(content)}])  # type: ignore[typeddict-item]
-        self._edit = None
+        self._marked = False
+        commit = calls.edit_commit(
+            session=self._work.id,
+            call_id=self._call_id,
+            files=[{"path": self.path, "hash": hash_of(content)}],  # type: ignore[typeddict-item]
+        )
         try:
             yield from ask(link, commit)
         except UnknownEdit:
@@ -153,13 +163,14 @@ class Draft:
 
     def abort(self) -> Flow[None]:
         """Nothing of it counts."""
-        edit, self._edit = self._edit, None
-        if edit is not None:
-            try:
-                yield from ask(self._work.link, calls.edit_abort(edit=edit))
-            except (Without, UnknownEdit):
-                # The daemon ends it with the connection (ATTR-9).
-                pass
+        if not self._marked:
+            return
+        self._marked = False
+        try:
+            yield from ask(self._work.link, calls.edit_abort(session=self._work.id, call_id=self._call_id))
+        except (Without, UnknownEdit):
+            # There is none; or the daemon ends it with the connection (ATTR-9).
+            pass
 
 
 __all__ = ["Draft"]

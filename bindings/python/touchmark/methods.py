@@ -436,7 +436,10 @@ class SessionMethods:
         within: Optional[float] = None,
     ) -> shapes.CheckpointRows:
         """The checkpoints of a session, the oldest first."""
-        return self.call(calls.checkpoint_list(self.id, cursor=cursor, limit=limit), within=within)
+        return self.call(
+            calls.checkpoint_list(self.id, cursor=cursor, limit=limit),
+            within=within,
+        )
 
     def command_begin(
         self,

@@ -56,7 +56,7 @@ def uri(name: Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"], root:
     return "file://" + quote_from_bytes(os.path.join(root, os.fsencode(name)), safe=PLAIN)
 
 
-def exact(row: Mapping[str, Any], root: Union[str, bytes], name: str = "path") -> str:
+def exact(row: Mapping[str, Any], root: "Union[str, bytes, os.PathLike[str]]", name: str = "path") -> str:
     """The exact name in a reply's row, as `os.fsdecode` has it: relative to
     the workspace, whose path is `root`."""
     spoken = row.get("uri" if name == "path" else name + "Uri")

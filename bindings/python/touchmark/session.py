@@ -107,8 +107,8 @@ class Session(SessionMethods):
         draft = Draft(
             self.work, path, wait=wait, force=force, create_directories=create_directories, tool=tool, step=step
         )
-        self.client.run(draft.begin())
         try:
+            self.client.run(draft.begin())
             yield draft
         except BaseException:
             self.client.run(draft.abort())

@@ -1025,7 +1025,16 @@ class VersionEvent(_VersionEventOptional):
     version: "Version"
 
 
-Event = Union[DegradedEvent, EditEvent, OverflowEvent, ReadEvent, RecoveredEvent, SessionEvent, StaleEvent, VersionEvent]
+Event = Union[
+    DegradedEvent,
+    EditEvent,
+    OverflowEvent,
+    ReadEvent,
+    RecoveredEvent,
+    SessionEvent,
+    StaleEvent,
+    VersionEvent,
+]
 
 __all__ = [
     "Ack",
