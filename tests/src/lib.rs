@@ -26,8 +26,8 @@
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-pub mod framed;
 pub mod fetched;
+pub mod framed;
 pub mod limits;
 pub mod machine;
 pub mod mcp;

