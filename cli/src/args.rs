@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, logs, man,
-    models, modified, recovered, run, sessions, socket, start, stats, status, stop, tasks, warning,
-    watch,
+    models, modified, recovered, run, service, sessions, socket, start, stats, status, stop, tasks,
+    warning, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -94,6 +94,8 @@ pub(crate) enum Command {
     Forget(forget::Options),
     /// Run a command whose changes are a session's; exits as it does
     Run(run::Options),
+    /// The systemd user units that start this workspace's daemon: install, uninstall, status
+    Service(service::Options),
     /// What can be wrong, and how to mend it; starts nothing
     Doctor(doctor::Options),
     /// Compare everything the daemon believes with the disk

@@ -16,6 +16,7 @@ pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
 pub(crate) mod run;
+pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod socket;
 pub(crate) mod start;
@@ -60,6 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Warning(options) => warning::run(&context, options),
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
+                Command::Service(options) => service::run(&context, &options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),

@@ -9,6 +9,7 @@ mod commands;
 mod context;
 mod feed;
 mod output;
+mod service;
 mod style;
 mod text;
 mod tour;
