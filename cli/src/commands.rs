@@ -20,6 +20,7 @@ pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
 pub(crate) mod run;
+pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod socket;
 pub(crate) mod start;
@@ -66,6 +67,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
                 Command::Mcp(options) => mcp::run(&context, options),
+                Command::Service(options) => service::run(&context, &options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Role;
 use touchmark_client::proto::{ClientPath, SessionId};
-use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start};
+use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_start};
 
 use crate::args::Global;
 use crate::output::{self, Failure, Outcome};
@@ -47,6 +47,11 @@ impl Context {
 
     /// A connection to a daemon that runs already.
     pub(crate) fn connect_running(&self, workspace: &Workspace) -> Outcome<Client> {
+        if workspace.is_asleep() {
+            // Connecting would have systemd start it.
+            let socket = workspace.socket().to_owned();
+            return Err(Error::NoDaemon { socket }.into());
+        }
         Ok(Client::connect(workspace.socket(), &hello())?)
     }
 

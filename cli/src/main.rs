@@ -10,6 +10,7 @@ mod context;
 mod feed;
 mod mcp;
 mod output;
+mod service;
 mod settings;
 mod style;
 mod text;

@@ -21,6 +21,7 @@
 //! - [`neovim`]: a real Neovim with the plug-in.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
 //!   be tested here.
+//! - [`systemd`]: a systemd that only one test has.
 //! - [`race`]: processes that race for the same files, and an oracle.
 //!
 //! A failed expectation in a test panics; nothing here waits without an end.
@@ -40,6 +41,7 @@ pub mod process;
 pub mod race;
 pub mod repeat;
 pub mod session;
+pub mod systemd;
 pub mod user;
 pub mod vectors;
 pub mod wire;
