@@ -107,13 +107,19 @@ pub(crate) fn named(session: Option<SessionId>) -> Outcome<SessionId> {
     if let Some(session) = session {
         return Ok(session);
     }
+    inherited()?
+        .ok_or_else(|| Failure::Usage(format!("whose? Name the session by --session or {SESSION}")))
+}
+
+/// The session that the environment names, if it does.
+pub(crate) fn inherited() -> Outcome<Option<SessionId>> {
     let named = std::env::var(SESSION).unwrap_or_default();
     if named.is_empty() {
-        return Err(Failure::Usage(format!(
-            "whose? Name the session by --session or {SESSION}"
-        )));
+        return Ok(None);
     }
-    self::session(&named).map_err(|error| Failure::Usage(format!("{SESSION}: {error}")))
+    self::session(&named)
+        .map(Some)
+        .map_err(|error| Failure::Usage(format!("{SESSION}: {error}")))
 }
 
 /// All rows of a list, page by page (LIM-2).

@@ -115,6 +115,12 @@ impl Workspace {
         &self.places.socket
     }
 
+    /// Whether it says of itself that it is one: by a `.touchmark.toml` or a
+    /// `.git`.
+    pub fn is_marked(&self) -> bool {
+        is_marked(&self.root)
+    }
+
     /// Whether something listens there.
     pub fn is_running(&self) -> bool {
         listens(self.socket())

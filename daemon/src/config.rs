@@ -110,6 +110,10 @@ pub struct Config {
     pub recovery_bytes: u64,
     /// `dedup.enabled`: repeats are told from first reads; true unless told.
     pub dedup: bool,
+    /// `hooks.replace_repeats`: where an agent's hook may put another output
+    /// in the place of a tool's, a repeated read gets one line; false unless
+    /// told.
+    pub replace_repeats: bool,
     /// `calls.keep`: tool calls kept for a session; 50 unless told.
     pub calls_keep: u64,
     /// `calls.age`: how long they are kept; 5 min unless told.
@@ -149,6 +153,7 @@ impl Default for Config {
             recovery_age: 30 * DAY,
             recovery_bytes: 1 << 30,
             dedup: true,
+            replace_repeats: false,
             calls_keep: 50,
             calls_age: 5 * MINUTE,
             calls_bytes: 256 << 10,
@@ -284,6 +289,7 @@ impl Config {
             set(&mut self.recovery_age, age);
         }
         set(&mut self.dedup, raw.dedup.enabled);
+        set(&mut self.replace_repeats, raw.hooks.replace_repeats);
         set(&mut self.calls_keep, raw.calls.keep);
         set(&mut self.calls_age, raw.calls.age);
         set(&mut self.calls_bytes, raw.calls.bytes);
@@ -310,6 +316,7 @@ struct Raw {
     sessions: Sessions,
     recovery: Recovery,
     dedup: Dedup,
+    hooks: Hooks,
     calls: Calls,
 }
 
@@ -373,6 +380,12 @@ struct Dedup {
     enabled: Option<bool>,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Hooks {
+    replace_repeats: Option<bool>,
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -415,6 +428,8 @@ mod tests {
             keep = "3 days, 1 MiB"
             [dedup]
             enabled = false
+            [hooks]
+            replace_repeats = true
             [calls]
             keep = 5
             age = "1 min"
@@ -447,6 +462,7 @@ mod tests {
                 recovery_age: 3 * 86_400_000,
                 recovery_bytes: 1 << 20,
                 dedup: false,
+                replace_repeats: true,
                 calls_keep: 5,
                 calls_age: 60_000,
                 calls_bytes: 1 << 10,

@@ -18,9 +18,12 @@ pub use lock::Lock;
 pub use process::{
     descriptors, detach, process_end, process_starts, raise_descriptor_limit, resident_bytes,
 };
-pub use vanished::Sweep;
+pub use vanished::{Sweep, Vanished, forget_vanished};
 
 use crate::Error;
+
+/// What a state directory is called that is being removed.
+const GONE: &str = "gone";
 
 /// The canonical path of a workspace.
 ///

@@ -18,6 +18,7 @@ mod edited;
 mod end;
 mod fill;
 mod guarded;
+mod hooks;
 mod host;
 mod open;
 mod outbox;
@@ -58,6 +59,7 @@ use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
 use end::Ending;
+use hooks::Hooks;
 use outbox::Outbox;
 use say::Say;
 use searches::Searches;
@@ -158,6 +160,7 @@ struct Daemon {
     outbox: Outbox<Say>,
     subscriptions: Subscriptions,
     searches: Searches,
+    hooks: Hooks,
     /// Why facts are not stored at the moment (LOSS-3).
     storage_trouble: Option<String>,
     /// Turns whose facts were not stored when they came, and why.
@@ -283,6 +286,12 @@ impl Daemon {
             }
             Event::Learned { request, learned } => self.feed(Input::Learned { request, learned }),
             Event::Store(event) => self.stored(event),
+            Event::Consult(consult) => self.consult(consult),
+            Event::Hooked {
+                request,
+                outcome,
+                undo,
+            } => self.hooked(request, outcome, undo),
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
                 self.subscriptions.disconnect(connection);

@@ -8,6 +8,7 @@ use clap::Args;
 use touchmark_client::find::Workspace;
 use touchmark_client::proto::Places;
 pub(crate) use touchmark_daemon::doctor;
+pub(crate) use touchmark_daemon::life::Vanished;
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 use touchmark_daemon::{DaemonOptions, life, main_daemon};
 
@@ -55,6 +56,11 @@ pub(crate) fn run(options: Options, global: &Global) -> Outcome {
 /// there was nothing.
 pub(crate) fn forget(workspace: &Workspace) -> Outcome<bool> {
     life::forget(&workspace.places, &workspace.root).map_err(failed)
+}
+
+/// Removes what is stored of workspaces that no longer exist, but for this one.
+pub(crate) fn forget_vanished(own: &Places, recovered: bool) -> Vanished {
+    life::forget_vanished(own, recovered)
 }
 
 /// How many contents are kept of files that guarded writes replaced.

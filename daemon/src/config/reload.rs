@@ -56,6 +56,7 @@ impl Config {
             recovery_age,
             recovery_bytes,
             dedup,
+            replace_repeats,
             calls_keep,
             calls_age,
             calls_bytes,
@@ -96,6 +97,11 @@ impl Config {
         changes.take("calls.never", &mut self.calls_never, calls_never);
         changes.take("calls.rules", &mut self.calls_rules, calls_rules);
         changes.take("dedup.enabled", &mut self.dedup, dedup);
+        changes.take(
+            "hooks.replace_repeats",
+            &mut self.replace_repeats,
+            replace_repeats,
+        );
         changes
     }
 }

@@ -39,6 +39,7 @@ impl Daemon {
         }
         let deadline = Instant::now() + PATIENCE;
         self.searches.end();
+        self.end_hooks();
         self.close_turn();
         while (!again && !self.outbox.is_empty()) || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {

@@ -13,6 +13,7 @@ use touchmark_proto::sessions::SessionClose;
 use touchmark_proto::{Request, SessionId};
 
 use super::backlog::Backlog;
+use super::hooks::Hooks;
 use super::outbox::Outbox;
 use super::searches::Searches;
 use super::subscriptions::Subscriptions;
@@ -139,6 +140,7 @@ impl Daemon {
             outbox: Outbox::default(),
             subscriptions: Subscriptions::default(),
             searches: Searches::default(),
+            hooks: Hooks::default(),
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),
             facts_since_snapshot,

@@ -127,7 +127,13 @@ impl Need {
             | Request::TaskCleanup(_)
             | Request::ModelRecord(_)
             | Request::ModelList(_)
-            | Request::ContentsForget(_) => at_once,
+            | Request::ContentsForget(_)
+            | Request::HookClaude(_)
+            | Request::HookCodex(_)
+            | Request::HookGemini(_)
+            | Request::HookCursor(_)
+            | Request::HookOpencode(_)
+            | Request::HookAck(_) => at_once,
         }
     }
 }
@@ -148,6 +154,12 @@ pub(crate) fn is_for_the_shell(ask: &Request) -> bool {
             | Request::RecoveryDelete(_)
             | Request::SearchGrep(_)
             | Request::ContentsForget(_)
+            | Request::HookClaude(_)
+            | Request::HookCodex(_)
+            | Request::HookGemini(_)
+            | Request::HookCursor(_)
+            | Request::HookOpencode(_)
+            | Request::HookAck(_)
     )
 }
 
@@ -233,7 +245,13 @@ impl Engine {
             | Request::RecoveryRestore(_)
             | Request::RecoveryDelete(_)
             | Request::SearchGrep(_)
-            | Request::ContentsForget(_) => match pending.connection {
+            | Request::ContentsForget(_)
+            | Request::HookClaude(_)
+            | Request::HookCodex(_)
+            | Request::HookGemini(_)
+            | Request::HookCursor(_)
+            | Request::HookOpencode(_)
+            | Request::HookAck(_) => match pending.connection {
                 Some(connection) => Step::Passed(Effect::Host {
                     request,
                     connection,
@@ -279,9 +297,9 @@ impl Engine {
                 Ok(_) => done(Reply::EditorDidOpen(touchmark_proto::daemon::Done {})),
                 Err(error) => Step::Done(Err(error)),
             },
-            Request::EditorDidClose(ask) => self.editor_did_close(&ask),
-            Request::EditorDirty(ask) => self.editor_dirty(&ask),
-            Request::EditorDidSave(ask) => self.editor_did_save(&ask),
+            Request::EditorDidClose(ask) => self.editor_did_close(pending, &ask),
+            Request::EditorDirty(ask) => self.editor_dirty(pending, &ask),
+            Request::EditorDidSave(ask) => self.editor_did_save(pending, &ask),
             Request::CommandBegin(ask) => self.command_begin(pending, &ask),
             Request::CommandEnd(ask) => self.command_end(&ask),
             Request::Audit(_) => self.audit(request, pending),
