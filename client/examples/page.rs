@@ -1,3 +1,5 @@
+//! Reads, hears what others changed, and edits.
+
 use touchmark_client::{Session, connect};
 
 fn main() -> Result<(), touchmark_client::Error> {

@@ -36,11 +36,12 @@ fn oldest_python() -> Option<(PathBuf, bool)> {
         consider(format!("python3.{minor}").into());
     }
     consider("python3".into());
-    // Where pyenv keeps them: its own names answer only for the chosen one.
-    let pyenv = std::env::var_os("PYENV_ROOT")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv")));
-    let versions = pyenv.and_then(|root| fs::read_dir(root.join("versions")).ok());
+    // pyenv's own names answer only for the version that is chosen.
+    let pyenv = Command::new("pyenv").arg("root").output().ok();
+    let versions = pyenv.and_then(|said| {
+        let root = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+        fs::read_dir(Path::new(&root).join("versions")).ok()
+    });
     for entry in versions.into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with("3.") {
             consider(entry.path().join("bin/python"));

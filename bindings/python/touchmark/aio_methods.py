@@ -160,6 +160,52 @@ class ClientMethods:
         """Takes down what a file is like at this moment."""
         return await self.call(calls.file_snapshot(path), within=within)
 
+    async def hook_ack(self, ack: str, *, within: Optional[float] = None) -> shapes.Done:
+        """What a hook printed has been delivered."""
+        return await self.call(calls.hook_ack(ack), within=within)
+
+    async def hook_claude(
+        self,
+        input: Any,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.HookPrinted:
+        """An event of Claude Code."""
+        return await self.call(calls.hook_claude(input), within=within)
+
+    async def hook_codex(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
+        """An event of Codex."""
+        return await self.call(calls.hook_codex(input), within=within)
+
+    async def hook_cursor(
+        self,
+        input: Any,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.HookPrinted:
+        """An event of Cursor."""
+        return await self.call(calls.hook_cursor(input), within=within)
+
+    async def hook_gemini(
+        self,
+        input: Any,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.HookPrinted:
+        """An event of Gemini CLI."""
+        return await self.call(calls.hook_gemini(input), within=within)
+
+    async def hook_opencode(
+        self,
+        input: Any,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.HookPrinted:
+        """An event of opencode, as its plug-in tells it: `phase`, and what belongs to
+        it (docs/protocol.md).
+        """
+        return await self.call(calls.hook_opencode(input), within=within)
+
     async def modified_list(
         self,
         *,

@@ -514,6 +514,38 @@ def file_write(
     })
 
 
+def hook_ack(ack: str) -> "Call[shapes.Done]":
+    """What a hook printed has been delivered."""
+    return Call("hook/ack", {"ack": ack})
+
+
+def hook_claude(input: Any) -> "Call[shapes.HookPrinted]":
+    """An event of Claude Code."""
+    return Call("hook/claude", {"input": input})
+
+
+def hook_codex(input: Any) -> "Call[shapes.HookPrinted]":
+    """An event of Codex."""
+    return Call("hook/codex", {"input": input})
+
+
+def hook_cursor(input: Any) -> "Call[shapes.HookPrinted]":
+    """An event of Cursor."""
+    return Call("hook/cursor", {"input": input})
+
+
+def hook_gemini(input: Any) -> "Call[shapes.HookPrinted]":
+    """An event of Gemini CLI."""
+    return Call("hook/gemini", {"input": input})
+
+
+def hook_opencode(input: Any) -> "Call[shapes.HookPrinted]":
+    """An event of opencode, as its plug-in tells it: `phase`, and what belongs to it
+    (docs/protocol.md).
+    """
+    return Call("hook/opencode", {"input": input})
+
+
 def initialize(
     client: shapes.Program,
     protocol: int,

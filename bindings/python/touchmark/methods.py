@@ -150,6 +150,32 @@ class ClientMethods:
         """Takes down what a file is like at this moment."""
         return self.call(calls.file_snapshot(path), within=within)
 
+    def hook_ack(self, ack: str, *, within: Optional[float] = None) -> shapes.Done:
+        """What a hook printed has been delivered."""
+        return self.call(calls.hook_ack(ack), within=within)
+
+    def hook_claude(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
+        """An event of Claude Code."""
+        return self.call(calls.hook_claude(input), within=within)
+
+    def hook_codex(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
+        """An event of Codex."""
+        return self.call(calls.hook_codex(input), within=within)
+
+    def hook_cursor(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
+        """An event of Cursor."""
+        return self.call(calls.hook_cursor(input), within=within)
+
+    def hook_gemini(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
+        """An event of Gemini CLI."""
+        return self.call(calls.hook_gemini(input), within=within)
+
+    def hook_opencode(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
+        """An event of opencode, as its plug-in tells it: `phase`, and what belongs to
+        it (docs/protocol.md).
+        """
+        return self.call(calls.hook_opencode(input), within=within)
+
     def modified_list(
         self,
         *,

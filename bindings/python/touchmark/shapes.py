@@ -516,6 +516,18 @@ class FileWritten(_FileWrittenOptional):
     recovered: List[str]
 
 
+class _HookPrintedOptional(TypedDict, total=False):
+    ack: Optional[str]
+
+
+class HookPrinted(_HookPrintedOptional):
+    """What the hook is to print, and how it is to end."""
+
+    exit: int
+    stderr: str
+    stdout: str
+
+
 class Initialized(TypedDict):
     """Who answers."""
 
@@ -1088,6 +1100,7 @@ __all__ = [
     "Hash",
     "HashOrAbsent",
     "Holds",
+    "HookPrinted",
     "Initialized",
     "LineCounts",
     "LineRange",

@@ -1130,6 +1130,69 @@ export type Holds = {
   file: Hash;
 } | "absent" | "unreadable";
 
+/** What a hook printed has been delivered. */
+export interface HookAck {
+  /** As the hook's answer named it. */
+  ack: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** An event of Claude Code. */
+export interface HookClaude {
+  /** What the agent handed to its hook, verbatim. */
+  input: unknown;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** An event of Codex. */
+export interface HookCodex {
+  /** What the agent handed to its hook, verbatim. */
+  input: unknown;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** An event of Cursor. */
+export interface HookCursor {
+  /** What the agent handed to its hook, verbatim. */
+  input: unknown;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** An event of Gemini CLI. */
+export interface HookGemini {
+  /** What the agent handed to its hook, verbatim. */
+  input: unknown;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/**
+ * An event of opencode, as its plug-in tells it: `phase`, and what
+ * belongs to it (docs/protocol.md).
+ */
+export interface HookOpencode {
+  /** What the agent handed to its hook, verbatim. */
+  input: unknown;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** What the hook is to print, and how it is to end. */
+export interface HookPrinted {
+  /** Send it with `hook/ack` once `stdout` is delivered. */
+  ack?: string | null;
+  /** The exit code. */
+  exit: number;
+  /** For people; mostly empty. */
+  stderr: string;
+  /** One JSON object, by the agent's own schema; `{}` says nothing. */
+  stdout: string;
+}
+
 /** Says who calls. Optional to call. */
 export interface Initialize {
   /** The client. */
@@ -2080,6 +2143,12 @@ export interface Methods {
   "file/status": { params: FileStatus; result: FileStates };
   "file/untrack": { params: FileUntrack; result: Done };
   "file/write": { params: FileWrite; result: FileWritten };
+  "hook/ack": { params: HookAck; result: Done };
+  "hook/claude": { params: HookClaude; result: HookPrinted };
+  "hook/codex": { params: HookCodex; result: HookPrinted };
+  "hook/cursor": { params: HookCursor; result: HookPrinted };
+  "hook/gemini": { params: HookGemini; result: HookPrinted };
+  "hook/opencode": { params: HookOpencode; result: HookPrinted };
   "initialize": { params: Initialize; result: Initialized };
   "model/list": { params: ModelList; result: ModelEntries };
   "model/record": { params: ModelRecord; result: ModelRecorded };

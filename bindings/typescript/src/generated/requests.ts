@@ -36,6 +36,12 @@ import type {
   FileStatus,
   FileUntrack,
   FileWrite,
+  HookAck,
+  HookClaude,
+  HookCodex,
+  HookCursor,
+  HookGemini,
+  HookOpencode,
   Initialize,
   ModelList,
   ModelRecord,
@@ -265,6 +271,39 @@ export abstract class Requests {
   /** Writes a whole file, if it is still what the session has seen (GUARD-1). */
   fileWrite(params: FileWrite, ask?: Ask): Promise<Methods["file/write"]["result"]> {
     return this.call("file/write", params, ask);
+  }
+
+  /** What a hook printed has been delivered. */
+  hookAck(params: HookAck, ask?: Ask): Promise<Methods["hook/ack"]["result"]> {
+    return this.call("hook/ack", params, ask);
+  }
+
+  /** An event of Claude Code. */
+  hookClaude(params: HookClaude, ask?: Ask): Promise<Methods["hook/claude"]["result"]> {
+    return this.call("hook/claude", params, ask);
+  }
+
+  /** An event of Codex. */
+  hookCodex(params: HookCodex, ask?: Ask): Promise<Methods["hook/codex"]["result"]> {
+    return this.call("hook/codex", params, ask);
+  }
+
+  /** An event of Cursor. */
+  hookCursor(params: HookCursor, ask?: Ask): Promise<Methods["hook/cursor"]["result"]> {
+    return this.call("hook/cursor", params, ask);
+  }
+
+  /** An event of Gemini CLI. */
+  hookGemini(params: HookGemini, ask?: Ask): Promise<Methods["hook/gemini"]["result"]> {
+    return this.call("hook/gemini", params, ask);
+  }
+
+  /**
+   * An event of opencode, as its plug-in tells it: `phase`, and what
+   * belongs to it (docs/protocol.md).
+   */
+  hookOpencode(params: HookOpencode, ask?: Ask): Promise<Methods["hook/opencode"]["result"]> {
+    return this.call("hook/opencode", params, ask);
   }
 
   /** Says who calls. Optional to call. */
