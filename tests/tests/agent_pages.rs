@@ -56,6 +56,8 @@ fn runs(page: &str, snippet: &Snippet, mut program: Command) {
         world.file(name, "limit = 10\n");
     }
     world.file("notes.txt", "one\n");
+    // What makes it one, to whoever looks for the innermost.
+    fs::create_dir(world.path(".git")).unwrap();
     world.dress(&mut program);
     let directory = binary().parent().unwrap().to_owned();
     let path = std::env::var("PATH").unwrap_or_default();
