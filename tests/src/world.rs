@@ -64,6 +64,16 @@ fn way_to_watch() -> Option<String> {
         .filter(|way| !way.is_empty())
 }
 
+/// The backend that daemons watch by.
+pub fn backend() -> String {
+    way_to_watch().unwrap_or_else(|| "inotify".into())
+}
+
+/// Whether the fence takes a directory of its own, and a watch on it.
+pub fn fence_takes_a_directory() -> bool {
+    backend() != "inotify"
+}
+
 impl World {
     /// A new workspace with a running daemon.
     pub fn new() -> Self {
