@@ -87,6 +87,10 @@ fn the_documented_example_works_as_it_stands() {
     ];
     assert_eq!(told, wanted, "{wrong}");
     // The bytes on disk, not the buffer's text, were reported.
-    assert_eq!(fs::read(world.path("a.txt")).unwrap(), b"one\r\ngr\xfc\xdfe\r\n");
-    assert_eq!(agent.story("a.txt"), ["user editor"]);
+    assert_eq!(
+        fs::read(world.path("a.txt")).unwrap(),
+        b"one\r\ngr\xfc\xdfe\r\n"
+    );
+    let story = agent.story("a.txt");
+    assert_eq!(story, ["user editor"], "{:#?}", agent.history("a.txt"));
 }
