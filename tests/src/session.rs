@@ -235,12 +235,12 @@ impl Session {
         self.story_of(path, |_| true)
     }
 
-    /// The same as far as it is known, without a fence: for those who wait
-    /// for a save, since whoever asks as of now in the middle of one is told
-    /// of its middle (ATTR-12).
-    pub fn story_so_far(&mut self, path: &str) -> Vec<String> {
-        let rows = self.history_as(path, false);
-        told(&rows, |_| true)
+    /// The same without the middle of slow saves, in which the file was empty
+    /// or absent; with `sync: false` as far as it is known, for those who wait
+    /// for a save: whoever asks as of now in the middle of one is told of its
+    /// middle (ATTR-12).
+    pub fn saves(&mut self, path: &str, sync: bool) -> Vec<String> {
+        told(&self.history_as(path, sync), |row| row["size"] != 0)
     }
 
     /// The same without the states in which the file was empty.

@@ -91,6 +91,6 @@ fn the_documented_example_works_as_it_stands() {
         fs::read(world.path("a.txt")).unwrap(),
         b"one\r\ngr\xfc\xdfe\r\n"
     );
-    let story = agent.story("a.txt");
+    let story = agent.saves("a.txt", true);
     assert_eq!(story, ["user editor"], "{:#?}", agent.history("a.txt"));
 }

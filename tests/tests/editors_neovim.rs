@@ -42,10 +42,9 @@ fn story(agent: &mut Session, path: &str, wanted: &[&str]) {
     loop {
         // Without a fence: a question in the middle of a save would be
         // answered with its middle.
-        let found = agent.story_so_far(path);
+        let found = agent.saves(path, false);
         if found == wanted {
-            agent.sync();
-            assert_eq!(agent.story(path), wanted, "{path}");
+            assert_eq!(agent.saves(path, true), wanted, "{path}");
             return;
         }
         let beginning = found.len() <= wanted.len();
