@@ -5,7 +5,9 @@
 //! - [`wire`]: a small client of the JSON lines wire, written from the
 //!   protocol's document and not from the daemon's code.
 //! - [`session`]: an agent's session over that wire.
+//! - [`snippets`]: what stands between fences in the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
+//! - [`hooks`]: agents whose hooks are the real `touchmark hook`.
 //! - [`limits`]: a limit of watches that only one daemon has.
 //! - [`machine`]: a small virtual machine whose power can be cut.
 //! - [`mounts`]: file systems that only one test sees.
@@ -21,6 +23,7 @@
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod hooks;
 pub mod limits;
 pub mod machine;
 pub mod mounts;
@@ -31,6 +34,7 @@ pub mod process;
 pub mod race;
 pub mod repeat;
 pub mod session;
+pub mod snippets;
 pub mod user;
 pub mod wire;
 pub mod world;
