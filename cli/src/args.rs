@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, hook, logs,
-    man, models, modified, recovered, run, sessions, socket, start, stats, status, stop, tasks,
-    warning, watch,
+    man, mcp, models, modified, recovered, run, service, sessions, socket, start, stats, status,
+    stop, tasks, warning, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -92,10 +92,14 @@ pub(crate) enum Command {
     Warning(warning::Options),
     /// Remove stored state: a session's, kept contents, or everything
     Forget(forget::Options),
-    /// What an agent's hooks call: one event, standard input to standard output
-    Hook(hook::Options),
     /// Run a command whose changes are a session's; exits as it does
     Run(run::Options),
+    /// Agents' hooks: what they call, and how they get into an agent's settings
+    Hook(hook::Options),
+    /// A Model Context Protocol server on standard input and output
+    Mcp(mcp::Options),
+    /// The systemd user units that start this workspace's daemon: install, uninstall, status
+    Service(service::Options),
     /// What can be wrong, and how to mend it; starts nothing
     Doctor(doctor::Options),
     /// Compare everything the daemon believes with the disk

@@ -79,6 +79,9 @@ pub struct Config {
     /// Files in all open edits together (LIM-1): all are looked at for each new
     /// version.
     pub marked: usize,
+    /// Files that one connection's editor may hold with unsaved changes
+    /// (LIM-1).
+    pub unsaved: usize,
     /// Command windows open (LIM-1).
     pub windows: usize,
     /// What each session may have of files in open edits, and of paths that it
@@ -120,6 +123,7 @@ impl Default for Config {
             sessions: 100_000,
             tracked: 1_000_000,
             marked: 20_000,
+            unsaved: 10_000,
             windows: 1_000,
             own_files: 100,
             own_windows: 4,

@@ -91,8 +91,8 @@ pub struct Engine {
     pub(crate) command_graces: BTreeMap<u64, Millis>,
     /// Audits under way: hints are noted for them.
     pub(crate) audits: BTreeMap<RequestId, Audit>,
-    /// Editors' unsaved buffers.
-    pub(crate) unsaved: BTreeSet<RelPath>,
+    /// Editors' unsaved buffers, by the connection that told of them.
+    pub(crate) unsaved: BTreeMap<ConnectionId, BTreeSet<RelPath>>,
     /// The spelling first used, by folded name (SEEN-6).
     pub(crate) spellings: BTreeMap<RelPath, RelPath>,
     pub(crate) next_ticket: u64,
@@ -225,7 +225,7 @@ impl Engine {
             inherited_commands,
             command_graces: BTreeMap::new(),
             audits: BTreeMap::new(),
-            unsaved: BTreeSet::new(),
+            unsaved: BTreeMap::new(),
             spellings,
             next_ticket: 1,
             next_internal: u64::MAX,

@@ -498,6 +498,7 @@ impl Engine {
             self.timers.insert((until, Timer::Edit(edit)));
         }
         self.unbind_commands(connection);
+        self.editor_gone(connection);
     }
 }
 

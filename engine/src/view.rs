@@ -146,7 +146,7 @@ impl Engine {
             line_count: now.held.lines,
             size: now.held.size,
             mtime_ms: now.held.mtime_ms,
-            unsaved: self.unsaved.contains(path).then_some(true),
+            unsaved: self.is_unsaved(path).then_some(true),
             changed_by: folded.as_ref().map(|folded| folded.authors.clone()),
             since: folded.as_ref().map(|folded| folded.first),
         }

@@ -47,7 +47,7 @@ pub fn binary() -> PathBuf {
 }
 
 /// The directory the test programs' directory is in: `target/debug`.
-fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     let exe = std::env::current_exe().expect("the test's own path");
     let deps = exe.parent().expect("a test program is in a directory");
     match deps.file_name().and_then(OsStr::to_str) {

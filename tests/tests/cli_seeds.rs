@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use touchmark_tests::world::binary;
 use touchmark_tests::{World, user};
 
 /// What it printed; it must have exited so.
@@ -197,4 +198,48 @@ fn what_may_be_nowhere_else_is_not_forgotten_by_the_way() {
             .count(),
         0
     );
+}
+
+#[test]
+fn workspaces_that_no_longer_exist_are_forgotten() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    let states = || {
+        let entries = fs::read_dir(world.state().join("touchmark")).unwrap();
+        entries.count()
+    };
+    let nothing = "nothing is stored of workspaces";
+    assert!(run(&world, &["forget", "--vanished"], 0).contains(nothing));
+    let other = world.outside().join("other");
+    let named = other.to_str().unwrap();
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = Command::new(binary());
+        world.dress(&mut command);
+        let output = command
+            .args(arguments)
+            .current_dir(&other)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    fs::create_dir_all(other.join(".git")).unwrap();
+    fs::write(other.join("a.txt"), "one\n").unwrap();
+    let asked = r#"{"session": "s", "path": "a.txt"}"#;
+    elsewhere(&["call", "file/readText", asked]);
+    fs::write(other.join("a.txt"), "precious\n").unwrap();
+    let forced = r#"{"session": "s", "path": "a.txt", "text": "over it\n", "force": true}"#;
+    elsewhere(&["call", "file/write", forced]);
+    elsewhere(&["stop"]);
+    // It still exists.
+    assert!(run(&world, &["forget", "--vanished"], 0).contains(nothing));
+    fs::remove_dir_all(&other).unwrap();
+    assert_eq!(states(), 2);
+    assert!(run(&world, &["forget", "--vanished"], 1).contains("--recovered"));
+    assert_eq!(states(), 2);
+    assert_eq!(
+        facts(&world, &["forget", "--vanished", "--recovered"]),
+        json!({"forgotten": "vanished", "removed": [named], "kept": []})
+    );
+    assert_eq!(states(), 1);
+    world.healthy();
 }

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use touchmark_tests::user::{self, pause};
+use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::{Way, World, authors, sha256, text};
 
 #[test]
@@ -395,6 +397,44 @@ fn attr2_an_editors_report_is_evidence() {
     editor.ok("editor/dirty", json!({"path": "a.txt", "dirty": false}));
     assert_ne!(agent.status("a.txt")["unsaved"], true);
     editor.ok("editor/didClose", json!({"path": "a.txt"}));
+}
+
+#[test]
+fn an_editor_that_is_gone_holds_no_unsaved_changes() {
+    let world = World::new();
+    let mut agent = world.session("s");
+    world.file("a.txt", "one\n");
+    agent.read("a.txt");
+    let (mut first, mut second) = (world.client(), world.client());
+    for editor in [&mut first, &mut second] {
+        editor.ok("editor/dirty", json!({"path": "a.txt", "dirty": true}));
+    }
+    // What one editor saves, another may still hold.
+    first.ok("editor/dirty", json!({"path": "a.txt", "dirty": false}));
+    assert_eq!(agent.status("a.txt")["unsaved"], true);
+    first.ok("editor/didClose", json!({"path": "a.txt"}));
+    assert_eq!(agent.status("a.txt")["unsaved"], true);
+    // It crashed: nothing is left to be saved.
+    drop(second);
+    let end = Instant::now() + PATIENCE;
+    while agent.status("a.txt")["unsaved"] == true {
+        assert!(Instant::now() < end, "a gone editor's changes stay");
+    }
+}
+
+#[test]
+fn unsaved_files_of_one_editor_are_bounded() {
+    let world = World::new();
+    let mut editor = world.client();
+    let dirty = |path: String| ("editor/dirty", json!({"path": path, "dirty": true}));
+    let told: Vec<_> = (0..10_000).map(|n| dirty(format!("f{n}"))).collect();
+    assert!(editor.many(&told).iter().all(Result::is_ok));
+    let (method, one_more) = dirty("one-more".into());
+    let error = editor.refused(method, one_more, "tooLarge");
+    assert_eq!(error.data["limit"], 10_000);
+    // One that is known already is no further one.
+    let (method, known) = dirty("f7".into());
+    editor.ok(method, known);
 }
 
 #[test]

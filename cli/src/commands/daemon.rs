@@ -8,6 +8,7 @@ use clap::Args;
 use touchmark_client::find::Workspace;
 use touchmark_client::proto::Places;
 pub(crate) use touchmark_daemon::doctor;
+pub(crate) use touchmark_daemon::life::Vanished;
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 use touchmark_daemon::{DaemonOptions, life, main_daemon};
 
@@ -27,6 +28,9 @@ pub(crate) struct Options {
     /// Leave the terminal and end when idle: how clients start it
     #[arg(long, hide = true)]
     on_demand: bool,
+    /// The workspace of a systemd unit's instance
+    #[arg(long, hide = true, value_name = "KEY", conflicts_with_all = ["workspace", "on_demand"])]
+    instance: Option<String>,
     /// Nothing but the three standard streams is open
     #[arg(long, hide = true)]
     closed: bool,
@@ -36,9 +40,10 @@ pub(crate) fn run(options: Options, global: &Global) -> Outcome {
     if options.on_demand && !options.closed {
         close_inherited();
     }
-    let workspace = match &global.workspace {
-        Some(directory) => directory.clone(),
-        None => {
+    let workspace = match (&options.instance, &global.workspace) {
+        (Some(key), _) => life::workspace_of_instance(key).map_err(failed)?,
+        (None, Some(directory)) => directory.clone(),
+        (None, None) => {
             let found: Workspace = Context::new(global.clone())?.workspace()?;
             found.root
         }
@@ -55,6 +60,11 @@ pub(crate) fn run(options: Options, global: &Global) -> Outcome {
 /// there was nothing.
 pub(crate) fn forget(workspace: &Workspace) -> Outcome<bool> {
     life::forget(&workspace.places, &workspace.root).map_err(failed)
+}
+
+/// Removes what is stored of workspaces that no longer exist, but for this one.
+pub(crate) fn forget_vanished(own: &Places, recovered: bool) -> Vanished {
+    life::forget_vanished(own, recovered)
 }
 
 /// How many contents are kept of files that guarded writes replaced.

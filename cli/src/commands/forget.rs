@@ -2,11 +2,11 @@
 
 use clap::Args;
 use serde_json::json;
-use touchmark_client::proto::SessionId;
 use touchmark_client::proto::daemon::ContentsForget;
 use touchmark_client::proto::sessions::SessionClose;
+use touchmark_client::proto::{Places, SessionId};
 
-use crate::commands::daemon::{forget, kept};
+use crate::commands::daemon::{Vanished, forget, forget_vanished, kept};
 use crate::commands::stop;
 use crate::context::{self, Context, directory};
 use crate::output::{Failure, Outcome};
@@ -18,8 +18,8 @@ pub(crate) struct Options {
     /// Whose
     #[command(flatten)]
     what: What,
-    /// With --all: also the bytes that `touchmark recovered` lists
-    #[arg(long, requires = "all")]
+    /// With --all or --vanished: also the bytes that `touchmark recovered` lists
+    #[arg(long, conflicts_with_all = ["session", "contents"])]
     recovered: bool,
 }
 
@@ -36,6 +36,9 @@ struct What {
     /// Everything of this workspace; ends the daemon
     #[arg(long)]
     all: bool,
+    /// Everything of workspaces that no longer exist
+    #[arg(long)]
+    vanished: bool,
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
@@ -61,6 +64,9 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             &format!("forgotten: the contents kept for {name}"),
         );
     }
+    if options.what.vanished {
+        return vanished(context, &workspace.places, options.recovered);
+    }
     let kept = kept(&workspace.places);
     if kept > 0 && !options.recovered {
         // They may be nowhere else.
@@ -75,6 +81,31 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         false => format!("nothing is stored of {name}"),
     };
     tell(context, "all", &said)
+}
+
+fn vanished(context: &Context, own: &Places, recovered: bool) -> Outcome {
+    let Vanished { removed, kept } = forget_vanished(own, recovered);
+    if context.global.json {
+        context.json(&json!({ "forgotten": "vanished", "removed": removed, "kept": kept }))?;
+    } else if removed.is_empty() && kept.is_empty() {
+        context.say("nothing is stored of workspaces that no longer exist")?;
+    } else {
+        for workspace in &removed {
+            context.say(&format!(
+                "forgotten: everything of {}",
+                directory(workspace)
+            ))?;
+        }
+    }
+    if kept.is_empty() {
+        return Ok(());
+    }
+    // They may be nowhere else.
+    let named: Vec<String> = kept.iter().map(|path| directory(path)).collect();
+    Err(Failure::No(format!(
+        "bytes of {} are kept that may be nowhere else: say --recovered as well to remove them, too",
+        named.join(", ")
+    )))
 }
 
 fn tell(context: &Context, what: &str, said: &str) -> Outcome {

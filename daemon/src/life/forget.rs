@@ -6,11 +6,8 @@ use std::path::Path;
 
 use touchmark_proto::Places;
 
-use super::{Lock, private_directory};
+use super::{GONE, Lock, private_directory};
 use crate::Error;
-
-/// What a state directory is called that is being removed.
-const GONE: &str = "gone";
 
 /// Removes everything stored of a workspace that no daemon serves, bytes kept
 /// for it included; false if there was nothing.

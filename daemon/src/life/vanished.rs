@@ -14,11 +14,38 @@ use std::time::{Duration, SystemTime};
 
 use touchmark_proto::Places;
 
-use super::Lock;
-use crate::{Error, store};
+use super::{GONE, Lock};
+use crate::{Error, guard, store};
 
-/// What a state directory is called that is being removed.
-const GONE: &str = "gone";
+/// Which state of workspaces that are gone is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Unused {
+    /// Nothing was written in it for so long.
+    keep: Duration,
+    /// Also where bytes are kept that guarded writes replaced, and that may be
+    /// nowhere else (GUARD-1).
+    recovered: bool,
+}
+
+/// What [`forget_vanished`] did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Vanished {
+    /// Workspaces whose state is removed.
+    pub removed: Vec<PathBuf>,
+    /// Workspaces that are gone as well, whose state stays for the bytes kept
+    /// in it.
+    pub kept: Vec<PathBuf>,
+}
+
+/// Removes what is stored of workspaces that no longer exist, whatever its
+/// age, and says of which. `own` is left alone, and so is what a daemon uses.
+pub fn forget_vanished(own: &Places, recovered: bool) -> Vanished {
+    let unused = Unused {
+        keep: Duration::ZERO,
+        recovered,
+    };
+    sweep(own, unused, &AtomicBool::new(false))
+}
 
 /// A sweep on a thread of its own.
 #[derive(Debug)]
@@ -35,7 +62,12 @@ impl Sweep {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("sweep".into());
-        let thread = thread.spawn(move || sweep(&own, keep, &stopped));
+        let unused = Unused {
+            keep,
+            // Their time is longer than that of everything else.
+            recovered: true,
+        };
+        let thread = thread.spawn(move || drop(sweep(&own, unused, &stopped)));
         Self {
             stop,
             // Without it, the next start sweeps.
@@ -54,10 +86,11 @@ impl Drop for Sweep {
     }
 }
 
-fn sweep(own: &Places, keep: Duration, stopped: &AtomicBool) {
+fn sweep(own: &Places, unused: Unused, stopped: &AtomicBool) -> Vanished {
+    let mut vanished = Vanished::default();
     for key in names(&own.runtime, Some("lock")) {
         if stopped.load(Ordering::Relaxed) {
-            return;
+            return vanished;
         }
         let lock = own.runtime.join(format!("{key}.lock"));
         let named = named_in(&lock).filter(|_| key != own.key);
@@ -67,14 +100,14 @@ fn sweep(own: &Places, keep: Duration, stopped: &AtomicBool) {
         }
     }
     let Some(states) = own.state.parent() else {
-        return;
+        return vanished;
     };
     for key in names(states, None) {
         if stopped.load(Ordering::Relaxed) {
-            return;
+            return vanished;
         }
         let state = states.join(&key);
-        if key == own.key || !is_unused(&state, keep) {
+        if key == own.key || !is_unused(&state, unused.keep) {
             continue;
         }
         let Ok(Some(workspace)) = store::workspace(&state) else {
@@ -87,12 +120,20 @@ fn sweep(own: &Places, keep: Duration, stopped: &AtomicBool) {
             continue;
         };
         // Under the lock, since it may have come back.
-        if is_gone(&workspace) {
-            // At once: half of a state would say of nothing whose it was.
-            match fs::rename(&state, state.with_extension(GONE)) {
-                Ok(()) => tracing::info!("removing the state of {workspace:?}, which is gone"),
-                Err(error) => tracing::warn!("{}: {error}", state.display()),
+        if !is_gone(&workspace) {
+            continue;
+        }
+        if !unused.recovered && guard::kept(&state) > 0 {
+            vanished.kept.push(workspace);
+            continue;
+        }
+        // At once: half of a state would say of nothing whose it was.
+        match fs::rename(&state, state.with_extension(GONE)) {
+            Ok(()) => {
+                tracing::info!("removing the state of {workspace:?}, which is gone");
+                vanished.removed.push(workspace);
             }
+            Err(error) => tracing::warn!("{}: {error}", state.display()),
         }
     }
     for key in names(states, Some(GONE)) {
@@ -101,6 +142,7 @@ fn sweep(own: &Places, keep: Duration, stopped: &AtomicBool) {
             tracing::warn!("{}: {error}", state.display());
         }
     }
+    vanished
 }
 
 /// Takes the lock of a workspace without a daemon, and removes what else it
@@ -122,8 +164,7 @@ fn names(directory: &Path, extension: Option<&str>) -> Vec<String> {
             let name = PathBuf::from(entry.file_name());
             let fits = name.extension().and_then(OsStr::to_str) == extension;
             let key = name.file_stem()?.to_str()?.to_owned();
-            let is_key = key.len() == 16 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
-            (fits && is_key).then_some(key)
+            (fits && Places::is_key(&key)).then_some(key)
         })
         .collect()
 }
@@ -213,10 +254,22 @@ mod tests {
         for name in ["gone", "held"] {
             fs::remove_dir(home.join(name)).unwrap();
         }
-        let never = AtomicBool::new(false);
-        sweep(&own, Duration::from_secs(3600), &never);
+        let bytes = gone.state.join("recovery/r1.json");
+        fs::create_dir_all(bytes.parent().unwrap()).unwrap();
+        fs::write(&bytes, "{}").unwrap();
+        let an_hour = Unused {
+            keep: Duration::from_secs(3600),
+            recovered: true,
+        };
+        let nothing = Vanished::default();
+        assert_eq!(sweep(&own, an_hour, &AtomicBool::new(false)), nothing);
         assert_eq!(is_there(&gone), (false, true), "its time is not up");
-        sweep(&own, Duration::ZERO, &never);
+        let named = vec![home.join("gone")];
+        let (removed, kept) = (Vec::new(), named.clone());
+        assert_eq!(forget_vanished(&own, false), Vanished { removed, kept });
+        assert_eq!(is_there(&gone), (false, true), "its bytes are not named");
+        let (removed, kept) = (named, Vec::new());
+        assert_eq!(forget_vanished(&own, true), Vanished { removed, kept });
         assert_eq!(is_there(&gone), (false, false));
         for places in [&own, &living, &held] {
             assert!(is_there(places).1, "{places:?}");

@@ -34,7 +34,10 @@ impl Daemon {
         let again = matches!(self.ending, Some(Ending::Again));
         match self.ending {
             Some(Ending::Again) => tracing::info!("the store is opened again: beginning anew"),
-            Some(Ending::Done(why)) => tracing::info!("ending: {why}"),
+            Some(Ending::Done(why)) => {
+                tracing::info!("ending: {why}");
+                self.manager.stopping(why);
+            }
             None => {}
         }
         let deadline = Instant::now() + PATIENCE;

@@ -24,6 +24,7 @@ use crate::config::{Case, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
 use crate::guard::{self, Guard};
+use crate::life::systemd::Report;
 use crate::life::{Lock, usable_directory};
 use crate::socket::{Hub, Listener};
 use crate::store::{self, Opened};
@@ -149,6 +150,8 @@ impl Daemon {
             last_use: Instant::now(),
             accept_after: None,
             next_mend: None,
+            mend_place_at: None,
+            manager: Report::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
             options,
@@ -185,7 +188,7 @@ impl Daemon {
             .map(|(id, _)| id.clone())
             .collect();
         for session in unused {
-            tracing::info!("forgetting session {session}, unused for long");
+            tracing::info!(%session, "forgetting session {session}, unused for long");
             self.ask_internally(Request::SessionClose(SessionClose {
                 session,
                 forget: true,

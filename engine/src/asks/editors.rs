@@ -2,47 +2,79 @@
 
 use touchmark_proto::daemon::Done;
 use touchmark_proto::editors::{EditorDidClose, EditorDidSave, EditorDirty};
-use touchmark_proto::{AuthorKind, Evidence, Reply};
+use touchmark_proto::{AuthorKind, ConnectionId, Evidence, RelPath, Reply};
 
 use super::done;
+use super::limits::too_many;
 use crate::attribution::by_editor;
 use crate::engine::Engine;
-use crate::pending::Step;
+use crate::pending::{Pending, Step};
 use crate::record::Fact;
 
 impl Engine {
-    pub(super) fn editor_did_close(&mut self, ask: &EditorDidClose) -> Step {
+    pub(super) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Step {
         match self.resolve(&ask.path) {
             Ok(path) => {
-                self.unsaved.remove(&path);
+                self.forget_unsaved(pending, &path);
                 done(Reply::EditorDidClose(Done {}))
             }
             Err(error) => Step::Done(Err(error)),
         }
     }
 
-    pub(super) fn editor_dirty(&mut self, ask: &EditorDirty) -> Step {
-        match self.resolve(&ask.path) {
-            Ok(path) => {
-                if ask.dirty {
-                    self.unsaved.insert(path);
-                } else {
-                    self.unsaved.remove(&path);
+    pub(super) fn editor_dirty(&mut self, pending: &Pending, ask: &EditorDirty) -> Step {
+        let path = match self.resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        match pending.connection {
+            Some(connection) if ask.dirty => {
+                let own = self.unsaved.entry(connection).or_default();
+                let most = self.config.unsaved;
+                if own.len() >= most && !own.contains(&path) {
+                    return Step::Done(Err(too_many(
+                        most,
+                        format!("an editor may hold {most} files with unsaved changes"),
+                    )
+                    .hint("save or close some")));
                 }
-                done(Reply::EditorDirty(Done {}))
+                own.insert(path);
             }
-            Err(error) => Step::Done(Err(error)),
+            _ => self.forget_unsaved(pending, &path),
+        }
+        done(Reply::EditorDirty(Done {}))
+    }
+
+    /// Whether some editor that is still connected holds unsaved changes.
+    pub(crate) fn is_unsaved(&self, path: &RelPath) -> bool {
+        self.unsaved.values().any(|paths| paths.contains(path))
+    }
+
+    /// An editor that is gone holds no unsaved changes any more.
+    pub(crate) fn editor_gone(&mut self, connection: ConnectionId) {
+        self.unsaved.remove(&connection);
+    }
+
+    /// This editor holds no unsaved changes of it; another one may.
+    fn forget_unsaved(&mut self, pending: &Pending, path: &RelPath) {
+        if let Some(connection) = pending.connection
+            && let Some(own) = self.unsaved.get_mut(&connection)
+        {
+            own.remove(path);
+            if own.is_empty() {
+                self.unsaved.remove(&connection);
+            }
         }
     }
 
     /// ATTR-2: the report speaks for the version it names, whether that is
     /// recorded already (a correction) or still to come.
-    pub(super) fn editor_did_save(&mut self, ask: &EditorDidSave) -> Step {
+    pub(super) fn editor_did_save(&mut self, pending: &Pending, ask: &EditorDidSave) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
-        self.unsaved.remove(&path);
+        self.forget_unsaved(pending, &path);
         let time = ask.time.unwrap_or(self.now).min(self.now);
         let Some(state) = self.state.paths.get(&path) else {
             return done(Reply::EditorDidSave(Done {}));

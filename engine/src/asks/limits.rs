@@ -109,7 +109,7 @@ fn texts_kept(ask: &Request) -> impl Iterator<Item = (&'static str, &String)> {
         .filter_map(|(name, text)| Some((name, text?)))
 }
 
-fn too_many(most: usize, message: String) -> Error {
+pub(super) fn too_many(most: usize, message: String) -> Error {
     Error::new(ErrorCode::TooLarge, message).with(ErrorData {
         limit: Some(most as u64),
         ..ErrorData::default()

@@ -1,0 +1,58 @@
+--- Names of files and sessions: on the wire, and before a person's eyes.
+
+local M = {}
+
+--- The member of a request that names a file: `path`, or `uri` where the name
+--- has bytes beyond ASCII, which need not be UTF-8.
+---@param root string
+---@param path string relative
+function M.member(root, path)
+  if not path:find('[\128-\255%%%z\1-\31]') then
+    return 'path', path
+  end
+  local absolute = (root == '/' and '' or root) .. '/' .. path
+  return 'uri',
+    'file://' .. absolute:gsub('[^%w/._~-]', function(c)
+      return ('%%%02X'):format(c:byte())
+    end)
+end
+
+--- The relative path that an answer's object names.
+---@param root string
+---@param object table with `path`, and `uri` where that is lossy
+function M.path_of(root, object)
+  if not object.uri then
+    return object.path
+  end
+  local absolute = object.uri:gsub('^file://', ''):gsub('%%(%x%x)', function(hex)
+    return string.char(tonumber(hex, 16))
+  end)
+  return absolute:sub(#root + (root == '/' and 1 or 2))
+end
+
+--- Made harmless and short (SEC-4): these names come from anywhere.
+---@param name string
+---@param most integer? characters
+function M.show(name, most)
+  local shown = name:gsub('[%z\1-\31\127]', '?')
+  most = most or 60
+  local length = vim.fn.strchars(shown)
+  if length > most then
+    shown = vim.fn.strcharpart(shown, 0, most - 1) .. '…'
+  end
+  return shown
+end
+
+--- An author in a few characters.
+---@param author table? `{kind, session}`
+function M.author(author)
+  if not author then
+    return 'unknown'
+  end
+  if author.kind == 'agent' then
+    return M.show(author.session or 'an agent', 24)
+  end
+  return author.kind == 'user' and 'you' or 'unknown'
+end
+
+return M

@@ -1,0 +1,113 @@
+-- What needs neither a daemon nor a file of anybody's. Run from this
+-- directory's parent, in any Neovim from 0.7 on:
+--   nvim --headless -u NONE --cmd 'set rtp^=.' -c 'luafile tests/unit.lua'
+-- Ends with exit code 0 if all is as it should be.
+
+local function same(found, wanted, what)
+  if not vim.deep_equal(found, wanted) then
+    error(('%s: found %s, wanted %s'):format(what, vim.inspect(found), vim.inspect(wanted)), 2)
+  end
+end
+
+local tests = {}
+
+function tests.frames_come_whole_however_they_are_cut()
+  local frames = require('touchmark.frames')
+  local messages = { { id = 1 }, { id = 2, text = ('ü\r\n\r\n'):rep(50) }, { id = 3 } }
+  local stream = ''
+  for _, message in ipairs(messages) do
+    stream = stream .. frames.encode(message)
+  end
+  for _, size in ipairs({ 1, 2, 3, 7, 64, #stream }) do
+    local push, bodies = frames.decoder(), {}
+    for at = 1, #stream, size do
+      vim.list_extend(bodies, assert(push(stream:sub(at, at + size - 1))))
+    end
+    same(vim.tbl_map(vim.json.decode, bodies), messages, 'pieces of ' .. size)
+  end
+  local push = frames.decoder()
+  same(push('content-length:2\r\nContent-Type: x\r\n\r\n{}C'), { '{}' }, 'other headers')
+  for _, wrong in ipairs({ 'X: 1\r\n\r\n', 'Content-Length: 99999999999\r\n\r\n', ('x'):rep(5000) }) do
+    local bodies, why = frames.decoder()(wrong)
+    same({ bodies, type(why) }, { nil, 'string' }, 'no stream of messages')
+  end
+end
+
+function tests.hashes_are_sha256()
+  local sha256 = require('touchmark.sha256')
+  same(sha256.of(''), 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 'nothing')
+  same(sha256.of('a\0b'), '59b271ae1bbcb1d31d41929817f4b16fb439eb4f31520b5ad1d5ce98920a7138', 'a NUL')
+  local text = ('The editor\'s own function is the oracle. \255'):rep(40)
+  for length = 0, 200 do
+    local part = text:sub(1, length)
+    same(sha256.of(part), vim.fn.sha256(part), length .. ' bytes')
+  end
+  local hash = sha256.new()
+  for at = 1, #text, 13 do
+    hash.update(text:sub(at, at + 12))
+  end
+  same(hash.hex(), vim.fn.sha256(text), 'in pieces')
+end
+
+function tests.lines_are_carried_through_hunks()
+  local hunks = require('touchmark.hunks')
+  local function after(before, now, lines)
+    return hunks.carry(lines, hunks.between(before, now))
+  end
+  same(after('a\nb\nc\n', 'x\na\nb\nc\n', { [2] = 'k' }), { [3] = 'k' }, 'a line above')
+  same(after('a\nb\nc\n', 'b\nc\n', { [1] = 'k', [3] = 'l' }), { [2] = 'l' }, 'a line gone')
+  same(after('a\nb\nc\n', 'a\nB\nC\nD\n', { [1] = 'k', [2] = 'l' }), { [1] = 'k' }, 'lines replaced')
+  same(after('a\nb\n', 'a\nb\nc\n', { [2] = 'k' }), { [2] = 'k' }, 'a line below')
+  same(hunks.lines(hunks.between('a\nb\nc\n', 'a\nX\nY\nc\n')), { [2] = 'changed', [3] = 'changed' }, 'changed')
+  same(hunks.lines(hunks.between('a\nb\nc\n', 'a\nc\n')), { [1] = 'removed' }, 'removed')
+  same(hunks.lines(hunks.between('a\nb\n', 'b\n')), { [1] = 'removed' }, 'removed at the top')
+  for _, pair in ipairs({ { 'a\nb\nc\n', 'a\nX\nc\n' }, { 'a\n', 'a\nb\n' }, { 'a\nb\n', 'b\n' }, { 'a\n', 'a\n' } }) do
+    same(hunks.plain(pair[1], pair[2]), hunks.between(pair[1], pair[2]), 'without a diff')
+  end
+end
+
+function tests.names_travel_and_come_back()
+  local names = require('touchmark.names')
+  same({ names.member('/w', 'a b.txt') }, { 'path', 'a b.txt' }, 'plain')
+  for _, name in ipairs({ 'ü/x', '\255.txt', 'a%20b', 'line\nbreak', '50%' }) do
+    local member, uri = names.member('/w', name)
+    same(member, 'uri', name)
+    same(names.path_of('/w', { path = '?', uri = uri }), name, 'and back')
+  end
+  same(names.show('a\27[31m\n' .. ('x'):rep(100), 10), 'a?[31m?xx…', 'harmless and short')
+end
+
+function tests.sockets_are_where_the_command_looks()
+  local uv = vim.uv or vim.loop
+  local workspace = require('touchmark.workspace')
+  -- printf /abc | sha256sum
+  same(workspace.key('/abc'), 'aaaea3613df9f409', 'the key')
+  uv.os_unsetenv('TOUCHMARK_SOCKET')
+  uv.os_setenv('XDG_RUNTIME_DIR', '/run/user/7')
+  same(workspace.socket('/abc'), '/run/user/7/touchmark/aaaea3613df9f409.sock', 'the socket')
+  uv.os_unsetenv('XDG_RUNTIME_DIR')
+  uv.os_setenv('XDG_CACHE_HOME', 'relative does not count')
+  uv.os_setenv('HOME', '/home/u')
+  same(workspace.runtime_directory(), '/home/u/.cache/touchmark/run', 'without a runtime directory')
+  uv.os_setenv('TOUCHMARK_SOCKET', '/x.sock')
+  same(workspace.socket('/abc'), '/x.sock', 'named outright')
+  uv.os_unsetenv('TOUCHMARK_SOCKET')
+  same(workspace.relative('/w', '/w/a/b'), 'a/b', 'below')
+  same(workspace.relative('/w', '/wx/a'), nil, 'beside')
+end
+
+function tests.options_are_checked()
+  local config = require('touchmark.config')
+  same(config.apply({ start = 'when git', signs = false }), {}, 'right')
+  same({ config.options.start, config.options.signs.enabled, config.options.notify }, { 'when git', false, true }, 'in force')
+  same(#config.apply({ start = 'maybe', unknown = 1, notify = 3 }), 3, 'wrong')
+  same(config.options.start, 'never', 'the default stays')
+end
+
+local failed = 0
+for name, test in pairs(tests) do
+  local ok, why = xpcall(test, debug.traceback)
+  failed = failed + (ok and 0 or 1)
+  io.stdout:write(ok and 'ok      ' or 'FAILED  ', name, ok and '' or '\n' .. why, '\n')
+end
+vim.cmd(failed == 0 and 'qall!' or 'cquit!')

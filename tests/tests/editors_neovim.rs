@@ -1,0 +1,509 @@
+//! The Neovim plug-in: real Neovims, a real daemon, an agent's session.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use touchmark_tests::wire::PATIENCE;
+use touchmark_tests::world::{binary, finish};
+use touchmark_tests::{Neovim, Session, World, neovim, text};
+
+const SETUP: &str = "require('touchmark').setup{}";
+/// What the daemon wants of a version that an editor reported.
+const SAVED: &str = "user editor";
+
+/// With every Neovim there is, side by side.
+fn each(test: impl Fn(&Path) + Sync) {
+    std::thread::scope(|scope| {
+        for program in neovim::programs() {
+            let test = &test;
+            scope.spawn(move || test(program));
+        }
+    });
+}
+
+/// A world with `a.txt`, read by the session `s`.
+fn world() -> (World, Session) {
+    let world = World::new();
+    let mut agent = world.session("s");
+    world.file("a.txt", "one\ntwo\nthree\n");
+    agent.read("a.txt");
+    (world, agent)
+}
+
+/// Waits until the history of `path` is this: an editor's report comes after
+/// its save.
+fn story(agent: &mut Session, path: &str, wanted: &[&str]) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let found = agent.story(path);
+        if found == wanted {
+            return;
+        }
+        let beginning = found.len() <= wanted.len();
+        assert!(
+            beginning && Instant::now() < end,
+            "{path}: {found:?}, not {wanted:?}: {:#?}",
+            agent.history(path)
+        );
+    }
+}
+
+/// Waits until the file is said to be unsaved in an editor, or not.
+fn unsaved(agent: &mut Session, path: &str, wanted: bool) {
+    let end = Instant::now() + PATIENCE;
+    while (agent.status(path)["unsaved"] == true) != wanted {
+        assert!(Instant::now() < end, "{path}: unsaved is not {wanted}");
+    }
+}
+
+fn replace(agent: &mut Session, path: &str, old: &str, new: &str) {
+    let edit = json!({"path": path, "oldString": old, "newString": new});
+    assert_eq!(agent.ok("file/edit", edit)["outcome"], "applied");
+}
+
+#[test]
+fn the_plug_ins_own_parts() {
+    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../editors/neovim");
+    each(|program| {
+        let child = Command::new(program)
+            .current_dir(&plugin)
+            .args(["--headless", "-n", "-i", "NONE", "-u", "NONE"])
+            .args(["--cmd", "set rtp^=.", "-c", "luafile tests/unit.lua"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = finish(child, "the plug-in's unit tests");
+        assert!(
+            output.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    });
+}
+
+#[test]
+fn a_user_types_and_saves_and_an_agent_edits() {
+    each(|program| {
+        let (world, mut agent) = world();
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        // Typed and not saved.
+        editor.keys("ohello<Esc>");
+        unsaved(&mut agent, "a.txt", true);
+        assert_eq!(agent.state("a.txt"), "fresh");
+        // Undone by hand: nothing is unsaved.
+        editor.keys("u");
+        unsaved(&mut agent, "a.txt", false);
+        editor.keys("ohello<Esc>:write<CR>");
+        story(&mut agent, "a.txt", &[SAVED]);
+        unsaved(&mut agent, "a.txt", false);
+        assert_eq!(agent.state("a.txt"), "stale");
+        editor.until("return require('touchmark').statusline() == 'you · stale for s'");
+        agent.read("a.txt");
+        editor.until("return require('touchmark').statusline() == 'you'");
+        // The agent edits: loaded again, said, shown.
+        replace(&mut agent, "a.txt", "two", "zwei\nmore");
+        editor.until("return vim.fn.getline(3) == 'zwei'");
+        editor.until("return vim.deep_equal(require('touchmark.signs').placed(0), {3, 4})");
+        editor.until("return require('touchmark').statusline() == 's'");
+        let notice = editor.until("return require('touchmark.notice').last");
+        assert_eq!(notice, "s changed a.txt, loaded again");
+        assert_eq!(editor.lua("return vim.bo.modified"), false);
+        // A second edit above moves the first one's signs.
+        replace(&mut agent, "a.txt", "one", "zero\none");
+        editor.until("return vim.deep_equal(require('touchmark.signs').placed(0), {1, 4, 5})");
+        // Saved as it is: these are the agent's bytes, and nobody edited.
+        editor.keys(":write<CR>");
+        editor.until("return #require('touchmark.signs').placed(0) == 0");
+        editor.keys("Gomine<Esc>:write<CR>");
+        let told = [SAVED, "agent:s declared", "agent:s declared", SAVED];
+        story(&mut agent, "a.txt", &told);
+    });
+}
+
+#[test]
+fn an_agents_undeclared_bytes_saved_again_stay_its_own() {
+    each(|program| {
+        let (world, mut agent) = world();
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        // A mark without a content: a report of these bytes would make them
+        // the user's.
+        agent.mark("a.txt", None);
+        fs::write(world.path("a.txt"), "the agent's\n").unwrap();
+        agent.sync();
+        editor.until("return vim.fn.getline(1) == \"the agent's\"");
+        editor.until("return require('touchmark.buffers').get(0).base ~= nil");
+        editor.command("write");
+        editor.until("return require('touchmark.buffers').get(0).base ~= nil");
+        editor.keys("omine<Esc>:write<CR>");
+        story(&mut agent, "a.txt", &["agent:s marked", SAVED]);
+    });
+}
+
+#[test]
+fn every_way_to_save_is_one_version_of_the_users() {
+    const WAYS: &[(&str, &str)] = &[
+        ("auto", "backupcopy=auto nobackup writebackup"),
+        ("yes", "backupcopy=yes nobackup writebackup"),
+        ("no", "backupcopy=no nobackup writebackup"),
+        ("kept", "backupcopy=no backup writebackup"),
+        ("kept-copy", "backupcopy=yes backup writebackup"),
+        ("kept-auto", "backupcopy=auto backup writebackup"),
+        ("none", "nobackup nowritebackup"),
+        (
+            "breaks",
+            "backupcopy=auto,breakhardlink nobackup writebackup",
+        ),
+        ("keeps-links", "backupcopy=auto nobackup writebackup"),
+        ("synced", "backupcopy=auto nobackup writebackup fsync"),
+    ];
+    each(|program| {
+        let world = World::new();
+        let mut agent = world.session("s");
+        for (name, _) in WAYS {
+            world.file(name, "one\n");
+            if name.contains("link") {
+                fs::hard_link(world.path(name), world.path(format!("{name}.other"))).unwrap();
+            }
+            agent.read(name);
+        }
+        let mut editor = Neovim::start(&world, program, SETUP, &[]);
+        for (name, options) in WAYS {
+            // Below /tmp and the like Neovim would write in place.
+            editor.command(&format!("set backupskip= backupdir=. {options}"));
+            editor.command(&format!("edit {name}"));
+            editor.connected();
+            editor.keys("ouser<Esc>:write<CR>");
+            story(&mut agent, name, &[SAVED]);
+            assert_eq!(agent.taken(), [*name]);
+            agent.read(name);
+            replace(&mut agent, name, "one", "agent");
+            editor.until("return vim.fn.getline(1) == 'agent'");
+            editor.until("return require('touchmark.buffers').get(0).base ~= nil");
+            // A re-save, then another edit, so that the re-save was looked at.
+            editor.command("write");
+            editor.keys("omore<Esc>:write<CR>");
+            story(&mut agent, name, &[SAVED, "agent:s declared", SAVED]);
+            assert_eq!(agent.taken(), [*name]);
+            let text = fs::read_to_string(world.path(name)).unwrap();
+            assert_eq!(text, "agent\nuser\nmore\n", "{name}");
+        }
+    });
+}
+
+#[test]
+fn what_is_reported_are_the_bytes_on_disk() {
+    const WAYS: &[(&str, &str)] = &[
+        ("dos.txt", "fileformat=dos"),
+        ("mac.txt", "fileformat=mac"),
+        ("bom.txt", "bomb"),
+        ("latin1.txt", "fileencoding=latin1"),
+        ("utf16.txt", "fileencoding=utf-16le bomb"),
+        ("without-end.txt", "noendofline nofixendofline"),
+        ("name with ünïcode 50%.txt", "nobomb"),
+        ("unit/deep/er.txt", "nobomb"),
+    ];
+    each(|program| {
+        let world = World::new();
+        let mut agent = world.session("s");
+        for (name, _) in WAYS {
+            world.file(name, "one\n");
+            agent.read(name);
+        }
+        // Through a link to the workspace, as a user may have it.
+        let link = world.outside().join("link");
+        symlink(world.workspace(), &link).unwrap();
+        let mut editor = Neovim::start(&world, program, SETUP, &[]);
+        for (name, options) in WAYS {
+            let path = link.join(name);
+            let open = format!(
+                "vim.cmd('edit ' .. vim.fn.fnameescape('{}'))",
+                path.display()
+            );
+            editor.lua(&open);
+            editor.connected();
+            editor.command(&format!("setlocal {options}"));
+            editor.keys("oüx<Esc>:write<CR>");
+            story(&mut agent, name, &[SAVED]);
+        }
+    });
+}
+
+#[test]
+fn another_files_save_is_reported_for_that_file() {
+    each(|program| {
+        let (world, mut agent) = world();
+        world.file("b.txt", "b\n");
+        agent.read("b.txt");
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        editor.keys("ohello<Esc>:write! b.txt<CR>");
+        story(&mut agent, "b.txt", &[SAVED]);
+        unsaved(&mut agent, "a.txt", true);
+        editor.keys(":1write >> b.txt<CR>");
+        story(&mut agent, "b.txt", &[SAVED, SAVED]);
+        assert!(agent.story("a.txt").is_empty());
+        // A new name for the buffer.
+        editor.keys(":saveas c.txt<CR>");
+        unsaved(&mut agent, "a.txt", false);
+        editor.until("local f = require('touchmark').file() return f and f.path == 'c.txt'");
+    });
+}
+
+#[test]
+fn attr17_a_formatter_alone_is_the_agents() {
+    const FORMATTER: &str = "require('touchmark').setup{}
+        vim.api.nvim_create_autocmd('BufWritePre', { callback = function()
+            if vim.g.format then vim.api.nvim_buf_set_lines(0, -1, -1, false, { vim.g.format }) end
+        end })";
+    each(|program| {
+        let (world, mut agent) = world();
+        let mut editor = Neovim::start(&world, program, FORMATTER, &["a.txt"]);
+        editor.connected();
+        replace(&mut agent, "a.txt", "one", "agent");
+        editor.until("return vim.fn.getline(1) == 'agent'");
+        editor.lua("vim.g.format = 'formatted'");
+        editor.command("write");
+        story(
+            &mut agent,
+            "a.txt",
+            &["agent:s declared", "agent:s command"],
+        );
+        let newest = &agent.history("a.txt")[0];
+        assert_eq!(newest["formatted"], true, "{newest}");
+        // With the user's own change in it, it is the user's.
+        agent.read("a.txt");
+        replace(&mut agent, "a.txt", "agent", "again");
+        editor.until("return vim.fn.getline(1) == 'again'");
+        editor.keys("omine<Esc>:write<CR>");
+        let told = [
+            "agent:s declared",
+            "agent:s command",
+            "agent:s declared",
+            SAVED,
+        ];
+        story(&mut agent, "a.txt", &told);
+    });
+}
+
+#[test]
+fn an_edit_under_unsaved_changes_is_said_and_asks_nothing() {
+    each(|program| {
+        let (world, mut agent) = world();
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        editor.keys("omine<Esc>");
+        unsaved(&mut agent, "a.txt", true);
+        replace(&mut agent, "a.txt", "three", "drei");
+        let notice = editor.until("return require('touchmark.notice').last");
+        assert!(
+            notice.as_str().unwrap().contains("unsaved changes"),
+            "{notice}"
+        );
+        // The editor comes back into focus and looks at its files.
+        editor.command("doautocmd FocusGained");
+        editor.command("checktime");
+        let messages = editor.messages();
+        assert!(!messages.contains("W12"), "{messages}");
+        assert_eq!(editor.lines(), json!(["one", "mine", "two", "three"]));
+        // It still asks before it writes over the newer bytes.
+        editor.keys(":write<CR>n<CR>");
+        editor.until(
+            "return vim.api.nvim_get_mode().mode == 'n' and not vim.api.nvim_get_mode().blocking",
+        );
+        assert_eq!(agent.story("a.txt"), ["agent:s declared"]);
+        // What somebody else does is asked about as ever.
+        fs::write(world.path("a.txt"), "somebody's\n").unwrap();
+        agent.sync();
+        editor.keys(":checktime<CR>");
+        editor.until("return vim.api.nvim_get_mode().blocking or vim.fn.execute('messages'):find('W12') ~= nil");
+        editor.keys("<CR>");
+    });
+}
+
+#[test]
+fn many_edits_at_once_are_one_notice() {
+    const COUNTED: &str = "_G.notices = {}
+        require('touchmark').setup{ notify = function(text) table.insert(notices, text) end }";
+    each(|program| {
+        let world = World::new();
+        let mut agent = world.session("s\u{1b}[31m");
+        let names: Vec<String> = (0..12).map(|n| format!("f{n}.txt")).collect();
+        for name in &names {
+            world.file(name, "one\n");
+            agent.read(name);
+        }
+        let files: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut editor = Neovim::start(&world, program, COUNTED, &files);
+        editor.command("silent bufdo edit");
+        editor.until("for _, b in ipairs(vim.api.nvim_list_bufs()) do
+                if vim.fn.bufname(b) ~= '' and not require('touchmark').file(b) then return false end
+            end return true");
+        for name in &names {
+            replace(&mut agent, name, "one", "two");
+        }
+        editor.until("for _, b in ipairs(vim.api.nvim_list_bufs()) do
+                if vim.fn.bufname(b) ~= '' and vim.fn.getbufline(b, 1)[1] ~= 'two' then return false end
+            end return true");
+        let said = editor.until("return #notices > 0 and table.concat(notices, '\\n')");
+        let said = said.as_str().unwrap();
+        assert!(said.contains("s?[31m changed"), "{said}");
+        assert!(!said.contains('\u{1b}'), "{said:?}");
+        assert!(said.lines().count() < names.len(), "{said}");
+    });
+}
+
+#[test]
+fn a_daemon_that_comes_and_goes_is_not_spoken_of() {
+    each(|program| {
+        let mut world = World::asleep();
+        // A mark, so that the workspace is known without a daemon.
+        world.file(".touchmark.toml", "");
+        world.file("a.txt", "one\n");
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.keys("omine<Esc>");
+        editor.until("return vim.bo.modified");
+        for _ in 0..2 {
+            world.start();
+            let mut agent = world.session("s");
+            agent.read("a.txt");
+            editor.lua("require('touchmark.link').wake()");
+            editor.connected();
+            // What was there before is told to every daemon.
+            unsaved(&mut agent, "a.txt", true);
+            world.kill();
+            editor.until("return require('touchmark').file() == nil");
+            assert_eq!(editor.lua("return require('touchmark').statusline()"), "");
+        }
+        assert_eq!(editor.messages(), "");
+        // By itself, too.
+        world.start();
+        editor.connected();
+        let mut agent = world.session("s");
+        unsaved(&mut agent, "a.txt", true);
+        // An editor that crashes holds nothing.
+        editor.kill();
+        unsaved(&mut agent, "a.txt", false);
+    });
+}
+
+#[test]
+fn a_daemon_is_started_only_where_that_is_wanted() {
+    each(|program| {
+        let world = World::asleep();
+        fs::create_dir(world.path(".git")).unwrap();
+        world.file("a.txt", "one\n");
+        let open = |start: &str, command: &Path| {
+            let init = format!("require('touchmark').setup{{ start = '{start}' }}");
+            Neovim::start_with(&world, program, &init, &["a.txt"], |nvim| {
+                nvim.env("TOUCHMARK_BIN", command);
+            })
+        };
+        let mut never = open("never", &binary());
+        never.until("local l = require('touchmark.link').all()[1] return l and l.why");
+        assert!(!world.socket().exists());
+        // It cannot be started: said once, however often it is tried.
+        let mut cannot = open("always", Path::new("/nowhere/touchmark"));
+        cannot.until("return #require('touchmark.errors').all() > 0");
+        for _ in 0..3 {
+            cannot.lua(
+                "local l = require('touchmark.link').all()[1] l.started_at = nil l:start_daemon()",
+            );
+        }
+        cannot.until("return vim.fn.execute('messages'):find('no daemon could be started')");
+        let messages = cannot.messages();
+        assert_eq!(messages.matches("touchmark:").count(), 1, "{messages}");
+        let mut git = open("when git", &binary());
+        git.connected();
+        let mut client = world.client();
+        let workspace = client.ok("status", json!({}))["workspace"].clone();
+        assert_eq!(workspace, json!(world.workspace()));
+        client.ok("shutdown", json!({}));
+    });
+}
+
+#[test]
+fn a_daemon_that_hangs_holds_nobody_up() {
+    each(|program| {
+        let (world, mut agent) = world();
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        let stopped = touchmark_tests::process::Stopped::new(world.pid());
+        editor.keys("ohello<Esc>:write<CR>");
+        editor.until("return not vim.bo.modified and vim.fn.getline(2) == 'hello'");
+        editor.command("Touchmark status");
+        editor.command("bwipeout");
+        // Much more than the socket takes: the connection is given up.
+        editor.lua(
+            "local link = require('touchmark.link').all()[1]
+            for _ = 1, 300 do link:request('ping', { withinMs = 1 }) end
+            local large = ('x'):rep(64 * 1024)
+            for _ = 1, 40 do link:request('file/history', { path = large }) end",
+        );
+        editor.until("return not require('touchmark.link').all()[1]:is_connected()");
+        drop(stopped);
+        agent.sync();
+        editor.lua("require('touchmark.link').wake()");
+        editor.connected();
+        assert_eq!(editor.messages().matches("touchmark").count(), 0);
+    });
+}
+
+#[test]
+fn views_help_and_health() {
+    each(|program| {
+        let (world, mut agent) = world();
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        replace(&mut agent, "a.txt", "one", "agent");
+        editor.until("return vim.fn.getline(1) == 'agent'");
+        let shows = |editor: &mut Neovim, command: &str, wanted: &str| {
+            editor.command(command);
+            editor.until(&format!(
+                "return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n'):find([[{wanted}]])"
+            ));
+            assert_eq!(editor.lua("return vim.bo.modified"), false);
+            editor.command("bwipeout");
+        };
+        shows(&mut editor, "Touchmark feed", "s +edited +a.txt");
+        shows(&mut editor, "Touchmark history", "a.txt.-s +edited");
+        shows(&mut editor, "Touchmark history a.txt", "a.txt.-s +edited");
+        shows(&mut editor, "Touchmark sessions", "\ns +open");
+        shows(&mut editor, "Touchmark status", "changed by  s");
+        shows(
+            &mut editor,
+            "checkhealth touchmark",
+            "daemon %d+%.%d+%.%d+, process",
+        );
+        let complete = |editor: &mut Neovim, lead: &str| -> Value {
+            editor.lua(&format!("return vim.fn.getcompletion('{lead}', 'cmdline')"))
+        };
+        let all = json!(["feed", "history", "sessions", "status"]);
+        assert_eq!(complete(&mut editor, "Touchmark "), all);
+        assert_eq!(complete(&mut editor, "Touchmark h"), json!(["history"]));
+        assert_eq!(
+            complete(&mut editor, "Touchmark history a"),
+            json!(["a.txt"])
+        );
+        editor.command("helptags ALL");
+        for subject in [
+            "touchmark",
+            ":Touchmark",
+            "touchmark-options",
+            "touchmark.statusline()",
+        ] {
+            editor.command(&format!("help {subject}"));
+            let tag = editor.lua("return vim.fn.bufname()");
+            assert!(text(&json!({ "name": tag }), "name").ends_with("doc/touchmark.txt"));
+        }
+    });
+}
