@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use touchmark_proto::{Millis, Places};
 
+use crate::watch::Choice;
 pub use case::probe_case_insensitive;
 pub use reload::Changes;
 use units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
@@ -70,6 +71,8 @@ pub struct Config {
     pub case: Option<Case>,
     /// `durability`: `"process"` unless told.
     pub durability: Durability,
+    /// `watch`: `"auto"` unless told.
+    pub watch: Choice,
     /// `idle_exit`: a daemon started on demand ends after that long without
     /// a connection and a request; 30 min unless told.
     pub idle_exit: Millis,
@@ -133,6 +136,7 @@ impl Default for Config {
         Self {
             case: None,
             durability: Durability::Process,
+            watch: Choice::Auto,
             idle_exit: 30 * MINUTE,
             edit_ttl: MINUTE,
             flag_ttl: 10_000,
@@ -262,6 +266,7 @@ impl Config {
             self.case = raw.case;
         }
         set(&mut self.durability, raw.durability);
+        set(&mut self.watch, raw.watch);
         set(&mut self.idle_exit, raw.idle_exit);
         set(&mut self.edit_ttl, raw.marks.edit_ttl);
         set(&mut self.flag_ttl, raw.marks.flag_ttl);
@@ -308,6 +313,7 @@ fn line_at(before: &[u8]) -> usize {
 struct Raw {
     case: Option<Case>,
     durability: Option<Durability>,
+    watch: Option<Choice>,
     idle_exit: Option<Span>,
     marks: Marks,
     limits: Limits,
@@ -405,6 +411,7 @@ mod tests {
             r#"
             case = "insensitive"
             durability = "power"
+            watch = "off"
             idle_exit = "5 min"
             [marks]
             edit_ttl = "90 s"
@@ -444,6 +451,7 @@ mod tests {
             Config {
                 case: Some(Case::Insensitive),
                 durability: Durability::Power,
+                watch: Choice::Off,
                 idle_exit: 300_000,
                 edit_ttl: 90_000,
                 flag_ttl: 3_000,

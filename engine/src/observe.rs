@@ -114,6 +114,10 @@ impl Engine {
             .stamp
             .is_some_and(|stamp| stamp.inode != content.stamp.inode);
         let untouched = live.stamp == Some(content.stamp);
+        let rewritten = moved_in
+            || live
+                .stamp
+                .is_some_and(|stamp| stamp.modified != content.stamp.modified);
         live.stamp = Some(content.stamp);
         live.mtime_ms = (content.mtime_ms != recorded.mtime_ms).then_some(content.mtime_ms);
         self.unsettled.remove(path);
@@ -121,6 +125,12 @@ impl Engine {
         if recorded.hash == Some(content.hash) {
             let live = self.live.entry(path.clone()).or_default();
             live.held_back.clear();
+            if rewritten {
+                // The same bytes once more, as of an editor that loaded and
+                // saved them: the close to come is this write's, and says
+                // nothing of whose they were (ATTR-8).
+                live.consumed = None;
+            }
             let changed = hints.written_closes > 0 || (hints.closes > 0 && moved_in);
             if changed {
                 self.close_without_change(path, untouched, hints.written_closes);

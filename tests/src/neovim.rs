@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::parts::not_tested;
+use crate::text;
 use crate::wire::PATIENCE;
 use crate::world::{World, target};
 
@@ -196,7 +197,31 @@ impl Neovim {
 
     /// Types keys, in the notation of mappings (`<Esc>`).
     pub fn keys(&mut self, keys: &str) {
-        self.lua(&format!("vim.api.nvim_input([==[{keys}]==])"));
+        self.ask("keys", keys);
+    }
+
+    /// Waits until the editor asks the user something, or no longer does.
+    pub fn asks(&mut self, wanted: bool) {
+        let end = Instant::now() + PATIENCE;
+        while self.is_asking() != wanted {
+            assert!(Instant::now() < end, "Neovim asks: never {wanted}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Types until the editor asks nothing more.
+    pub fn answer(&mut self, keys: &str) {
+        let end = Instant::now() + PATIENCE;
+        while self.is_asking() {
+            assert!(Instant::now() < end, "Neovim goes on asking");
+            self.keys(keys);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn is_asking(&mut self) -> bool {
+        let mode = self.ask("mode", "");
+        mode["blocking"] == true || text(&mode, "mode").starts_with('r')
     }
 
     /// Waits until the current buffer's file is known to the daemon.

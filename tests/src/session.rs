@@ -219,7 +219,12 @@ impl Session {
 
     /// `file/history`, newest first.
     pub fn history(&mut self, path: &str) -> Vec<Value> {
-        let history = self.client.ok("file/history", json!({"path": path}));
+        self.history_as(path, true)
+    }
+
+    fn history_as(&mut self, path: &str, sync: bool) -> Vec<Value> {
+        let params = json!({"path": path, "sync": sync});
+        let history = self.client.ok("file/history", params);
         history["versions"].as_array().expect("versions").clone()
     }
 
@@ -230,6 +235,14 @@ impl Session {
         self.story_of(path, |_| true)
     }
 
+    /// The same without the middle of slow saves, in which the file was empty
+    /// or absent; with `sync: false` as far as it is known, for those who wait
+    /// for a save: whoever asks as of now in the middle of one is told of its
+    /// middle (ATTR-12).
+    pub fn saves(&mut self, path: &str, sync: bool) -> Vec<String> {
+        told(&self.history_as(path, sync), |row| row["size"] != 0)
+    }
+
     /// The same without the states in which the file was empty.
     pub fn story_of_texts(&mut self, path: &str) -> Vec<String> {
         self.story_of(path, |row| {
@@ -238,25 +251,29 @@ impl Session {
     }
 
     fn story_of(&mut self, path: &str, counts: impl Fn(&Value) -> bool) -> Vec<String> {
-        let rows = self.history(path);
-        let amended: Vec<String> = rows
-            .iter()
-            .filter_map(|row| row["amends"].as_str().map(str::to_owned))
-            .collect();
-        // The baseline is where the log begins: the last row.
-        let versions = rows.split_last().map_or(&[][..], |(_, rest)| rest);
-        let mut story: Vec<String> = versions
-            .iter()
-            .filter(|row| !amended.contains(&text(row, "clock")) && counts(row))
-            .map(|row| {
-                format!(
-                    "{} {}",
-                    crate::author(&row["author"]),
-                    text(row, "evidence")
-                )
-            })
-            .collect();
-        story.reverse();
-        story
+        told(&self.history(path), counts)
     }
+}
+
+/// The versions of a history as `author evidence`, the oldest first.
+fn told(rows: &[Value], counts: impl Fn(&Value) -> bool) -> Vec<String> {
+    let amended: Vec<String> = rows
+        .iter()
+        .filter_map(|row| row["amends"].as_str().map(str::to_owned))
+        .collect();
+    // The baseline is where the log begins: the last row.
+    let versions = rows.split_last().map_or(&[][..], |(_, rest)| rest);
+    let mut story: Vec<String> = versions
+        .iter()
+        .filter(|row| !amended.contains(&text(row, "clock")) && counts(row))
+        .map(|row| {
+            format!(
+                "{} {}",
+                crate::author(&row["author"]),
+                text(row, "evidence")
+            )
+        })
+        .collect();
+    story.reverse();
+    story
 }

@@ -91,5 +91,6 @@ fn the_documented_example_works_as_it_stands() {
         fs::read(world.path("a.txt")).unwrap(),
         b"one\r\ngr\xfc\xdfe\r\n"
     );
-    assert_eq!(agent.story("a.txt"), ["user editor"]);
+    let story = agent.saves("a.txt", true);
+    assert_eq!(story, ["user editor"], "{:#?}", agent.history("a.txt"));
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
+use std::io::Write;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -397,6 +398,26 @@ fn attr2_an_editors_report_is_evidence() {
     editor.ok("editor/dirty", json!({"path": "a.txt", "dirty": false}));
     assert_ne!(agent.status("a.txt")["unsaved"], true);
     editor.ok("editor/didClose", json!({"path": "a.txt"}));
+}
+
+#[test]
+fn attr8_the_same_bytes_saved_again_leave_a_consumed_mark_alone() {
+    let world = World::new();
+    let mut agent = world.session("s");
+    world.file("a.txt", "one\n");
+    agent.read("a.txt");
+    agent.mark("a.txt", None);
+    user::write(&world.path("a.txt"), "agent\n");
+    agent.sync();
+    // An editor that loaded them, and is looked at before it closes.
+    let path = world.path("a.txt");
+    let mut editor = fs::OpenOptions::new().write(true).open(path).unwrap();
+    editor.write_all(b"agent\n").unwrap();
+    agent.sync();
+    drop(editor);
+    agent.sync();
+    assert_eq!(agent.story("a.txt"), ["agent:s marked"]);
+    assert!(agent.taken().is_empty());
 }
 
 #[test]

@@ -38,6 +38,7 @@ impl Config {
         let Self {
             case,
             durability,
+            watch,
             idle_exit,
             edit_ttl,
             flag_ttl,
@@ -66,6 +67,7 @@ impl Config {
         let mut changes = Changes::default();
         changes.keep("case", &self.case, &case);
         changes.keep("durability", &self.durability, &durability);
+        changes.keep("watch", &self.watch, &watch);
         changes.take("idle_exit", &mut self.idle_exit, idle_exit);
         changes.take("marks.edit_ttl", &mut self.edit_ttl, edit_ttl);
         changes.take("marks.flag_ttl", &mut self.flag_ttl, flag_ttl);

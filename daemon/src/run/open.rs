@@ -29,7 +29,7 @@ use crate::life::{Lock, usable_directory};
 use crate::socket::{Hub, Listener};
 use crate::store::{self, Opened};
 use crate::time::Timeline;
-use crate::watch::{Choice, Watcher};
+use crate::watch::Watcher;
 
 impl Daemon {
     pub(super) fn open(
@@ -81,7 +81,7 @@ impl Daemon {
         boundary::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
         let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
-        let mut watcher = Watcher::new(workspace, &places.fence, Choice::Auto, move |raw| {
+        let mut watcher = Watcher::new(workspace, &places.fence, config.watch, move |raw| {
             if let Some(raw) = waiting.admit(raw) {
                 let _loop_has_ended = seen.send(Event::Watch(raw));
             }

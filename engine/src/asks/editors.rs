@@ -15,7 +15,7 @@ impl Engine {
     pub(super) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Step {
         match self.resolve(&ask.path) {
             Ok(path) => {
-                self.forget_unsaved(pending, &path);
+                self.no_longer_unsaved(pending, &path);
                 done(Reply::EditorDidClose(Done {}))
             }
             Err(error) => Step::Done(Err(error)),
@@ -40,7 +40,7 @@ impl Engine {
                 }
                 own.insert(path);
             }
-            _ => self.forget_unsaved(pending, &path),
+            _ => self.no_longer_unsaved(pending, &path),
         }
         done(Reply::EditorDirty(Done {}))
     }
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// This editor holds no unsaved changes of it; another one may.
-    fn forget_unsaved(&mut self, pending: &Pending, path: &RelPath) {
+    fn no_longer_unsaved(&mut self, pending: &Pending, path: &RelPath) {
         if let Some(connection) = pending.connection
             && let Some(own) = self.unsaved.get_mut(&connection)
         {
@@ -74,7 +74,7 @@ impl Engine {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
-        self.forget_unsaved(pending, &path);
+        self.no_longer_unsaved(pending, &path);
         let time = ask.time.unwrap_or(self.now).min(self.now);
         let Some(state) = self.state.paths.get(&path) else {
             return done(Reply::EditorDidSave(Done {}));

@@ -1,6 +1,7 @@
 -- Runs in a Neovim under test: takes Lua over a socket, one JSON text a line,
 -- and answers what it returned. `{"until": code}` is run again and again until
--- it returns something true, so that the editor's own loop goes on meanwhile.
+-- it returns something true, so that the editor's own loop goes on meanwhile;
+-- `{"keys": keys}` types, `{"mode": ""}` asks for the mode.
 local uv = vim.uv or vim.loop
 local pipe = uv.new_pipe(false)
 local PATIENCE, STEP = 30000, 5
@@ -56,6 +57,13 @@ pipe:connect(uv.os_getenv('TOUCHMARK_TEST_DRIVER'), function(error)
     end
     rest = behind
     local ask = vim.json.decode(line)
+    -- These work while the editor asks something, when nothing else does.
+    if ask.keys then
+      vim.api.nvim_input(ask.keys)
+      return answer(true)
+    elseif ask.mode then
+      return answer(true, vim.api.nvim_get_mode())
+    end
     vim.schedule(function()
       if ask['until'] then
         wait(ask['until'])

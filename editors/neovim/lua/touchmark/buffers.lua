@@ -11,6 +11,10 @@ local uv = vim.uv or vim.loop
 
 local M = {}
 
+--- Larger files are hashed when they are saved, not when they are loaded: it
+--- takes seconds of the editor's processor.
+local LARGEST = 16 * 1024 * 1024
+
 --- By buffer number: {name, link, told (told of by this connection), dirty,
 --- base = {hash, stat} of what was loaded or saved last, writing, text, changes}.
 local buffers = {}
@@ -111,6 +115,10 @@ local function look(buffer, state)
   signs.loaded(buffer, state)
   local ticket = {}
   state.looking = ticket
+  local stat = uv.fs_stat(state.name)
+  if not stat or stat.size > LARGEST then
+    return
+  end
   content.hash(state.name, nil, function(error, found)
     if error or state.looking ~= ticket or buffers[buffer] ~= state then
       return

@@ -66,10 +66,12 @@ local function take(file, version, older)
   end
 end
 
---- Asks what is known of a file and calls back when it is told.
+--- Asks what is known of a file and calls back when it is told. What is still
+--- to be looked at comes as an event: a question as of now, in the middle of a
+--- save, would make its middle a version of its own (ATTR-12).
 function M.ask(link, path, callback)
   local member, name = names.member(link.root, path)
-  link:request('file/history', { [member] = name, limit = MOST }, function(error, history)
+  link:request('file/history', { [member] = name, limit = MOST, sync = false }, function(error, history)
     if error then
       return
     end
@@ -107,7 +109,7 @@ end
 --- Asks what one session's copy is worth.
 function M.ask_session(link, path, session, callback)
   local _, name = names.member(link.root, path)
-  link:request('file/status', { session = session, paths = { name } }, function(error, status)
+  link:request('file/status', { session = session, paths = { name }, sync = false }, function(error, status)
     local state = not error and status.files[1]
     if state then
       local file = M.of(link, path)
