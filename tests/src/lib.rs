@@ -7,7 +7,9 @@
 //! - [`framed`]: the `Content-Length` wire, likewise.
 //! - [`vectors`]: the conformance vectors, to be played on any wire.
 //! - [`session`]: an agent's session over that wire.
+//! - [`snippets`]: what stands between fences in the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
+//! - [`hooks`]: agents whose hooks are the real `touchmark hook`.
 //! - [`fetched`]: packages from registries, for tests that drive them.
 //! - [`limits`]: a limit of watches that only one daemon has.
 //! - [`machine`]: a small virtual machine whose power can be cut.
@@ -29,6 +31,7 @@
 
 pub mod fetched;
 pub mod framed;
+pub mod hooks;
 pub mod limits;
 pub mod machine;
 pub mod mcp;
@@ -41,6 +44,7 @@ pub mod process;
 pub mod race;
 pub mod repeat;
 pub mod session;
+pub mod snippets;
 pub mod systemd;
 pub mod user;
 pub mod vectors;

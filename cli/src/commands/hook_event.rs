@@ -22,8 +22,11 @@ use crate::args::Global;
 use crate::context;
 use crate::output::Outcome;
 
-/// From the start to the last word.
-const PATIENCE: Duration = Duration::from_millis(150);
+/// From the start to the last word, in milliseconds.
+const PATIENCE: u64 = 150;
+
+/// The variable that says otherwise.
+const PATIENCE_VARIABLE: &str = "TOUCHMARK_HOOK_MS";
 
 /// The longest event, in bytes: the daemon takes no longer one.
 const MAX_EVENT: u64 = 16 << 20;
@@ -84,7 +87,11 @@ pub(crate) fn run(agent: Agent, global: &Global) -> Outcome {
 static PRINTED: Mutex<bool> = Mutex::new(false);
 
 fn serve(agent: Agent, global: &Global) -> ExitCode {
-    let until = Instant::now() + PATIENCE;
+    let patience = std::env::var(PATIENCE_VARIABLE)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(PATIENCE);
+    let until = Instant::now() + Duration::from_millis(patience.min(60_000));
     // Whatever hangs, be it the agent's pipe, a file system or the daemon.
     std::thread::spawn(move || {
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
