@@ -82,7 +82,7 @@ export async function standIn(world, answer) {
   const sockets = new Set();
   const heard = [];
   const server = createServer((socket) => {
-    sockets.add(socket);
+    sockets.add(socket.unref());
     let rest = "";
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => {
@@ -96,6 +96,8 @@ export async function standIn(world, answer) {
     });
   });
   await new Promise((resolve) => server.listen(world.workspace.socket, resolve));
+  // A test that fails before it closes this must not keep the process waiting.
+  server.unref();
   const close = () => {
     for (const socket of sockets) socket.destroy();
     return new Promise((resolve) => server.close(resolve));
