@@ -153,15 +153,40 @@ pub(crate) fn storm(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
+/// The argument by which this program does nothing.
+pub(crate) const EMPTY: &str = "nothing";
+
+/// An event as an agent's hook gets it before each tool: a file that has been
+/// read is about to be read again.
+fn hook_event(world: &World) -> Result<std::path::PathBuf> {
+    let (file, event) = (world.files.first(), world.scratch().join("event.json"));
+    let file = file.context("a file")?;
+    let text = serde_json::json!({
+        "session_id": "bench", "cwd": world.root, "hook_event_name": "PreToolUse",
+        "tool_name": "Read", "tool_use_id": "t", "tool_input": {"file_path": file},
+    });
+    std::fs::write(&event, text.to_string())?;
+    Ok(event)
+}
+
 /// A process of the command against a process that does nothing.
 pub(crate) fn processes(options: &Options) -> Result<Vec<Row>> {
     let world = World::new(&options.binary, 1)?;
     let (_daemon, _) = world.start()?;
-    let (mut nothing, mut socket, mut status) =
-        (Samples::default(), Samples::default(), Samples::default());
+    let [mut nothing, mut empty, mut socket, mut status, mut hook]: [Samples; 5] =
+        Default::default();
+    let event = hook_event(&world)?;
     progress("processes");
     for _ in 0..options.pick(50, 300) {
         nothing.time(|| std::process::Command::new("true").status())?;
+        // As little as a program of this language can be.
+        let mut process = std::process::Command::new(std::env::current_exe()?);
+        empty.time(|| process.arg(EMPTY).status())?;
+        let mut process = world.bare_command();
+        process
+            .args(["hook", "claude"])
+            .stdin(std::fs::File::open(&event)?);
+        hook.time(|| process.status())?;
         for (command, samples) in [("socket", &mut socket), ("status", &mut status)] {
             let mut process = world.command();
             let done = samples.time(|| process.arg(command).status());
@@ -170,6 +195,11 @@ pub(crate) fn processes(options: &Options) -> Result<Vec<Row>> {
     }
     Ok(vec![
         Row::of("a process that does nothing", &nothing),
+        Row::of("a Rust program that does nothing", &empty),
+        Row::of("one hook process", &hook)
+            .over("nothing", hook.p50(), nothing.p50())
+            .goal("<= 3 x"),
+        Row::of("the same", &hook).over("a Rust program", hook.p50(), empty.p50()),
         Row::of("touchmark socket", &socket).over("nothing", socket.p50(), nothing.p50()),
         Row::of("touchmark status", &status)
             .over("nothing", status.p50(), nothing.p50())

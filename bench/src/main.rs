@@ -51,6 +51,9 @@ impl Options {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == load::EMPTY) {
+        return Ok(());
+    }
     if let [first, socket] = &*arguments
         && first == floor::ECHO
     {

@@ -98,6 +98,13 @@ impl World {
 
     /// The command in this world.
     pub(crate) fn command(&self) -> Command {
+        let mut command = self.bare_command();
+        command.arg("--workspace").arg(&self.root);
+        command
+    }
+
+    /// The command in this world, without a word about the workspace.
+    pub(crate) fn bare_command(&self) -> Command {
         let directories = self.directories();
         let mut command = Command::new(&self.binary);
         command
@@ -110,8 +117,6 @@ impl World {
             .env("XDG_STATE_HOME", &directories.state)
             .env("XDG_CONFIG_HOME", &directories.config)
             .env("XDG_CACHE_HOME", &directories.cache)
-            .arg("--workspace")
-            .arg(&self.root)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

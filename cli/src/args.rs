@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, logs, man,
-    models, modified, recovered, run, sessions, socket, start, stats, status, stop, tasks, warning,
-    watch,
+    audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, hook, logs,
+    man, mcp, models, modified, recovered, run, service, sessions, socket, start, stats, status,
+    stop, tasks, warning, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -94,6 +94,12 @@ pub(crate) enum Command {
     Forget(forget::Options),
     /// Run a command whose changes are a session's; exits as it does
     Run(run::Options),
+    /// Agents' hooks: what they call, and how they get into an agent's settings
+    Hook(hook::Options),
+    /// A Model Context Protocol server on standard input and output
+    Mcp(mcp::Options),
+    /// The systemd user units that start this workspace's daemon: install, uninstall, status
+    Service(service::Options),
     /// What can be wrong, and how to mend it; starts nothing
     Doctor(doctor::Options),
     /// Compare everything the daemon believes with the disk

@@ -10,12 +10,17 @@ pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod forget;
 pub(crate) mod history;
+pub(crate) mod hook;
+pub(crate) mod hook_event;
+pub(crate) mod hook_settings;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
 pub(crate) mod run;
+pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod socket;
 pub(crate) mod start;
@@ -38,6 +43,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Command::Man(options) => man::run(&options),
         Command::Demo(options) => demo::run(&options, &arguments.global),
         Command::Daemon(options) => daemon::run(options, &arguments.global),
+        Command::Hook(options) => hook::run(&options, arguments.global),
         command => {
             let context = Context::new(arguments.global)?;
             match command {
@@ -60,13 +66,16 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Warning(options) => warning::run(&context, options),
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
+                Command::Mcp(options) => mcp::run(&context, options),
+                Command::Service(options) => service::run(&context, &options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),
                 Command::Completions(_)
                 | Command::Man(_)
                 | Command::Demo(_)
-                | Command::Daemon(_) => Ok(()),
+                | Command::Daemon(_)
+                | Command::Hook(_) => Ok(()),
             }
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Role;
 use touchmark_client::proto::{ClientPath, SessionId};
-use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start};
+use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_start};
 
 use crate::args::Global;
 use crate::output::{self, Failure, Outcome};
@@ -47,6 +47,11 @@ impl Context {
 
     /// A connection to a daemon that runs already.
     pub(crate) fn connect_running(&self, workspace: &Workspace) -> Outcome<Client> {
+        if workspace.is_asleep() {
+            // Connecting would have systemd start it.
+            let socket = workspace.socket().to_owned();
+            return Err(Error::NoDaemon { socket }.into());
+        }
         Ok(Client::connect(workspace.socket(), &hello())?)
     }
 
@@ -107,13 +112,19 @@ pub(crate) fn named(session: Option<SessionId>) -> Outcome<SessionId> {
     if let Some(session) = session {
         return Ok(session);
     }
+    inherited()?
+        .ok_or_else(|| Failure::Usage(format!("whose? Name the session by --session or {SESSION}")))
+}
+
+/// The session that the environment names, if it does.
+pub(crate) fn inherited() -> Outcome<Option<SessionId>> {
     let named = std::env::var(SESSION).unwrap_or_default();
     if named.is_empty() {
-        return Err(Failure::Usage(format!(
-            "whose? Name the session by --session or {SESSION}"
-        )));
+        return Ok(None);
     }
-    self::session(&named).map_err(|error| Failure::Usage(format!("{SESSION}: {error}")))
+    self::session(&named)
+        .map(Some)
+        .map_err(|error| Failure::Usage(format!("{SESSION}: {error}")))
 }
 
 /// All rows of a list, page by page (LIM-2).

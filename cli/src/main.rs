@@ -8,12 +8,19 @@ mod args;
 mod commands;
 mod context;
 mod feed;
+mod mcp;
 mod output;
+mod service;
+mod settings;
 mod style;
 mod text;
 mod tour;
 
 fn main() -> ExitCode {
+    // Agents run it before and after every tool: nothing else comes first.
+    if let Some(code) = commands::hook_event::at_once(std::env::args_os().skip(1)) {
+        return code;
+    }
     let arguments = match args::Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -32,6 +32,14 @@ pub(crate) enum Failure {
         /// What to do.
         hint: &'static str,
     },
+    /// systemd, or that there is none.
+    #[error("{message}")]
+    Manager {
+        /// What it said, or what is missing.
+        message: String,
+        /// What to do.
+        hint: &'static str,
+    },
     /// The command that was run ended so; it has said why.
     #[error("the command ended with {code}")]
     Ended {
@@ -65,6 +73,7 @@ impl Failure {
             Self::Closed => 0,
             Self::No(_) | Self::Other(_) => 1,
             Self::Usage(_) => 2,
+            Self::Manager { .. } => 3,
             Self::Daemon { code, .. } | Self::Ended { code } => *code,
             Self::Client(error) => match error {
                 ClientError::Daemon(_) | ClientError::Protocol(_) => 4,
@@ -79,7 +88,7 @@ impl Failure {
         let (name, hint) = match self {
             Self::Closed | Self::Ended { .. } => return,
             Self::Client(error) => (Some(error.code()), error.hint()),
-            Self::Daemon { hint, .. } => (None, *hint),
+            Self::Daemon { hint, .. } | Self::Manager { hint, .. } => (None, *hint),
             _ => (None, ""),
         };
         let mut text = paint(style::WARN, "touchmark:");

@@ -1,6 +1,7 @@
 //! A connection for tokio: many calls at once over one socket.
 
 mod session;
+mod start;
 mod tools;
 
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use crate::wire::{self, Inbox, Incoming};
 use crate::{Hello, MAX_WAITING_EVENTS};
 
 pub use session::{Edit, Session};
+pub use start::connect_or_start;
 pub use tools::{Tool, Tools};
 
 type Answer = Result<Reply>;
@@ -208,6 +210,11 @@ impl Client {
         Error::Gone {
             reason: state.ended.clone().unwrap_or_default(),
         }
+    }
+
+    /// Whether this handle and the other share a connection.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Whether the daemon has closed the connection.

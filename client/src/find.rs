@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use touchmark_proto::places::SOCKET_VARIABLE;
 use touchmark_proto::{BaseDirectories, Places};
 
@@ -115,9 +117,31 @@ impl Workspace {
         &self.places.socket
     }
 
-    /// Whether something listens there.
+    /// Whether it says of itself that it is one: by a `.touchmark.toml` or a
+    /// `.git`.
+    pub fn is_marked(&self) -> bool {
+        is_marked(&self.root)
+    }
+
+    /// Whether its daemon runs, or something else listens there.
     pub fn is_running(&self) -> bool {
-        listens(self.socket())
+        !self.is_asleep() && listens(self.socket())
+    }
+
+    /// Whether a daemon that was asked to end is still there. Where systemd
+    /// listens, connecting would start another.
+    pub(crate) fn is_there(&self) -> bool {
+        if self.places.service.exists() {
+            is_held(&self.places.lock)
+        } else {
+            listens(self.socket())
+        }
+    }
+
+    /// Whether systemd would start its daemon for whoever connects: looking
+    /// must not do that.
+    pub fn is_asleep(&self) -> bool {
+        is_asleep(&self.places)
     }
 }
 
@@ -144,7 +168,32 @@ fn is_marked(directory: &Path) -> bool {
 
 fn has_daemon(directory: &Path, environment: &Environment) -> bool {
     // `TOUCHMARK_SOCKET` is the same for every directory, so it marks none.
-    listens(&Places::new(&environment.base, directory, None).socket)
+    let places = Places::new(&environment.base, directory, None);
+    // One that systemd starts for whoever connects is as good as running, and
+    // must not be started by a look.
+    places.service.exists() || listens(&places.socket)
+}
+
+/// Whether a service is installed whose daemon does not run: neither it nor
+/// any other of that workspace.
+pub fn is_asleep(places: &Places) -> bool {
+    places.service.exists() && !is_held(&places.lock)
+}
+
+/// Whether a lock names a process that lives. Its number may be another's by
+/// now; then somebody connects in vain, and no harm is done.
+fn is_held(lock: &Path) -> bool {
+    let Ok(text) = fs::read(lock) else {
+        return false;
+    };
+    let number = text.split(|&byte| byte == b'\n').next();
+    let number = number.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
+    match number.map(Pid::from_raw) {
+        // One that was just taken.
+        None => true,
+        Some(None) => false,
+        Some(Some(pid)) => !matches!(test_kill_process(pid), Err(Errno::SRCH)),
+    }
 }
 
 /// Whether something listens on that socket.
@@ -159,14 +208,23 @@ pub fn listens(socket: &Path) -> bool {
         }
 }
 
-/// Every socket of this user's daemons, dead ones included.
+/// Every socket of this user's daemons, dead ones included; not those on
+/// which systemd listens for a daemon that does not run.
 pub fn sockets(environment: &Environment) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(environment.base.runtime_directory()) else {
+    let runtime = environment.base.runtime_directory();
+    let Ok(entries) = fs::read_dir(&runtime) else {
         return Vec::new();
+    };
+    let services = environment.base.services_directory();
+    let asleep = |socket: &Path| {
+        socket
+            .file_stem()
+            .is_some_and(|key| services.join(key).exists())
+            && !is_held(&socket.with_extension("lock"))
     };
     let mut found: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension() == Some(OsStr::new("sock")))
+        .filter(|path| path.extension() == Some(OsStr::new("sock")) && !asleep(path))
         .collect();
     found.sort();
     found
@@ -227,6 +285,28 @@ mod tests {
         assert_eq!(found(&deep, &environment), outer);
         drop(listener);
         assert_eq!(found(&deep, &environment), deep);
+    }
+
+    #[test]
+    fn a_service_marks_and_is_not_started_by_a_look() {
+        let (_home, environment, root) = world();
+        let (outer, deep) = (root.join("o"), root.join("o/i"));
+        fs::create_dir_all(&deep).unwrap();
+        let places = environment.places(&outer);
+        fs::create_dir_all(places.service.parent().unwrap()).unwrap();
+        fs::write(&places.service, outer.as_os_str().as_encoded_bytes()).unwrap();
+        let listener = UnixListener::bind(&places.socket).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let workspace = Workspace::find(&deep, &environment).unwrap();
+        assert_eq!(workspace.root, outer);
+        assert!(workspace.is_asleep() && !workspace.is_running());
+        assert_eq!(sockets(&environment), Vec::<PathBuf>::new());
+        fs::write(&places.lock, "999999999\n/o\n").unwrap();
+        assert!(workspace.is_asleep(), "what a killed daemon left");
+        assert!(listener.accept().is_err(), "nobody connected");
+        fs::write(&places.lock, format!("{}\n/o\n", std::process::id())).unwrap();
+        assert!(!workspace.is_asleep() && workspace.is_running());
+        assert_eq!(sockets(&environment), [places.socket]);
     }
 
     #[test]

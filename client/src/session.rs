@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use touchmark_proto::changes::{Ack, ModifiedTake};
 use touchmark_proto::daemon::Program;
 use touchmark_proto::edits::{
@@ -11,7 +13,8 @@ use touchmark_proto::edits::{
 };
 use touchmark_proto::files::{FileRead, FileReadResult, FileReadText, FileStatus, FileText};
 use touchmark_proto::sessions::{SessionClose, SessionOpen, SessionOpened};
-use touchmark_proto::{Change, ClientPath, FileState, HashOrAbsent, SessionId};
+use touchmark_proto::writes::{FileWrite, FileWritten};
+use touchmark_proto::{Change, ClientPath, FileState, Hash, HashOrAbsent, SessionId};
 
 use crate::blocking::Client;
 use crate::error::{Error, Result};
@@ -226,7 +229,7 @@ impl Session {
     }
 
     /// Says that the session is about to write a file, before it does. End
-    /// it by [`Edit::commit`]; a dropped edit is aborted, and the daemon ends
+    /// it by [`Edit::write`], or write it yourself and end it by [`Edit::commit`]; a dropped edit is aborted, and the daemon ends
     /// it with the connection should this process die (ATTR-9).
     ///
     /// # Errors
@@ -276,6 +279,7 @@ impl Session {
         })?;
         Ok(Edit {
             client: self.client.clone(),
+            session: self.id.clone(),
             root: self.root.clone(),
             path,
             id: Some(begun.edit),
@@ -303,6 +307,7 @@ impl Session {
 #[must_use = "a dropped edit is aborted"]
 pub struct Edit {
     client: Client,
+    session: SessionId,
     root: PathBuf,
     path: ClientPath,
     /// Taken by whatever ends the edit.
@@ -326,6 +331,28 @@ impl Edit {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt as _;
         self.root.join(OsStr::from_bytes(self.path.as_bytes()))
+    }
+
+    /// Writes these bytes through the daemon, if the file still holds what it
+    /// held when the edit began, and commits: nothing that was saved in
+    /// between is overwritten (GUARD-1).
+    ///
+    /// # Errors
+    /// `stale`, `conflict`: the edit is aborted, and nothing was written.
+    pub fn write(mut self, bytes: &[u8]) -> Result<FileWritten> {
+        let before = self.before.as_ref().and_then(|state| state.hash);
+        let ask = writing(&self.session, &self.path, bytes, before);
+        match self.client.call(ask.clone()) {
+            Ok(written) => {
+                self.commit(bytes)?;
+                Ok(written)
+            }
+            Err(error) if took_a_save_for_its_own(&error) => {
+                self.client.call(aborting(self.id.take()))?;
+                self.client.call(ask)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The write is done, and these bytes were written.
@@ -381,6 +408,37 @@ impl Drop for Edit {
                 .call_within(aborting(self.id.take()), ABORT_DEADLINE);
         }
     }
+}
+
+/// A guarded write of a content computed from another; `None`: from no file.
+pub(crate) fn writing(
+    session: &SessionId,
+    path: &ClientPath,
+    bytes: &[u8],
+    base: Option<Hash>,
+) -> FileWrite {
+    let (text, base64) = match std::str::from_utf8(bytes) {
+        Ok(text) => (Some(text.to_owned()), None),
+        Err(_) => (None, Some(STANDARD.encode(bytes))),
+    };
+    FileWrite {
+        session: session.clone(),
+        path: path.clone(),
+        text,
+        base64,
+        base,
+        force: false,
+        require_read: None,
+        create_directories: false,
+        step: None,
+    }
+}
+
+/// A mark without a declared content took what was saved in between for the
+/// session's own (ATTR-4). Asked again when it is aborted, the refusal says
+/// whose it was.
+pub(crate) fn took_a_save_for_its_own(error: &Error) -> bool {
+    matches!(error.code(), "stale" | "conflict")
 }
 
 pub(crate) fn aborting(edit: Option<String>) -> EditAbort {

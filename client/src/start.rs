@@ -14,7 +14,7 @@ use touchmark_proto::{ErrorCode, PROTOCOL};
 
 use crate::blocking::Client;
 use crate::error::{Error, Result};
-use crate::find::{Workspace, listens};
+use crate::find::Workspace;
 use crate::{Hello, START_DEADLINE};
 
 /// The variable that names the binary to start.
@@ -83,7 +83,11 @@ pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> 
             if let Ok(old) = Client::connect_silent(workspace.socket(), hello.deadline) {
                 let _ = old.call(Shutdown {});
             }
-            wait_until_ended(workspace.socket(), END_DEADLINE)?;
+            wait_until_ended(workspace, END_DEADLINE)?;
+            if workspace.is_asleep() {
+                // By systemd, from the program that is installed now.
+                return Client::connect(workspace.socket(), hello);
+            }
         }
         done => return done,
     }
@@ -94,14 +98,14 @@ pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> 
     result
 }
 
-/// Waits until nothing listens on the socket.
+/// Waits until no daemon of the workspace runs.
 ///
 /// # Errors
 /// `deadline`.
-pub fn wait_until_ended(socket: &Path, deadline: Duration) -> Result<()> {
+pub fn wait_until_ended(workspace: &Workspace, deadline: Duration) -> Result<()> {
     let until = Instant::now() + deadline;
     let mut pause = Pause::default();
-    while listens(socket) {
+    while workspace.is_there() {
         if Instant::now() >= until {
             return Err(Error::Deadline {
                 method: "shutdown",

@@ -268,6 +268,48 @@ impl Tools {
         }
     }
 
+    /// Edits a file as a tool does: `change` makes the new text out of the
+    /// old. Written through the daemon, guarded (GUARD-1): what is saved
+    /// while `change` works is not overwritten.
+    ///
+    /// # Errors
+    /// `stale`, `notRead`, `busy`, `conflict`; `io` for a text that is not
+    /// UTF-8, and without a daemon what the file system says.
+    pub fn edit_file(
+        &self,
+        path: impl Into<ClientPath>,
+        change: impl Fn(&str) -> String,
+    ) -> Result<Answer> {
+        let path = path.into();
+        let done = Value::from(format!(
+            "File edited: {}",
+            String::from_utf8_lossy(path.as_bytes())
+        ));
+        let edited = self.ask(|session| {
+            loop {
+                let edit = session.edit(path.clone())?;
+                let target = edit.target();
+                let before = fs::read_to_string(&target)
+                    .map_err(|error| Error::io(format!("read {}", target.display()), error))?;
+                let marked = edit.before().and_then(|state| state.hash);
+                if marked == Some(crate::hash_of(before.as_bytes())) {
+                    return edit.write(change(&before).as_bytes());
+                }
+                // Saved since the mark: the next one refuses what was not read.
+            }
+        });
+        match edited {
+            Ok(_) => Ok(Answer::new(done, None)),
+            Err(Without::Refused(error)) => Err(error),
+            Err(Without::Daemon(notice)) => {
+                self.without(&path, |file| {
+                    fs::write(file, change(&fs::read_to_string(file)?))
+                })?;
+                Ok(Answer::new(done, notice))
+            }
+        }
+    }
+
     /// Does something to a file without a daemon.
     fn without<T>(
         &self,

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use touchmark_proto::{Millis, Places};
 
+use crate::watch::Choice;
 pub use case::probe_case_insensitive;
 pub use reload::Changes;
 use units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
@@ -70,6 +71,8 @@ pub struct Config {
     pub case: Option<Case>,
     /// `durability`: `"process"` unless told.
     pub durability: Durability,
+    /// `watch`: `"auto"` unless told.
+    pub watch: Choice,
     /// `idle_exit`: a daemon started on demand ends after that long without
     /// a connection and a request; 30 min unless told.
     pub idle_exit: Millis,
@@ -110,6 +113,10 @@ pub struct Config {
     pub recovery_bytes: u64,
     /// `dedup.enabled`: repeats are told from first reads; true unless told.
     pub dedup: bool,
+    /// `hooks.replace_repeats`: where an agent's hook may put another output
+    /// in the place of a tool's, a repeated read gets one line; false unless
+    /// told.
+    pub replace_repeats: bool,
     /// `calls.keep`: tool calls kept for a session; 50 unless told.
     pub calls_keep: u64,
     /// `calls.age`: how long they are kept; 5 min unless told.
@@ -129,6 +136,7 @@ impl Default for Config {
         Self {
             case: None,
             durability: Durability::Process,
+            watch: Choice::Auto,
             idle_exit: 30 * MINUTE,
             edit_ttl: MINUTE,
             flag_ttl: 10_000,
@@ -149,6 +157,7 @@ impl Default for Config {
             recovery_age: 30 * DAY,
             recovery_bytes: 1 << 30,
             dedup: true,
+            replace_repeats: false,
             calls_keep: 50,
             calls_age: 5 * MINUTE,
             calls_bytes: 256 << 10,
@@ -257,6 +266,7 @@ impl Config {
             self.case = raw.case;
         }
         set(&mut self.durability, raw.durability);
+        set(&mut self.watch, raw.watch);
         set(&mut self.idle_exit, raw.idle_exit);
         set(&mut self.edit_ttl, raw.marks.edit_ttl);
         set(&mut self.flag_ttl, raw.marks.flag_ttl);
@@ -284,6 +294,7 @@ impl Config {
             set(&mut self.recovery_age, age);
         }
         set(&mut self.dedup, raw.dedup.enabled);
+        set(&mut self.replace_repeats, raw.hooks.replace_repeats);
         set(&mut self.calls_keep, raw.calls.keep);
         set(&mut self.calls_age, raw.calls.age);
         set(&mut self.calls_bytes, raw.calls.bytes);
@@ -302,6 +313,7 @@ fn line_at(before: &[u8]) -> usize {
 struct Raw {
     case: Option<Case>,
     durability: Option<Durability>,
+    watch: Option<Choice>,
     idle_exit: Option<Span>,
     marks: Marks,
     limits: Limits,
@@ -310,6 +322,7 @@ struct Raw {
     sessions: Sessions,
     recovery: Recovery,
     dedup: Dedup,
+    hooks: Hooks,
     calls: Calls,
 }
 
@@ -373,6 +386,12 @@ struct Dedup {
     enabled: Option<bool>,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Hooks {
+    replace_repeats: Option<bool>,
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -392,6 +411,7 @@ mod tests {
             r#"
             case = "insensitive"
             durability = "power"
+            watch = "off"
             idle_exit = "5 min"
             [marks]
             edit_ttl = "90 s"
@@ -415,6 +435,8 @@ mod tests {
             keep = "3 days, 1 MiB"
             [dedup]
             enabled = false
+            [hooks]
+            replace_repeats = true
             [calls]
             keep = 5
             age = "1 min"
@@ -429,6 +451,7 @@ mod tests {
             Config {
                 case: Some(Case::Insensitive),
                 durability: Durability::Power,
+                watch: Choice::Off,
                 idle_exit: 300_000,
                 edit_ttl: 90_000,
                 flag_ttl: 3_000,
@@ -447,6 +470,7 @@ mod tests {
                 recovery_age: 3 * 86_400_000,
                 recovery_bytes: 1 << 20,
                 dedup: false,
+                replace_repeats: true,
                 calls_keep: 5,
                 calls_age: 60_000,
                 calls_bytes: 1 << 10,

@@ -23,6 +23,28 @@ pub enum Error {
         /// The system's words.
         cause: io::Error,
     },
+    /// Somebody listens where the daemon would, who does not hold the lock.
+    #[error("somebody else listens at {}", socket.display())]
+    SocketTaken {
+        /// Where.
+        socket: PathBuf,
+    },
+    /// A systemd unit's instance of which nothing is known.
+    #[error("instance {key}: {reason}")]
+    Instance {
+        /// Its name: a workspace's key.
+        key: String,
+        /// Why it leads to no workspace.
+        reason: String,
+    },
+    /// The socket that the manager passed is not where clients look.
+    #[error("the socket passed is {}, clients look for {}", passed.display(), wanted.display())]
+    PassedSocket {
+        /// Where it is bound.
+        passed: PathBuf,
+        /// Where it would have to be.
+        wanted: PathBuf,
+    },
     /// A directory cannot be trusted with sockets or state (SEC-1).
     #[error("{}: {reason}", path.display())]
     Untrusted {
@@ -70,8 +92,11 @@ impl Error {
     /// already, 2 for a wrong use, 3 for everything else.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::AlreadyRunning { .. } => 1,
-            Self::Workspace { .. } | Self::Config(_) => 2,
+            Self::AlreadyRunning { .. } | Self::SocketTaken { .. } => 1,
+            Self::Workspace { .. }
+            | Self::Config(_)
+            | Self::Instance { .. }
+            | Self::PassedSocket { .. } => 2,
             _ => 3,
         }
     }
@@ -81,6 +106,13 @@ impl Error {
         match self {
             Self::AlreadyRunning { .. } => "use that daemon, or end it with `touchmark stop`",
             Self::Workspace { .. } => "name an existing directory with --workspace",
+            Self::SocketTaken { .. } => {
+                "systemd does, where a service is installed: see `touchmark service status`"
+            }
+            Self::Instance { .. } => "in the workspace: `touchmark service install`",
+            Self::PassedSocket { .. } => {
+                "set ListenStream= to that path, or TOUCHMARK_SOCKET for daemon and clients"
+            }
             Self::Untrusted { .. } => {
                 "make it a directory of your own with mode 0700, or remove it"
             }

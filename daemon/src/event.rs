@@ -4,12 +4,14 @@ use touchmark_engine::{Learned, WriteOutcome};
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
 
 use crate::content::Report;
+use crate::hooks::Consult;
 use crate::store::StoreEvent;
 use crate::watch::RawEvent;
 
 /// Something happened. The loop in [`crate::run`] takes them one by one; what
 /// comes due by time, and connections, it sees by itself.
 #[derive(Debug)]
+#[allow(private_interfaces)] // hooks ask the loop alone
 pub enum Event {
     /// The watcher saw something.
     Watch(RawEvent),
@@ -58,6 +60,17 @@ pub enum Event {
     },
     /// The store has settled something.
     Store(StoreEvent),
+    /// A hook's rules want something.
+    Consult(Consult),
+    /// A hook's rules have come to an answer.
+    Hooked {
+        /// The request it answers.
+        request: RequestId,
+        /// The answer.
+        outcome: Result<Reply, Error>,
+        /// What takes back what was begun, if nobody hears it (ATTR-9).
+        undo: Vec<Request>,
+    },
     /// A connection ended.
     Disconnected(ConnectionId),
     /// A process that the engine asked about has ended, or its end cannot be

@@ -5,6 +5,7 @@
 //! - [`socket`]: connections; requests in, answers and events out.
 //! - [`watch`], [`links`], [`content`]: hints, and what the disk holds.
 //! - [`guard`]: writes that destroy nothing.
+//! - `hooks`: what agents' hooks say, and what they are answered.
 //! - [`tools`], [`time`]: searches; the time of day.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
@@ -19,6 +20,7 @@ pub mod doctor;
 pub mod error;
 pub mod event;
 pub mod guard;
+mod hooks;
 pub mod life;
 pub mod lines;
 pub mod links;

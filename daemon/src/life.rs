@@ -1,10 +1,12 @@
 //! Where the daemon lives and how it shows that it is the only one: its
-//! directories, its lock, its process.
+//! directories, its lock, its process; who manages it.
 
 mod directory;
 mod forget;
+mod instance;
 mod lock;
 mod process;
+pub mod systemd;
 mod vanished;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use touchmark_proto::places::{BaseDirectories, SOCKET_VARIABLE};
 
 pub use directory::{check_private, private_directory, usable_directory};
 pub use forget::{forget, kept};
+pub use instance::workspace_of_instance;
 pub use lock::Lock;
 pub use process::{
     descriptors, detach, process_end, process_starts, raise_descriptor_limit, resident_bytes,
@@ -47,11 +50,19 @@ pub fn canonical_workspace(path: &Path) -> Result<PathBuf, Error> {
 /// # Errors
 /// If the environment names no home directory.
 pub fn places(workspace: &Path) -> Result<Places, Error> {
+    Ok(Places::new(
+        &base_directories()?,
+        workspace,
+        std::env::var_os(SOCKET_VARIABLE).as_deref(),
+    ))
+}
+
+fn base_directories() -> Result<BaseDirectories, Error> {
     let directories = directories::BaseDirs::new().ok_or(Error::Part {
         part: "environment",
         cause: "no home directory: set HOME".into(),
     })?;
-    let base = BaseDirectories {
+    Ok(BaseDirectories {
         runtime: directories.runtime_dir().map(Path::to_owned),
         state: directories
             .state_dir()
@@ -59,10 +70,5 @@ pub fn places(workspace: &Path) -> Result<Places, Error> {
             .to_owned(),
         config: directories.config_dir().to_owned(),
         cache: directories.cache_dir().to_owned(),
-    };
-    Ok(Places::new(
-        &base,
-        workspace,
-        std::env::var_os(SOCKET_VARIABLE).as_deref(),
-    ))
+    })
 }

@@ -1,13 +1,20 @@
 //! The daemon's own log.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The variable that holds the log filter.
 pub const VARIABLE: &str = "TOUCHMARK_LOG";
@@ -21,7 +28,9 @@ const HALF: u64 = 5 * 1024 * 1024 - 64 * 1024;
 /// Where the log goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The terminal, or systemd's journal.
+    /// systemd's journal.
+    Journal,
+    /// The terminal.
     Stderr,
     /// A file in the state directory.
     File,
@@ -31,8 +40,10 @@ impl Target {
     /// The journal under systemd, the terminal in the foreground, a file
     /// otherwise.
     pub fn choose(foreground: bool) -> Self {
-        let journal = std::env::var_os("JOURNAL_STREAM").is_some();
-        if journal || (foreground && io::stderr().is_terminal()) {
+        let journal = std::env::var_os("JOURNAL_STREAM");
+        if journal.is_some_and(|stream| is_that(io::stderr(), &stream.to_string_lossy())) {
+            Self::Journal
+        } else if foreground && io::stderr().is_terminal() {
             Self::Stderr
         } else {
             Self::File
@@ -40,21 +51,68 @@ impl Target {
     }
 }
 
+/// Whether a descriptor is the stream that was named as device and inode. The
+/// variable is handed on to whatever a service starts, its standard error not.
+fn is_that(descriptor: impl AsFd, stream: &str) -> bool {
+    rustix::fs::fstat(descriptor)
+        .is_ok_and(|found| format!("{}:{}", found.st_dev, found.st_ino) == stream)
+}
+
 /// Starts the log of this process; a second call changes nothing. Where the
 /// file cannot be written to, lines are lost until it can (LOSS-3).
-pub fn start(target: Target, state: &Path) {
+pub fn start(target: Target, state: &Path, workspace: &Path) {
     // A filter that does not parse must not keep the daemon from starting.
     let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    let journal = match target {
+        Target::Journal => journal(workspace).ok(),
+        Target::Stderr | Target::File => None,
+    };
+    if let Some(journal) = journal {
+        let _already_set = tracing_subscriber::registry()
+            .with(filter)
+            .with(journal)
+            .try_init();
+        return;
+    }
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .fmt_fields(debug_fn(field))
         .with_target(false);
     let _already_set = match target {
+        // The journal takes what a service writes there as well.
+        Target::Journal => log.with_ansi(false).with_writer(io::stderr).try_init(),
         Target::Stderr => log.with_writer(io::stderr).try_init(),
         Target::File => {
             let file = Rotating::new(state.join(FILE), HALF);
             log.with_ansi(false).with_writer(file).try_init()
         }
     };
+}
+
+/// One field of a line for people: what a line is about stands in its message
+/// already, and is a field for the journal's sake.
+fn field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    match field.name() {
+        "message" => write!(out, "{value:?}"),
+        "session" | "path" => Ok(()),
+        name => write!(out, " {name}={value:?}"),
+    }
+}
+
+/// The journal, with fields: `TOUCHMARK_WORKSPACE` on each line,
+/// `TOUCHMARK_SESSION`, `TOUCHMARK_PATH` and so on where a line is about one.
+fn journal(workspace: &Path) -> io::Result<tracing_journald::Layer> {
+    use tracing_journald::{Priority, PriorityMappings};
+    let layer = tracing_journald::layer()?
+        .with_syslog_identifier("touchmark".into())
+        .with_field_prefix(Some("TOUCHMARK".into()))
+        .with_custom_fields([("TOUCHMARK_WORKSPACE", workspace.as_os_str().as_bytes())])
+        .with_priority_mappings(PriorityMappings {
+            info: Priority::Informational,
+            debug: Priority::Debug,
+            ..PriorityMappings::new()
+        });
+    Ok(layer)
 }
 
 /// A file that is renamed away when it has grown to a size.
@@ -135,6 +193,21 @@ impl<'a> MakeWriter<'a> for Rotating {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn the_journal_is_known_by_device_and_inode() {
+        use std::os::unix::fs::MetadataExt;
+        let directory = tempfile::tempdir().unwrap();
+        let file = File::create(directory.path().join("a")).unwrap();
+        let found = file.metadata().unwrap();
+        assert!(is_that(&file, &format!("{}:{}", found.dev(), found.ino())));
+        for other in [
+            String::new(),
+            format!("{}:{}", found.dev(), found.ino() + 1),
+        ] {
+            assert!(!is_that(&file, &other), "{other}");
+        }
+    }
 
     #[test]
     fn two_halves_hold_the_newest_lines() {

@@ -18,6 +18,7 @@ mod edited;
 mod end;
 mod fill;
 mod guarded;
+mod hooks;
 mod host;
 mod open;
 mod outbox;
@@ -50,6 +51,7 @@ use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
 use crate::guard::Guard;
+use crate::life::systemd::{self, Manager};
 use crate::life::{self, Lock};
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
@@ -58,6 +60,7 @@ use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
 use end::Ending;
+use hooks::Hooks;
 use outbox::Outbox;
 use say::Say;
 use searches::Searches;
@@ -95,6 +98,8 @@ pub struct Options {
     pub user_config: Option<PathBuf>,
     /// Started by a client: ends when idle (LIFE-1).
     pub on_demand: bool,
+    /// Who is told how the daemon is.
+    pub manager: Manager,
 }
 
 /// Serves a workspace until `shutdown` comes, a client asks for the end, the
@@ -158,6 +163,7 @@ struct Daemon {
     outbox: Outbox<Say>,
     subscriptions: Subscriptions,
     searches: Searches,
+    hooks: Hooks,
     /// Why facts are not stored at the moment (LOSS-3).
     storage_trouble: Option<String>,
     /// Turns whose facts were not stored when they came, and why.
@@ -169,6 +175,10 @@ struct Daemon {
     last_use: Instant,
     accept_after: Option<Instant>,
     next_mend: Option<Instant>,
+    /// When to bind anew, unless the socket's name leads to it again.
+    mend_place_at: Option<Instant>,
+    /// What the service manager is told.
+    manager: systemd::Report,
     /// What subscribers were told of.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
@@ -196,6 +206,8 @@ impl Daemon {
         })?;
         let mounts = MountBell::open();
         self.begin();
+        self.look_at_places();
+        self.tell_manager();
         while self.ending.is_none() {
             let wake = self.wake();
             let accepting = self.accept_after.is_none();
@@ -231,6 +243,37 @@ impl Daemon {
         }
         self.look_at_the_time();
         self.close_turn();
+        self.tell_manager();
+    }
+
+    /// Ready is who answers at once: after the comparison that a start begins
+    /// with (ATTR-13).
+    fn tell_manager(&mut self) {
+        if self.manager.is_heard() {
+            let ready = !self.engine.is_reconciling();
+            self.manager.turn(ready, self.summary(ready));
+        }
+    }
+
+    /// The daemon in a line.
+    fn summary(&self, ready: bool) -> String {
+        let counts = self.engine.counts();
+        let mut line = format!(
+            "{}: {} tracked files, {} sessions",
+            self.options.workspace.display(),
+            counts.tracked,
+            counts.sessions
+        );
+        if !ready {
+            line.push_str("; comparing with the disk");
+        }
+        if self.storage_trouble.is_some() {
+            line.push_str("; the state cannot be stored");
+        }
+        if self.configuration.refused.is_some() {
+            line.push_str("; the configuration was refused");
+        }
+        line
     }
 
     fn take(&mut self, event: Event) {
@@ -283,6 +326,12 @@ impl Daemon {
             }
             Event::Learned { request, learned } => self.feed(Input::Learned { request, learned }),
             Event::Store(event) => self.stored(event),
+            Event::Consult(consult) => self.consult(consult),
+            Event::Hooked {
+                request,
+                outcome,
+                undo,
+            } => self.hooked(request, outcome, undo),
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
                 self.subscriptions.disconnect(connection);
@@ -298,7 +347,9 @@ impl Daemon {
                 }
             }
             Event::HungUp => {
+                self.manager.reloading();
                 self.reload();
+                self.manager.reloaded();
                 self.mend_coverage();
                 self.look_at_places();
             }
@@ -461,6 +512,10 @@ impl Daemon {
             self.feed(Input::Tick);
         }
         self.look_at_coverage(now);
+        if self.mend_place_at.is_some_and(|at| at <= now) {
+            self.look_at_places();
+        }
+        self.manager.alive(now);
         if self.guard.next_end().is_some_and(|end| end <= now) {
             self.guard.look_again(None);
             self.tell_kept();
@@ -486,6 +541,8 @@ impl Daemon {
             self.accept_after,
             self.guard.next_end(),
             self.idle_end(),
+            self.mend_place_at,
+            self.manager.due(),
         ]
         .into_iter()
         .flatten()

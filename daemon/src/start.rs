@@ -1,8 +1,9 @@
 //! `touchmark daemon`: from a directory to a running loop.
 
-use std::io::IsTerminal;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::io::{ErrorKind, IsTerminal};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use touchmark_proto::Places;
@@ -10,10 +11,17 @@ use touchmark_proto::Places;
 use crate::Error;
 use crate::boundary;
 use crate::config::Config;
+use crate::life::systemd::{self, Manager};
 use crate::life::{self, Lock, Sweep, private_directory, usable_directory};
 use crate::log::{self, Target};
 use crate::run::{Options, SEARCHES_AT_ONCE, run};
 use crate::socket::Listener;
+
+/// How long a daemon may take to give way to one that the manager starts.
+const GIVING_WAY: Duration = Duration::from_secs(10);
+
+/// Between two looks at its lock.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// How to run a daemon.
 #[derive(Clone, Debug)]
@@ -33,6 +41,32 @@ pub struct DaemonOptions {
 /// [`Error`]; its [`exit_code`](Error::exit_code) is the process's, 1 for a
 /// second starter (SEC-1).
 pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
+    if options.on_demand {
+        // A manager of the client that started it is none of this daemon's.
+        return serve(options, None, Manager::default());
+    }
+    let passed = systemd::passed_socket()?;
+    let waiting = passed.as_ref().and_then(|socket| socket.try_clone().ok());
+    let ended = serve(options, passed, Manager::of_environment());
+    match (ended, waiting) {
+        (Err(error), Some(socket)) => {
+            systemd::turn_away(&socket);
+            let gone = matches!(
+                &error,
+                Error::Workspace { cause, .. } if cause.kind() == ErrorKind::NotFound
+            );
+            // Nothing has failed that another start would mend (LIFE-1).
+            if gone { Ok(()) } else { Err(error) }
+        }
+        (ended, _) => ended,
+    }
+}
+
+fn serve(
+    options: DaemonOptions,
+    passed: Option<UnixListener>,
+    manager: Manager,
+) -> Result<(), Error> {
     let workspace = life::canonical_workspace(&options.workspace)?;
     let places = life::places(&workspace)?;
     let user_config = match &options.config {
@@ -42,14 +76,15 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     };
     let config = Config::of(&places, user_config.as_deref())?;
     private_directory(&places.runtime)?;
-    // A second starter, who mostly could not connect to the first daemon, ends
-    // here; the first one sees the lock being touched and looks whether its
-    // socket is in its place (LIFE-2).
-    let lock = Lock::take(&places.lock, &places.socket, &workspace)?;
+    let lock = lock(&places, &workspace, passed.is_some())?;
     boundary::pass("start: the lock is taken");
     usable_directory(&places.state)?;
     life::detach(options.on_demand);
-    log::start(Target::choose(!options.on_demand), &places.state);
+    log::start(
+        Target::choose(!options.on_demand),
+        &places.state,
+        &workspace,
+    );
     life::raise_descriptor_limit(life::descriptors(config.connections));
 
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -63,7 +98,10 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
         })?;
     let ended = runtime.block_on(async {
         let shutdown = shutdown_signals(!options.on_demand && std::io::stderr().is_terminal())?;
-        let listener = Listener::bind(&places.socket)?;
+        let listener = match passed {
+            Some(socket) => Listener::adopt(socket, &places.socket)?,
+            None => Listener::bind(&places.socket)?,
+        };
         boundary::pass("start: the socket is there");
         tracing::info!(
             "pid {} serves {} at {}",
@@ -78,6 +116,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
             config,
             user_config,
             on_demand: options.on_demand,
+            manager,
         };
         // As a task: what wakes the future of `block_on` itself wakes the
         // whole runtime by a system call, even from its own thread.
@@ -98,6 +137,23 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
         tracing::error!("{error}");
     }
     ended
+}
+
+/// Takes the workspace's lock. A second starter, who mostly could not connect
+/// to the first daemon, ends here; the first one sees the lock being touched
+/// and looks whether its socket is in its place (LIFE-2). A daemon whose
+/// socket the manager has bound in the place of the first one's waits for it
+/// to end: it does, seeing that.
+fn lock(places: &Places, workspace: &Path, waits: bool) -> Result<Lock, Error> {
+    let until = Instant::now() + GIVING_WAY;
+    loop {
+        match Lock::take(&places.lock, &places.socket, workspace) {
+            Err(Error::AlreadyRunning { .. }) if waits && Instant::now() < until => {
+                std::thread::sleep(AGAIN);
+            }
+            taken => return taken,
+        }
+    }
 }
 
 /// Tidies up after daemons whose workspaces are gone, aside.

@@ -56,7 +56,7 @@ pub enum Effect {
     },
     /// It is this request's turn, and the shell answers it by itself:
     /// `initialize`, `ping`, `status`, `shutdown`, `subscribe`, `unsubscribe`,
-    /// `recovery/*`, `search/grep`, `contents/forget`.
+    /// `recovery/*`, `search/grep`, `contents/forget`, `hook/*`.
     Host {
         /// Which.
         request: RequestId,

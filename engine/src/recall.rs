@@ -284,3 +284,8 @@ pub fn command_number(name: &str) -> Option<u64> {
 pub fn edit_number(name: &str) -> Option<u64> {
     name.strip_prefix('e')?.parse().ok()
 }
+
+/// A checkpoint's name.
+pub fn checkpoint_name(number: u64) -> String {
+    format!("k{number}")
+}

@@ -56,6 +56,12 @@ impl Reconciliation {
 }
 
 impl Engine {
+    /// Whether something is still to be compared with the disk, so that
+    /// queries wait.
+    pub fn is_reconciling(&self) -> bool {
+        self.reconciliation.is_under_way()
+    }
+
     /// Everything watched may have changed unseen (LOSS-1).
     pub(crate) fn lose_everything(&mut self) {
         let lost = &mut self.reconciliation;

@@ -13,7 +13,8 @@
 //! - [`error`]: every error with its code, name and hint.
 //! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
 //!   [`edits`], [`writes`], [`commands`], [`changes`], [`checkpoints`],
-//!   [`calls`], [`retention`], [`tasks`], [`models`], [`search`], [`editors`].
+//!   [`calls`], [`retention`], [`tasks`], [`models`], [`search`], [`editors`],
+//!   [`hooks`].
 //! - [`free`]: JSON that is carried and not looked into.
 //! - [`places`]: where the daemon of a workspace keeps its things.
 //! - [`methods`]: the table that joins a method's name, parameters and result.
@@ -35,6 +36,7 @@ pub mod facts;
 pub mod files;
 pub mod free;
 pub mod hash;
+pub mod hooks;
 pub mod ids;
 pub mod methods;
 pub mod models;

@@ -24,6 +24,9 @@ use crate::files::{
     FileReadResult, FileReadText, FileRecent, FileRecords, FileSnapshot, FileStates, FileStatus,
     FileText, FileUntrack, Snapshot, SnapshotCompared, Versions,
 };
+use crate::hooks::{
+    HookAck, HookClaude, HookCodex, HookCursor, HookGemini, HookOpencode, HookPrinted,
+};
 use crate::models::{ModelEntries, ModelList, ModelRecord, ModelRecorded};
 use crate::retention::{RetentionRank, RetentionRanked};
 use crate::search::{Matches, SearchGrep};
@@ -217,4 +220,10 @@ methods! {
     ModelList: "model/list", ModelList => ModelEntries;
     SearchGrep: "search/grep", SearchGrep => Matches;
     ContentsForget: "contents/forget", ContentsForget => Done;
+    HookClaude: "hook/claude", HookClaude => HookPrinted;
+    HookCodex: "hook/codex", HookCodex => HookPrinted;
+    HookGemini: "hook/gemini", HookGemini => HookPrinted;
+    HookCursor: "hook/cursor", HookCursor => HookPrinted;
+    HookOpencode: "hook/opencode", HookOpencode => HookPrinted;
+    HookAck: "hook/ack", HookAck => Done;
 }

@@ -45,6 +45,12 @@ impl BaseDirectories {
     pub fn config_file(&self) -> PathBuf {
         self.config.join(NAME).join("config.toml")
     }
+
+    /// The directory that names the workspaces whose daemons systemd starts:
+    /// one file for each, see [`Places::service`].
+    pub fn services_directory(&self) -> PathBuf {
+        self.config.join(NAME).join("services")
+    }
 }
 
 /// Where the daemon of one workspace keeps its things.
@@ -67,6 +73,9 @@ pub struct Places {
     pub config: PathBuf,
     /// The workspace's configuration.
     pub workspace_config: PathBuf,
+    /// There while systemd listens on the socket and starts the daemon. Holds
+    /// the workspace's path, as it is, which a unit finds by the key.
+    pub service: PathBuf,
 }
 
 impl Places {
@@ -85,9 +94,16 @@ impl Places {
             state: base.state_directory().join(&key),
             config: base.config_file(),
             workspace_config: workspace.join(".touchmark.toml"),
+            service: base.services_directory().join(&key),
             runtime,
             key,
         }
+    }
+
+    /// Whether that can be a [`key`].
+    pub fn is_key(name: &str) -> bool {
+        let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        name.len() == 16 && name.bytes().all(digit)
     }
 }
 
@@ -116,6 +132,15 @@ mod tests {
         let places = Places::new(&base(), Path::new("/abc"), None);
         // printf /abc | sha256sum
         assert_eq!(places.key, "aaaea3613df9f409");
+        assert!(Places::is_key(&places.key));
+        for other in [
+            "",
+            "aaaea3613df9f40",
+            "AAAEA3613DF9F409",
+            "../../etc/passwd",
+        ] {
+            assert!(!Places::is_key(other), "{other}");
+        }
         assert_eq!(
             places.socket,
             Path::new("/run/user/7/touchmark/aaaea3613df9f409.sock")
@@ -129,6 +154,10 @@ mod tests {
             Path::new("/home/u/.config/touchmark/config.toml")
         );
         assert_eq!(places.workspace_config, Path::new("/abc/.touchmark.toml"));
+        assert_eq!(
+            places.service,
+            Path::new("/home/u/.config/touchmark/services/aaaea3613df9f409")
+        );
     }
 
     #[test]

@@ -85,7 +85,8 @@ fn add_uris(definition: &mut Value) {
             continue;
         }
         definition["properties"][uri_name] = uri.clone();
-        let Some(required) = definition["required"].as_array_mut() else {
+        // Not by index, which would put a null there.
+        let Some(Value::Array(required)) = definition.get_mut("required") else {
             continue;
         };
         let before = required.len();

@@ -4,10 +4,16 @@
 //! - [`world`]: temporary directories and the daemon in them.
 //! - [`wire`]: a small client of the JSON lines wire, written from the
 //!   protocol's document and not from the daemon's code.
+//! - [`framed`]: the `Content-Length` wire, likewise.
+//! - [`vectors`]: the conformance vectors, to be played on any wire.
 //! - [`session`]: an agent's session over that wire.
+//! - [`snippets`]: what stands between fences in the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
+//! - [`hooks`]: agents whose hooks are the real `touchmark hook`.
+//! - [`fetched`]: packages from registries, for tests that drive them.
 //! - [`limits`]: a limit of watches that only one daemon has.
 //! - [`machine`]: a small virtual machine whose power can be cut.
+//! - [`mcp`]: a client of `touchmark mcp`, in both of the protocol's eras.
 //! - [`mounts`]: file systems that only one test sees.
 //! - [`mutate`]: messages that are almost right.
 //! - [`neighbour`]: a well-behaved client beside a hostile one.
@@ -17,13 +23,18 @@
 //! - [`neovim`]: a real Neovim with the plug-in.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
 //!   be tested here.
+//! - [`systemd`]: a systemd that only one test has.
 //! - [`race`]: processes that race for the same files, and an oracle.
 //!
 //! A failed expectation in a test panics; nothing here waits without an end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod fetched;
+pub mod framed;
+pub mod hooks;
 pub mod limits;
 pub mod machine;
+pub mod mcp;
 pub mod mounts;
 pub mod mutate;
 pub mod neighbour;
@@ -33,10 +44,15 @@ pub mod process;
 pub mod race;
 pub mod repeat;
 pub mod session;
+pub mod snippets;
+pub mod systemd;
 pub mod user;
+pub mod vectors;
 pub mod wire;
 pub mod world;
 
+pub use framed::Framed;
+pub use mcp::Mcp;
 pub use neighbour::beside_a_neighbour;
 pub use neovim::Neovim;
 pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};

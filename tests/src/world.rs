@@ -47,13 +47,31 @@ pub fn binary() -> PathBuf {
 }
 
 /// The directory the test programs' directory is in: `target/debug`.
-pub(crate) fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     let exe = std::env::current_exe().expect("the test's own path");
     let deps = exe.parent().expect("a test program is in a directory");
     match deps.file_name().and_then(OsStr::to_str) {
         Some("deps") => deps.parent().expect("deps is in a directory").to_owned(),
         _ => deps.to_owned(),
     }
+}
+
+/// How daemons are told to watch, if at all: by the variable
+/// `TOUCHMARK_TEST_WATCH`, so that everything can run on each backend.
+fn way_to_watch() -> Option<String> {
+    std::env::var("TOUCHMARK_TEST_WATCH")
+        .ok()
+        .filter(|way| !way.is_empty())
+}
+
+/// The backend that daemons watch by.
+pub fn backend() -> String {
+    way_to_watch().unwrap_or_else(|| "inotify".into())
+}
+
+/// Whether the fence takes a directory of its own, and a watch on it.
+pub fn fence_takes_a_directory() -> bool {
+    backend() != "inotify"
 }
 
 impl World {
@@ -97,6 +115,9 @@ impl World {
             launcher: Vec::new(),
         };
         world.find_socket();
+        if way_to_watch().is_some() {
+            world.configure("");
+        }
         world
     }
 
@@ -160,7 +181,12 @@ impl World {
     pub fn configure(&self, text: &str) {
         let directory = self.config().join("touchmark");
         fs::create_dir_all(&directory).expect("a directory");
-        fs::write(directory.join("config.toml"), text).expect("a configuration");
+        let way = way_to_watch().map(|way| format!("watch = {way:?}\n"));
+        fs::write(
+            directory.join("config.toml"),
+            way.unwrap_or_default() + text,
+        )
+        .expect("a configuration");
     }
 
     /// A directory outside the workspace, on the same file system.

@@ -5,7 +5,9 @@ use std::fs;
 
 use touchmark_client::blocking::Client;
 use touchmark_client::{Hello, Session};
+use touchmark_proto::AuthorKind;
 use touchmark_proto::daemon::{Ping, Status};
+use touchmark_proto::edits::Outcome;
 use touchmark_tests::{World, user};
 
 #[test]
@@ -37,6 +39,51 @@ fn an_edit_is_a_value_that_ends_itself() {
     assert_eq!(error.code(), "stale");
     assert!(!error.hint().is_empty());
     session.close().unwrap();
+}
+
+#[test]
+fn a_guarded_edit_overwrites_nothing_that_was_saved_in_between() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let client = Client::connect(world.socket(), &Hello::new("tests", "1")).unwrap();
+    let session = Session::open(&client, "s").unwrap();
+    session.read("a.txt").unwrap();
+    let written = session.edit("a.txt").unwrap().write(b"two\n").unwrap();
+    assert_eq!(written.outcome, Outcome::Applied);
+    assert_eq!(fs::read_to_string(world.path("a.txt")).unwrap(), "two\n");
+    // A new file, of bytes that are no text.
+    session.edit("b.bin").unwrap().write(b"\xff").unwrap();
+    assert_eq!(fs::read(world.path("b.bin")).unwrap(), b"\xff");
+    assert!(session.changed().unwrap().is_empty());
+    // Saved in between: refused, by the right name, and nothing stays open.
+    let edit = session.edit("a.txt").unwrap();
+    user::write(&world.path("a.txt"), "user\n");
+    let error = edit.write(b"mine\n").unwrap_err();
+    assert_eq!(error.code(), "stale");
+    let by = error.daemon().unwrap().data.changed_by.clone().unwrap();
+    assert_eq!(by[0].kind, AuthorKind::User);
+    assert_eq!(fs::read_to_string(world.path("a.txt")).unwrap(), "user\n");
+    assert_eq!(client.call(Status {}).unwrap().open_edits, 0);
+    // The same for tokio.
+    session.read("a.txt").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        use touchmark_client::aio;
+        let client = aio::Client::connect(world.socket(), &Hello::new("tests", "1"))
+            .await
+            .unwrap();
+        let session = aio::Session::open(&client, "s").await.unwrap();
+        let edit = session.edit("a.txt", None).await.unwrap();
+        assert!(edit.before().is_some());
+        edit.write(b"mine\n").await.unwrap();
+        let edit = session.edit("a.txt", None).await.unwrap();
+        user::write(&world.path("a.txt"), "user\n");
+        assert_eq!(edit.write(b"x\n").await.unwrap_err().code(), "stale");
+    });
+    assert_eq!(fs::read_to_string(world.path("a.txt")).unwrap(), "user\n");
 }
 
 #[test]

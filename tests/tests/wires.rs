@@ -1,67 +1,12 @@
 //! The three wires: the same answers on each.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-
 use serde_json::{Value, json};
 use touchmark_client::Hello;
 use touchmark_client::blocking;
 use touchmark_proto::Request;
-use touchmark_tests::wire::{Answer, PATIENCE, answer};
-use touchmark_tests::{World, sha256, user};
-
-/// The `Content-Length` wire, by hand.
-struct Framed {
-    stream: BufReader<UnixStream>,
-    next: u64,
-}
-
-impl Framed {
-    fn connect(socket: &Path) -> Self {
-        let stream = UnixStream::connect(socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self {
-            stream: BufReader::new(stream),
-            next: 1,
-        }
-    }
-
-    fn send(&mut self, body: &str) {
-        let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        self.stream.get_mut().write_all(message.as_bytes()).unwrap();
-    }
-
-    fn receive(&mut self) -> Value {
-        let mut length = None;
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.stream.read_line(&mut line).unwrap(), 0, "closed");
-            let line = line.strip_suffix("\r\n").expect("a header ends in CR LF");
-            if line.is_empty() {
-                break;
-            }
-            if let Some(number) = line.strip_prefix("Content-Length: ") {
-                length = Some(number.parse::<usize>().unwrap());
-            }
-        }
-        let mut body = vec![0; length.expect("a Content-Length")];
-        self.stream.read_exact(&mut body).unwrap();
-        serde_json::from_slice(&body).unwrap()
-    }
-
-    fn call(&mut self, method: &str, params: &Value) -> Answer {
-        let id = self.next;
-        self.next += 1;
-        self.send(
-            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
-        );
-        let message = self.receive();
-        assert_eq!(message["id"], id, "{message}");
-        answer(&message)
-    }
-}
+use touchmark_tests::wire::{Answer, PATIENCE};
+use touchmark_tests::{Framed, World, sha256, user};
 
 /// The same question on each wire, asked in turn, of a session each.
 fn on_each_wire(world: &World, questions: impl Fn(&str) -> Vec<(&'static str, Value)>) {

@@ -180,6 +180,25 @@ fn reads_are_full_once_and_again_after_a_write() {
 }
 
 #[test]
+fn an_edit_is_computed_from_what_was_read_and_overwrites_no_save() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let tools = Tools::of(&session(&world, "s"));
+    let refused = tools.edit_file("a.txt", str::to_uppercase).unwrap_err();
+    assert_eq!(refused.code(), "notRead");
+    tools.read_file("a.txt").unwrap();
+    tools.edit_file("a.txt", str::to_uppercase).unwrap();
+    assert_eq!(fs::read(world.path("a.txt")).unwrap(), b"ONE\n");
+    // Saved while the new text is made.
+    let saved = tools.edit_file("a.txt", |text| {
+        user::write(&world.path("a.txt"), "user\n");
+        text.to_lowercase()
+    });
+    assert_eq!(saved.unwrap_err().code(), "stale");
+    assert_eq!(fs::read(world.path("a.txt")).unwrap(), b"user\n");
+}
+
+#[test]
 fn without_a_daemon_tools_run_and_say_so_once() {
     let mut world = World::new();
     world.file("a", "x");
@@ -211,6 +230,8 @@ fn without_a_daemon_tools_run_and_say_so_once() {
     assert_eq!((read.text().as_str(), read.notice), ("x", None));
     tools.write_file("a", b"y").unwrap();
     assert_eq!(fs::read(world.path("a")).unwrap(), b"y");
+    tools.edit_file("a", |text| text.replace('y', "z")).unwrap();
+    assert_eq!(fs::read(world.path("a")).unwrap(), b"z");
     assert!(matches!(tools.read_file("missing"), Err(Error::Io { .. })));
 }
 

@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Leave the terminal and end when idle: how clients start it
     #[arg(long, hide = true)]
     on_demand: bool,
+    /// The workspace of a systemd unit's instance
+    #[arg(long, hide = true, value_name = "KEY", conflicts_with_all = ["workspace", "on_demand"])]
+    instance: Option<String>,
     /// Nothing but the three standard streams is open
     #[arg(long, hide = true)]
     closed: bool,
@@ -37,9 +40,10 @@ pub(crate) fn run(options: Options, global: &Global) -> Outcome {
     if options.on_demand && !options.closed {
         close_inherited();
     }
-    let workspace = match &global.workspace {
-        Some(directory) => directory.clone(),
-        None => {
+    let workspace = match (&options.instance, &global.workspace) {
+        (Some(key), _) => life::workspace_of_instance(key).map_err(failed)?,
+        (None, Some(directory)) => directory.clone(),
+        (None, None) => {
             let found: Workspace = Context::new(global.clone())?.workspace()?;
             found.root
         }

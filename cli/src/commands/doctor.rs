@@ -11,11 +11,12 @@ use serde_json::json;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::Places;
 use touchmark_client::proto::daemon::{Status, StatusReport};
-use touchmark_client::{Error, Hello};
+use touchmark_client::{Error, Hello, find};
 
 use crate::commands::daemon::doctor::{Finding, Level, examine};
 use crate::context::{Context, hello};
 use crate::output::{self, Failure, Outcome};
+use crate::service::Service;
 use crate::style::{self, paint};
 use crate::text::{MAX_NAME, count, path, safe};
 
@@ -30,6 +31,8 @@ pub(crate) struct Options {}
 pub(crate) fn run(context: &Context) -> Outcome {
     let (root, places) = workspace(context)?;
     let mut found = examine(&root, &places);
+    let service = Service::of(&context.environment, root.clone());
+    found.extend(service.examine());
     found.extend(daemon(&places));
     let wrong = found.iter().filter(|f| f.level == Level::Wrong).count();
     if context.global.json {
@@ -102,6 +105,9 @@ fn daemon(places: &Places) -> Vec<Finding> {
         deadline: PATIENCE,
         ..hello()
     };
+    if find::is_asleep(places) {
+        return vec![Finding::good(CHECK, "none runs; systemd starts one")];
+    }
     let asked = Client::connect(&places.socket, &patient).and_then(|client| client.call(Status {}));
     match asked {
         Ok(status) => reported(&status),

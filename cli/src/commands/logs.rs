@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -12,6 +13,7 @@ use clap::Args;
 use crate::commands::daemon::LOG_FILE;
 use crate::context::{Context, directory};
 use crate::output::{self, Failure, Outcome};
+use crate::service::units;
 use crate::text::safe;
 
 /// How often a followed log is looked at.
@@ -43,6 +45,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         found = true;
         log.print()?;
     }
+    if workspace.places.service.exists() {
+        return journal(&workspace.places.key, options.follow);
+    }
     if !options.follow {
         return if found {
             Ok(())
@@ -70,6 +75,25 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             new.print()?;
             log = Some(new);
         }
+    }
+}
+
+/// What a service has logged; the file is of daemons before it.
+fn journal(key: &str, follow: bool) -> Outcome {
+    let unit = units::service(key);
+    let mut command = Command::new("journalctl");
+    command.args(["--user", "--quiet", "--output=short-iso", "--unit", &unit]);
+    if follow {
+        command.args(["--follow", "--lines=all"]);
+    } else {
+        command.arg("--no-pager");
+    }
+    let ended = command
+        .status()
+        .with_context(|| format!("journalctl, which has the log of {unit}"))?;
+    match ended.success() {
+        true => Ok(()),
+        false => Err(Failure::No(format!("journalctl has ended: {ended}"))),
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) fn run(context: &Context) -> Outcome {
 /// Asks the workspace's daemon to end and waits until it has; `false` if none
 /// ran.
 pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
+    if workspace.is_asleep() {
+        return Ok(false);
+    }
     // Without a hello, so that a daemon of any protocol can be ended.
     let client = match Client::connect_silent(workspace.socket(), hello().deadline) {
         Ok(client) => client,
@@ -47,6 +50,6 @@ pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
         _ => {}
     }
     drop(client);
-    start::wait_until_ended(workspace.socket(), PATIENCE)?;
+    start::wait_until_ended(workspace, PATIENCE)?;
     Ok(true)
 }

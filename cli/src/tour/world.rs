@@ -65,7 +65,7 @@ impl World {
             socket: Some(socket.into()),
         };
         let workspace = Workspace::at(&root, &environment)?;
-        end_on_interrupt(workspace.socket().to_owned(), home)?;
+        end_on_interrupt(workspace.clone(), home)?;
         let start = Start {
             binary: std::env::current_exe()
                 .context("the path of this program")?
@@ -100,7 +100,7 @@ impl World {
     pub(super) fn end(self) -> Outcome {
         shut_down(&self.client);
         drop(self.client);
-        start::wait_until_ended(self.workspace.socket(), PATIENCE)?;
+        start::wait_until_ended(&self.workspace, PATIENCE)?;
         Ok(self
             .directory
             .close()
@@ -123,7 +123,7 @@ fn private(directory: &Path) -> Outcome {
 }
 
 /// Ctrl-C half-way leaves no daemon and no directory either.
-fn end_on_interrupt(socket: PathBuf, home: PathBuf) -> Outcome {
+fn end_on_interrupt(workspace: Workspace, home: PathBuf) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -134,11 +134,11 @@ fn end_on_interrupt(socket: PathBuf, home: PathBuf) -> Outcome {
             if runtime.block_on(tokio::signal::ctrl_c()).is_err() {
                 return;
             }
-            if let Ok(client) = Client::connect_silent(&socket, PATIENCE) {
+            if let Ok(client) = Client::connect_silent(workspace.socket(), PATIENCE) {
                 shut_down(&client);
             }
             // Whatever stays behind stays in the temporary directory.
-            let _ = start::wait_until_ended(&socket, PATIENCE);
+            let _ = start::wait_until_ended(&workspace, PATIENCE);
             let _ = fs::remove_dir_all(&home);
             std::process::exit(130);
         })

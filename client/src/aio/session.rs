@@ -4,12 +4,13 @@ use touchmark_proto::changes::{Ack, ModifiedTake};
 use touchmark_proto::edits::{CommitFile, EditBegin, EditCommit, EditCommitted, EditFile};
 use touchmark_proto::files::{FileRead, FileReadResult, FileReadText, FileStatus, FileText};
 use touchmark_proto::sessions::{SessionClose, SessionOpen, SessionOpened};
+use touchmark_proto::writes::FileWritten;
 use touchmark_proto::{Change, ClientPath, FileState, HashOrAbsent, SessionId};
 
 use super::Client;
 use crate::error::Result;
 use crate::hash_of;
-use crate::session::{aborting, session_id};
+use crate::session::{aborting, session_id, took_a_save_for_its_own, writing};
 
 /// One agent conversation or task, on one connection. As
 /// [`crate::Session`], without the file system.
@@ -190,8 +191,10 @@ impl Session {
             .await?;
         Ok(Edit {
             client: self.client.clone(),
+            session: self.id.clone(),
             path,
             id: Some(begun.edit),
+            before: begun.files.into_iter().next(),
         })
     }
 
@@ -215,15 +218,43 @@ impl Session {
 #[must_use = "a dropped edit is aborted"]
 pub struct Edit {
     client: Client,
+    session: SessionId,
     path: ClientPath,
     /// Taken by whatever ends the edit.
     id: Option<String>,
+    before: Option<FileState>,
 }
 
 impl Edit {
     /// The daemon's name of the edit.
     pub fn id(&self) -> &str {
         self.id.as_deref().unwrap_or_default()
+    }
+
+    /// The file as it was when the edit began.
+    pub fn before(&self) -> Option<&FileState> {
+        self.before.as_ref()
+    }
+
+    /// Writes these bytes through the daemon and commits, as
+    /// [`crate::Edit::write`] does.
+    ///
+    /// # Errors
+    /// `stale`, `conflict`: the edit is aborted, and nothing was written.
+    pub async fn write(mut self, bytes: &[u8]) -> Result<FileWritten> {
+        let before = self.before.as_ref().and_then(|state| state.hash);
+        let ask = writing(&self.session, &self.path, bytes, before);
+        match self.client.call(ask.clone()).await {
+            Ok(written) => {
+                self.commit(bytes).await?;
+                Ok(written)
+            }
+            Err(error) if took_a_save_for_its_own(&error) => {
+                self.client.call(aborting(self.id.take())).await?;
+                self.client.call(ask).await
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The write is done, and these bytes were written.

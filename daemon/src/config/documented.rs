@@ -83,6 +83,7 @@ fn the_documented_defaults_are_in_force() {
 const OTHERS: &str = r#"
     case = "insensitive"
     durability = "power"
+    watch = "off"
     idle_exit = 1
     marks = { edit_ttl = 1, flag_ttl = 1, hook_ttl = 1, command_ttl = 1, late = 1 }
     limits = { frame = 65536, connections = 1, read_text = 1 }
@@ -91,6 +92,7 @@ const OTHERS: &str = r#"
     sessions = { keep = 1 }
     recovery = { keep = "1 s, 1 KiB" }
     dedup = { enabled = false }
+    hooks = { replace_repeats = true }
     calls = { keep = 1, age = 1, bytes = 1, never = [], rules = { a = ["b"] } }
 "#;
 

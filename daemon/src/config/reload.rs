@@ -38,6 +38,7 @@ impl Config {
         let Self {
             case,
             durability,
+            watch,
             idle_exit,
             edit_ttl,
             flag_ttl,
@@ -56,6 +57,7 @@ impl Config {
             recovery_age,
             recovery_bytes,
             dedup,
+            replace_repeats,
             calls_keep,
             calls_age,
             calls_bytes,
@@ -65,6 +67,7 @@ impl Config {
         let mut changes = Changes::default();
         changes.keep("case", &self.case, &case);
         changes.keep("durability", &self.durability, &durability);
+        changes.keep("watch", &self.watch, &watch);
         changes.take("idle_exit", &mut self.idle_exit, idle_exit);
         changes.take("marks.edit_ttl", &mut self.edit_ttl, edit_ttl);
         changes.take("marks.flag_ttl", &mut self.flag_ttl, flag_ttl);
@@ -96,6 +99,11 @@ impl Config {
         changes.take("calls.never", &mut self.calls_never, calls_never);
         changes.take("calls.rules", &mut self.calls_rules, calls_rules);
         changes.take("dedup.enabled", &mut self.dedup, dedup);
+        changes.take(
+            "hooks.replace_repeats",
+            &mut self.replace_repeats,
+            replace_repeats,
+        );
         changes
     }
 }

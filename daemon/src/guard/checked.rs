@@ -97,7 +97,7 @@ impl Guard {
         if let Err(errno) = written {
             // There was room for the old content.
             if let Err(error) = write_over(&file, &before) {
-                tracing::error!("{}: not restored: {error}", place.real);
+                tracing::error!(path = %place.real, "{}: not restored: {error}", place.real);
                 intent.end();
                 return Err(failed(errno));
             }

@@ -168,7 +168,7 @@ impl Guard {
         for _ in 0..MOST_EXCHANGES {
             if let Err(errno) = place.rename(aside, &place.name, RenameFlags::EXCHANGE) {
                 // Its owner took the name away since.
-                tracing::debug!("{}: exchanging back: {errno}", place.real);
+                tracing::debug!(path = %place.real, "{}: exchanging back: {errno}", place.real);
                 break;
             }
             drop(lease.take());

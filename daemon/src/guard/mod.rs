@@ -314,7 +314,11 @@ impl Guard {
                 },
             };
             boundary::pass("guard: a write cut short is settled");
-            tracing::info!("a write of {} was cut short, and is settled", intent.path);
+            tracing::info!(
+                path = %intent.path,
+                "a write of {} was cut short, and is settled",
+                intent.path
+            );
             let path = intent.path.clone();
             self.late(kept.into_iter().map(|file| (path.clone(), file)));
             recorded.end();
@@ -358,7 +362,9 @@ impl Guard {
                     place.unlink(aside);
                     return Some(item.file);
                 }
-                Err(error) => tracing::error!("{}: not kept: {error}", paths.0),
+                Err(error) => {
+                    tracing::error!(path = %paths.0, "{}: not kept: {error}", paths.0);
+                }
             }
         }
         let name = left_name(place, &self.time);
@@ -385,7 +391,9 @@ impl Guard {
                 .keep(&moved.path, &moved.file, None, self.time.now())
             {
                 Ok(item) => return self.late([(moved.path.clone(), item.file)]),
-                Err(error) => tracing::error!("{}: not kept: {error}", moved.path),
+                Err(error) => {
+                    tracing::error!(path = %moved.path, "{}: not kept: {error}", moved.path);
+                }
             }
         }
         // Into the user's own directory, for they are the user's own bytes.
@@ -399,14 +407,16 @@ impl Guard {
         });
         match left {
             Ok(Ok(file)) => self.late([(moved.path.clone(), file)]),
-            Ok(Err(errno)) | Err(errno) => tracing::error!("{}: lost: {errno}", moved.path),
+            Ok(Err(errno)) | Err(errno) => {
+                tracing::error!(path = %moved.path, "{}: lost: {errno}", moved.path);
+            }
         }
     }
 
     fn late(&self, kept: impl IntoIterator<Item = Kept>) {
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, file) in kept {
-            tracing::warn!("bytes of {path} are kept in {file}");
+            tracing::warn!(%path, "bytes of {path} are kept in {file}");
             late.push((path, file));
         }
     }

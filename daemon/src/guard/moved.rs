@@ -111,7 +111,9 @@ fn look(held: &mut [Moved], thoroughly: bool, mut changed: impl FnMut(&Moved)) {
             // nobody will.
             Ok(None) if thoroughly => changed(moved),
             Ok(None) => {}
-            Err(error) => tracing::warn!("{}: {error}", moved.path),
+            Err(error) => {
+                tracing::warn!(path = %moved.path, "{}: {error}", moved.path);
+            }
         }
     }
 }

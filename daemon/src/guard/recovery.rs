@@ -141,7 +141,7 @@ impl Recovery {
             let old = item.time.saturating_add(self.keep.age) < now;
             let over = total > self.keep.bytes;
             if (old || over) && number_of(&item.id) != newest {
-                tracing::info!("{} ({}) is kept no longer", item.file, item.path);
+                tracing::info!(path = %item.path, "{} ({}) is kept no longer", item.file, item.path);
                 if let Err(error) = self.delete(&item.id) {
                     tracing::warn!("{}: {error}", item.file);
                 }

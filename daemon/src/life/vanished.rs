@@ -164,8 +164,7 @@ fn names(directory: &Path, extension: Option<&str>) -> Vec<String> {
             let name = PathBuf::from(entry.file_name());
             let fits = name.extension().and_then(OsStr::to_str) == extension;
             let key = name.file_stem()?.to_str()?.to_owned();
-            let is_key = key.len() == 16 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
-            (fits && is_key).then_some(key)
+            (fits && Places::is_key(&key)).then_some(key)
         })
         .collect()
 }

@@ -75,9 +75,7 @@ impl Daemon {
     }
 
     pub(super) fn refuse(&mut self, connection: ConnectionId, request: RequestId, error: Refusal) {
-        if let Some(peer) = self.peers.get(&connection) {
-            peer.answer(request, Err(error));
-        }
+        self.answer(connection, request, Err(error));
     }
 }
 
@@ -114,7 +112,14 @@ fn changes_state(ask: &Request) -> bool {
         | Request::RetentionRank(_)
         | Request::TaskList(_)
         | Request::ModelList(_)
-        | Request::SearchGrep(_) => false,
+        | Request::SearchGrep(_)
+        // What they ask for in turn is looked at by itself.
+        | Request::HookClaude(_)
+        | Request::HookCodex(_)
+        | Request::HookGemini(_)
+        | Request::HookCursor(_)
+        | Request::HookOpencode(_)
+        | Request::HookAck(_) => false,
         Request::CheckpointDetect(detect) => detect.store_warning,
         Request::ModifiedTake(take) => !take.peek,
         Request::FileReadText(read) => read.track.unwrap_or(true),

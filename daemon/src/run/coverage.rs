@@ -94,6 +94,7 @@ impl Daemon {
             .filter(|part| !self.told_degraded.contains(part))
         {
             tracing::warn!(
+                path = part.path.as_ref().map(tracing::field::display),
                 "degraded: {}{}",
                 part.path
                     .as_ref()

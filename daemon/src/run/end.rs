@@ -34,11 +34,15 @@ impl Daemon {
         let again = matches!(self.ending, Some(Ending::Again));
         match self.ending {
             Some(Ending::Again) => tracing::info!("the store is opened again: beginning anew"),
-            Some(Ending::Done(why)) => tracing::info!("ending: {why}"),
+            Some(Ending::Done(why)) => {
+                tracing::info!("ending: {why}");
+                self.manager.stopping(why);
+            }
             None => {}
         }
         let deadline = Instant::now() + PATIENCE;
         self.searches.end();
+        self.end_hooks();
         self.close_turn();
         while (!again && !self.outbox.is_empty()) || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {

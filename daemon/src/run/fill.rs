@@ -77,6 +77,7 @@ fn changes_of(reply: &mut Reply) -> &mut [Change] {
         Reply::SessionOpen(opened) => &mut opened.modified,
         Reply::FileRead(read) => read.change.as_mut_slice(),
         Reply::EditCommit(committed) => &mut committed.changes,
+        Reply::CommandEnd(ended) => &mut ended.changes,
         Reply::ModifiedList(list) => &mut list.changes,
         Reply::ModifiedTake(taken) => &mut taken.changes,
         _ => &mut [],

@@ -37,6 +37,12 @@ impl Daemon {
             | Request::RecoveryDelete(_) => return self.recover(request, ask),
             Request::SearchGrep(ask) => return self.search(request, connection, ask),
             Request::ContentsForget(_) => return self.forget_contents(request),
+            Request::HookAck(ask) => return self.hook_ack(request, ask.ack),
+            Request::HookClaude(_)
+            | Request::HookCodex(_)
+            | Request::HookGemini(_)
+            | Request::HookCursor(_)
+            | Request::HookOpencode(_) => return self.hook(request, ask),
             other => Err(Error::new(
                 ErrorCode::InternalError,
                 format!("{} is not for the shell to answer", other.method()),

@@ -13,6 +13,7 @@ use touchmark_proto::sessions::SessionClose;
 use touchmark_proto::{Request, SessionId};
 
 use super::backlog::Backlog;
+use super::hooks::Hooks;
 use super::outbox::Outbox;
 use super::searches::Searches;
 use super::subscriptions::Subscriptions;
@@ -23,11 +24,12 @@ use crate::config::{Case, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
 use crate::guard::{self, Guard};
+use crate::life::systemd::Report;
 use crate::life::{Lock, usable_directory};
 use crate::socket::{Hub, Listener};
 use crate::store::{self, Opened};
 use crate::time::Timeline;
-use crate::watch::{Choice, Watcher};
+use crate::watch::Watcher;
 
 impl Daemon {
     pub(super) fn open(
@@ -79,7 +81,7 @@ impl Daemon {
         boundary::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
         let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
-        let mut watcher = Watcher::new(workspace, &places.fence, Choice::Auto, move |raw| {
+        let mut watcher = Watcher::new(workspace, &places.fence, config.watch, move |raw| {
             if let Some(raw) = waiting.admit(raw) {
                 let _loop_has_ended = seen.send(Event::Watch(raw));
             }
@@ -139,6 +141,7 @@ impl Daemon {
             outbox: Outbox::default(),
             subscriptions: Subscriptions::default(),
             searches: Searches::default(),
+            hooks: Hooks::default(),
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),
             facts_since_snapshot,
@@ -147,6 +150,8 @@ impl Daemon {
             last_use: Instant::now(),
             accept_after: None,
             next_mend: None,
+            mend_place_at: None,
+            manager: Report::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
             options,
@@ -183,7 +188,7 @@ impl Daemon {
             .map(|(id, _)| id.clone())
             .collect();
         for session in unused {
-            tracing::info!("forgetting session {session}, unused for long");
+            tracing::info!(%session, "forgetting session {session}, unused for long");
             self.ask_internally(Request::SessionClose(SessionClose {
                 session,
                 forget: true,

@@ -1,40 +1,64 @@
 //! Whether the daemon can still be found where it says it is (LIFE-2).
 
+use std::time::{Duration, Instant};
+
 use super::Daemon;
 use super::end::Ending;
 use crate::life::{Lock, private_directory};
 use crate::socket::Listener;
 
+/// How long whoever has taken the socket's name may need until they listen:
+/// systemd removes the name, binds and listens, one after the other.
+const A_MOMENT: Duration = Duration::from_millis(50);
+
 impl Daemon {
     /// Looks at the socket's and the lock's names, and mends what is gone.
-    /// Where another daemon has taken the place, this one ends.
+    /// Where another daemon or the service manager has taken the place, this
+    /// one ends.
     pub(super) fn look_at_places(&mut self) {
         if self.lock.is_in_place() && self.listener.is_in_place() {
+            self.mend_place_at = None;
             return;
         }
         if self.ending.is_some() {
             return;
         }
-        tracing::warn!("the socket or the lock was removed or replaced");
+        if self.mend_place_at.is_none() {
+            tracing::warn!("the socket or the lock was removed or replaced");
+        }
         if let Err(error) = self.mend_places() {
             tracing::error!("cannot be mended: {error}");
             self.ending = Some(Ending::Done("nobody can find this daemon any more"));
         }
     }
 
+    /// The lock at once, since another daemon could start meanwhile; the
+    /// socket a moment later.
     fn mend_places(&mut self) -> Result<(), crate::Error> {
         let places = &self.options.places;
         private_directory(&places.runtime)?;
         if !self.lock.is_in_place() {
             self.lock = Lock::take(&places.lock, &places.socket, &self.options.workspace)?;
         }
-        if !self.listener.is_in_place() {
-            let old = std::mem::replace(&mut self.listener, Listener::bind(&places.socket)?);
-            for stream in old.waiting() {
-                self.accepted(Ok(stream));
-            }
-        }
         self.watcher.watch_beside(&self.options.places.runtime);
+        if self.listener.is_in_place() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if now < *self.mend_place_at.get_or_insert(now + A_MOMENT) {
+            return Ok(());
+        }
+        self.mend_place_at = None;
+        if self.listener.is_taken_over() {
+            // Who connects from now on is another's to answer.
+            self.ending = Some(Ending::Done("another listens in its place"));
+            return Ok(());
+        }
+        let new = Listener::bind(&self.options.places.socket)?;
+        let old = std::mem::replace(&mut self.listener, new);
+        for stream in old.waiting() {
+            self.accepted(Ok(stream));
+        }
         tracing::info!("bound again");
         Ok(())
     }

@@ -115,7 +115,11 @@ impl Daemon {
     fn say(&mut self, say: Say, failed: Option<&str>) {
         match say {
             Say::Answer { request, answer } => {
+                let undo = self.hooks.undo(request);
                 let Some(asked) = self.asked.remove(&request) else {
+                    for ask in undo {
+                        self.ask_internally(ask);
+                    }
                     return self.undo_unheard(answer.ok());
                 };
                 let outcome = match (answer, failed) {
@@ -171,7 +175,15 @@ impl Daemon {
         }
     }
 
-    fn answer(&self, connection: ConnectionId, request: RequestId, outcome: Result<Reply, Error>) {
+    pub(super) fn answer(
+        &mut self,
+        connection: ConnectionId,
+        request: RequestId,
+        outcome: Result<Reply, Error>,
+    ) {
+        if self.hooks.is_own(request) {
+            return self.hooks.answer(request, outcome);
+        }
         if let Some(peer) = self.peers.get(&connection) {
             peer.answer(request, outcome);
         }
@@ -211,7 +223,7 @@ impl Daemon {
     }
 
     /// Opens the loop's connection to the store, if it is not open.
-    fn connect_log(&mut self) {
+    pub(super) fn connect_log(&mut self) {
         if self.log.is_none() {
             self.log = self
                 .store

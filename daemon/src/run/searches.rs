@@ -95,7 +95,7 @@ impl Daemon {
                 stop,
             } = next;
             if let Some(session) = &ask.session {
-                tracing::debug!("{} searches", session.as_str());
+                tracing::debug!(%session, "{session} searches");
             }
             self.searches
                 .running

@@ -14,6 +14,7 @@ use touchmark_proto::{BaseDirectories, Places};
 use super::{Options, run};
 use crate::Error;
 use crate::config::Config;
+use crate::life::systemd::Manager;
 use crate::life::{Lock, private_directory};
 use crate::socket::Listener;
 
@@ -68,6 +69,7 @@ impl World {
             config: self.config.clone(),
             user_config: None,
             on_demand: self.on_demand,
+            manager: Manager::default(),
         };
         let (shutdown, wanted) = oneshot::channel::<()>();
         let ended = tokio::spawn(run(listener, lock, options, async {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,10 @@ use interprocess::local_socket::{
 };
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use interprocess::os::unix::uds_local_socket::tokio::Listener as UdsListener;
-use rustix::net::{SocketFlags, accept_with};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, connect, socket_with,
+};
 use tokio::net::UnixStream;
 
 use crate::Error;
@@ -20,13 +24,16 @@ use crate::Error;
 pub const MAX_PATH: usize = 107;
 
 /// A listening socket with mode 0600. Dropped, it removes its name, if that
-/// still leads to it.
+/// still leads to it and is its own.
 #[derive(Debug)]
 pub struct Listener {
     inner: UdsListener,
     path: PathBuf,
     /// Device and inode: what tells our socket from another of that name.
-    identity: (u64, u64),
+    /// `None` if it had lost its name already.
+    identity: Option<(u64, u64)>,
+    /// Whether somebody else listens too, who keeps it after our end.
+    passed: bool,
 }
 
 impl Listener {
@@ -34,8 +41,8 @@ impl Listener {
     /// caller must hold the workspace's [`Lock`](crate::life::Lock).
     ///
     /// # Errors
-    /// A path too long, something there that is no socket, or whatever the
-    /// system says.
+    /// A path too long, something there that is no socket, a socket on which
+    /// somebody listens, or whatever the system says.
     pub fn bind(path: &Path) -> Result<Self, Error> {
         if path.as_os_str().as_bytes().len() > MAX_PATH {
             return Err(Error::SocketPath {
@@ -58,7 +65,35 @@ impl Listener {
         Ok(Self {
             inner,
             path: path.to_owned(),
-            identity,
+            identity: Some(identity),
+            passed: false,
+        })
+    }
+
+    /// Goes on with a socket on which the service manager listens. Its name
+    /// stays the manager's.
+    ///
+    /// # Errors
+    /// [`Error::PassedSocket`] if it is bound to another path.
+    pub fn adopt(passed: std::os::unix::net::UnixListener, path: &Path) -> Result<Self, Error> {
+        let address = passed
+            .local_addr()
+            .map_err(Error::io("look at the passed socket", path))?;
+        let bound = address.as_pathname().unwrap_or(Path::new(""));
+        let same = || matches!((identity(bound), identity(path)), (Ok(a), Ok(b)) if a == b);
+        if bound != path && !same() {
+            return Err(Error::PassedSocket {
+                passed: bound.to_owned(),
+                wanted: path.to_owned(),
+            });
+        }
+        let inner =
+            UdsListener::try_from(OwnedFd::from(passed)).map_err(Error::io("listen", path))?;
+        Ok(Self {
+            inner,
+            path: path.to_owned(),
+            identity: identity(path).ok(),
+            passed: true,
         })
     }
 
@@ -69,7 +104,13 @@ impl Listener {
 
     /// Whether its name still leads to it (LIFE-2).
     pub fn is_in_place(&self) -> bool {
-        identity(&self.path).is_ok_and(|there| there == self.identity)
+        identity(&self.path).is_ok_and(|there| Some(there) == self.identity)
+    }
+
+    /// Whether somebody else listens under its name: the service manager may
+    /// have begun to.
+    pub fn is_taken_over(&self) -> bool {
+        !self.is_in_place() && is_listened_on(&self.path)
     }
 
     /// The connections that wait already, which would end with this.
@@ -94,7 +135,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if self.is_in_place() {
+        if !self.passed && self.is_in_place() {
             let _gone_already = fs::remove_file(&self.path);
         }
     }
@@ -105,10 +146,27 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((found.dev(), found.ino()))
 }
 
+fn is_listened_on(path: &Path) -> bool {
+    let dial = || -> rustix::io::Result<()> {
+        let address = SocketAddrUnix::new(path)?;
+        // A queue that is full must not hold up the loop.
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&stream, &address)
+    };
+    matches!(dial(), Ok(()) | Err(Errno::AGAIN))
+}
+
 fn remove_stale(path: &Path) -> Result<(), Error> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::io("look at the socket", path)(error)),
+        // Without the lock: the service manager, for a daemon that it starts.
+        Ok(found) if found.file_type().is_socket() && is_listened_on(path) => {
+            Err(Error::SocketTaken {
+                socket: path.to_owned(),
+            })
+        }
         Ok(found) if found.file_type().is_socket() => {
             fs::remove_file(path).map_err(Error::io("remove the stale socket", path))
         }
@@ -177,6 +235,45 @@ mod tests {
         let _clients = [(); 3].map(|()| std::os::unix::net::UnixStream::connect(&path).unwrap());
         assert_eq!(listener.waiting().len(), 3);
         assert!(listener.waiting().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_passed_socket_is_served_and_keeps_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k.sock");
+        let passed = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let listener = Listener::adopt(passed.try_clone().unwrap(), &path).unwrap();
+        assert!(listener.is_in_place());
+        let _client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        listener.accept().await.unwrap();
+        drop(listener);
+        assert!(path.exists());
+        let elsewhere = directory.path().join("other.sock");
+        let error = Listener::adopt(passed, &elsewhere).unwrap_err();
+        assert!(matches!(error, Error::PassedSocket { .. }), "{error}");
+        // The same file by another name is the same socket.
+        fs::hard_link(&path, &elsewhere).unwrap();
+        let passed = std::os::unix::net::UnixListener::bind(directory.path().join("x")).unwrap();
+        assert!(Listener::adopt(passed, &elsewhere).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_name_taken_over_is_told_from_one_that_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("k.sock");
+        let listener = Listener::bind(&path).unwrap();
+        assert!(!listener.is_taken_over());
+        fs::rename(&path, directory.path().join("moved")).unwrap();
+        assert!(!listener.is_taken_over(), "gone");
+        let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(listener.is_taken_over());
+        let error = Listener::bind(&path).unwrap_err();
+        assert!(matches!(error, Error::SocketTaken { .. }), "{error}");
+        assert_eq!(error.exit_code(), 1);
+        drop(other);
+        assert!(!listener.is_taken_over(), "nobody listens");
+        drop(listener);
+        assert!(path.exists(), "it is not this one's to remove");
     }
 
     #[tokio::test]

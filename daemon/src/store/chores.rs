@@ -72,7 +72,7 @@ impl Chores {
             Message::Used(hash) => self.used.push(hash),
             Message::ForgetContents(done) => self.forget.push(done),
             // They are found in `waiting`; facts are the writer's own.
-            Message::Contents | Message::Commit { .. } => {}
+            Message::Look | Message::Commit { .. } => {}
             Message::Close => return true,
         }
         false

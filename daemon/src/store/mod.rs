@@ -83,7 +83,7 @@ use contents::Waiting;
 use load::Loaded;
 use unstored::Unstored;
 use upkeep::{Nudge, Upkeep, Work};
-use writer::{Message, Writer};
+use writer::{Message, Shared, Writer};
 
 /// What an answered change of state survives (DUR-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ pub struct Opened {
     pub refused: Option<String>,
 }
 
-/// What the writer reports, from its own thread.
+/// What the writer reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreEvent {
     /// The turn's facts are stored. Turns are reported in their order.
@@ -194,7 +194,8 @@ pub struct Prune {
 }
 
 /// The store of one workspace. Every method returns at once, but
-/// [`close`](Self::close) and [`reader`](Self::reader).
+/// [`close`](Self::close) and [`reader`](Self::reader); a short
+/// [`commit`](Self::commit) is done by then.
 pub struct Store {
     path: PathBuf,
     durability: Durability,
@@ -202,6 +203,10 @@ pub struct Store {
     unstored: Arc<Unstored>,
     /// It was opened for writing.
     writable: bool,
+    /// Whether the writer may be used on the caller's thread.
+    at_once: bool,
+    /// `None` where nothing can be stored.
+    shared: Option<Shared>,
     writer: Sender<Message>,
     /// `None` once shut, so that the upkeep thread ends.
     upkeep: Option<Sender<Work>>,
@@ -209,7 +214,8 @@ pub struct Store {
 }
 
 /// Opens the store in `options.directory`, whatever state it is in, and
-/// starts its threads. `on_event` is called on the writer's thread.
+/// starts its threads. `on_event` is called on the writer's thread, or
+/// within [`Store::commit`].
 ///
 /// # Errors
 /// [`StoreError::Newer`] leaves the store as it is; [`StoreError::Storage`]
@@ -248,13 +254,14 @@ pub fn open(
         Chores::new(Arc::clone(&waiting), options.contents_total),
         Arc::clone(&unstored),
         nudge,
-        messages,
         Box::new(on_event),
     );
+    let shared = Shared::new(worker);
+    let thread = shared.clone();
     let threads = vec![
         std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || worker.run())?,
+            .spawn(move || thread.run(&messages))?,
         std::thread::Builder::new()
             .name("store-upkeep".into())
             .spawn(move || upkeeper.run())?,
@@ -266,6 +273,9 @@ pub fn open(
             waiting,
             unstored,
             writable: true,
+            // A sync takes its time, in which nobody else would be answered.
+            at_once: options.durability == Durability::Process,
+            shared: Some(shared),
             writer,
             upkeep: Some(upkeep),
             threads,
@@ -283,7 +293,17 @@ pub fn open(
 impl Store {
     /// Stores a turn's facts; they are reported by [`StoreEvent`]. Numbers
     /// grow from turn to turn.
-    pub fn commit(&self, turn: u64, records: Vec<Record>) {
+    pub fn commit(&self, turn: u64, mut records: Vec<Record>) {
+        if let Some(shared) = &self.shared {
+            if self.at_once {
+                records = match shared.commit(turn, records) {
+                    Ok(true) => return,
+                    Ok(false) => return self.send(Message::Look),
+                    Err(records) => records,
+                };
+            }
+            shared.queued();
+        }
         self.send(Message::Commit { turn, records });
     }
 
@@ -292,7 +312,7 @@ impl Store {
     /// lost in a crash.
     pub fn keep(&self, hash: Hash, bytes: Arc<[u8]>) {
         if self.waiting.keep(hash, bytes) {
-            self.send(Message::Contents);
+            self.send(Message::Look);
         }
     }
 
@@ -362,6 +382,7 @@ impl Store {
         if let Some(writer) = threads.next() {
             let _ = writer.join();
         }
+        self.shared = None;
         self.upkeep = None;
         for thread in threads {
             let _ = thread.join();

@@ -68,6 +68,8 @@ pub(super) fn open(
             waiting,
             unstored,
             writable: false,
+            at_once: false,
+            shared: None,
             writer,
             upkeep: None,
             threads: vec![thread],

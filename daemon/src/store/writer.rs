@@ -1,8 +1,11 @@
-//! The writer's thread: turns in, one transaction for all that are queued,
-//! then their reports.
+//! The one writer: turns in, one transaction for all that are queued, then
+//! their reports. It has a thread of its own; a short turn that finds nothing
+//! waiting is stored by whoever brings it, which is sooner than the thread
+//! would be awake.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
@@ -22,8 +25,8 @@ use crate::boundary;
 pub(super) enum Message {
     /// Store a turn's facts and report.
     Commit { turn: u64, records: Vec<Record> },
-    /// Contents wait.
-    Contents,
+    /// Contents wait, or a commit has failed: there is something to look at.
+    Look,
     /// A content was used; keep it longer than others.
     Used(Hash),
     /// Store the engine's state.
@@ -48,6 +51,9 @@ pub(super) const LAST_DELAY: Duration = Duration::from_secs(1);
 /// How many messages make one group at most, so that the first turn of a
 /// flood is answered before the last one has come.
 const GROUP: usize = 4_096;
+
+/// Facts of a turn that is stored by whoever brings it, at most.
+const SHORT: usize = 64;
 
 /// One row of `fact`, as it will be written however often that is tried.
 struct Row {
@@ -101,7 +107,6 @@ pub(super) struct Writer {
     witness: Witness,
     chores: Chores,
     nudge: Nudge,
-    messages: Receiver<Message>,
     report: Box<dyn Fn(StoreEvent) + Send>,
     /// Facts that are not stored yet, in their order.
     backlog: Vec<Row>,
@@ -117,7 +122,6 @@ impl Writer {
         chores: Chores,
         unstored: Arc<Unstored>,
         nudge: Nudge,
-        messages: Receiver<Message>,
         report: Box<dyn Fn(StoreEvent) + Send>,
     ) -> Self {
         Self {
@@ -125,7 +129,6 @@ impl Writer {
             witness,
             chores,
             nudge,
-            messages,
             report,
             backlog: Vec::new(),
             unstored,
@@ -133,51 +136,12 @@ impl Writer {
         }
     }
 
-    /// Runs until [`Message::Close`].
-    pub(super) fn run(mut self) {
-        // After a chore the next one follows at once, unless a turn came.
-        let mut resting = QUIET;
-        loop {
-            let mut turns = Vec::new();
-            let mut closing = false;
-            let first = self.wait(resting);
-            resting = QUIET;
-            let woken = first.is_some();
-            if let Some(message) = first {
-                closing |= self.take(message, &mut turns);
-                for message in self.messages.try_iter().take(GROUP) {
-                    closing |= match message {
-                        Message::Commit { turn, records } => {
-                            queue(&mut self.backlog, &mut turns, turn, records)
-                        }
-                        other => self.chores.add(other),
-                    };
-                }
-            }
-            self.settle(&turns, closing);
-            if closing {
-                break;
-            }
-            if !woken && self.trouble.is_none() && self.chore() {
-                resting = Duration::ZERO;
-            }
-        }
-        while self.trouble.is_none() && self.chore() {}
-    }
-
-    /// The next message; `None` when it is time for a chore or another try.
-    fn wait(&self, resting: Duration) -> Option<Message> {
-        let timeout = if let Some(trouble) = &self.trouble {
-            trouble.again.saturating_duration_since(Instant::now())
-        } else if let Some(pause) = self.chores.pending() {
-            pause.max(resting)
-        } else {
-            return Some(self.messages.recv().unwrap_or(Message::Close));
-        };
-        match self.messages.recv_timeout(timeout) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Message::Close),
+    /// How long to wait for a message before a chore or another try is due;
+    /// `None` if none is.
+    fn patience(&self, resting: Duration) -> Option<Duration> {
+        match &self.trouble {
+            Some(trouble) => Some(trouble.again.saturating_duration_since(Instant::now())),
+            None => self.chores.pending().map(|pause| pause.max(resting)),
         }
     }
 
@@ -295,6 +259,93 @@ impl Writer {
             self.nudge.written();
         }
         done
+    }
+}
+
+/// The writer as it is shared.
+#[derive(Clone)]
+pub(super) struct Shared {
+    writer: Arc<Mutex<Writer>>,
+    /// Turns on their way to the thread: nothing may overtake them.
+    queued: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    pub(super) fn new(writer: Writer) -> Self {
+        Self {
+            writer: Arc::new(Mutex::new(writer)),
+            queued: Arc::default(),
+        }
+    }
+
+    /// Notes that a turn is sent to the thread.
+    pub(super) fn queued(&self) {
+        self.queued.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Stores a turn and reports it, before this returns. The facts come back
+    /// if it would have to wait. False if the thread has to try again.
+    pub(super) fn commit(&self, turn: u64, records: Vec<Record>) -> Result<bool, Vec<Record>> {
+        if records.len() > SHORT || self.queued.load(Ordering::Acquire) > 0 {
+            return Err(records);
+        }
+        let Ok(mut writer) = self.writer.try_lock() else {
+            return Err(records);
+        };
+        if writer.trouble.is_some() {
+            return Err(records);
+        }
+        let mut turns = Vec::with_capacity(1);
+        queue(&mut writer.backlog, &mut turns, turn, records);
+        writer.settle(&turns, false);
+        Ok(writer.trouble.is_none())
+    }
+
+    /// The thread: runs until [`Message::Close`].
+    pub(super) fn run(&self, messages: &Receiver<Message>) {
+        // After a chore the next one follows at once, unless a turn came.
+        let mut resting = QUIET;
+        loop {
+            let mut turns = Vec::new();
+            let mut closing = false;
+            // The guard must not be held while waiting.
+            let patience = self.lock().patience(resting);
+            let first = wait(messages, patience);
+            resting = QUIET;
+            let woken = first.is_some();
+            let mut writer = self.lock();
+            if let Some(message) = first {
+                closing |= writer.take(message, &mut turns);
+                for message in messages.try_iter().take(GROUP) {
+                    closing |= writer.take(message, &mut turns);
+                }
+            }
+            writer.settle(&turns, closing);
+            self.queued.fetch_sub(turns.len(), Ordering::AcqRel);
+            if closing {
+                while writer.trouble.is_none() && writer.chore() {}
+                break;
+            }
+            if !woken && writer.trouble.is_none() && writer.chore() {
+                resting = Duration::ZERO;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The next message; `None` when none came in time.
+fn wait(messages: &Receiver<Message>, patience: Option<Duration>) -> Option<Message> {
+    let Some(patience) = patience else {
+        return Some(messages.recv().unwrap_or(Message::Close));
+    };
+    match messages.recv_timeout(patience) {
+        Ok(message) => Some(message),
+        Err(RecvTimeoutError::Timeout) => None,
+        Err(RecvTimeoutError::Disconnected) => Some(Message::Close),
     }
 }
 

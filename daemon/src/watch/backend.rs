@@ -1,6 +1,11 @@
 //! What stands between the watcher and the system's way to watch.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where events go. Called by whoever took them from the system, in order: it
+/// may only hand over.
+pub(super) type Sink = Arc<dyn Fn(RawEvent) + Send + Sync>;
 
 /// What a backend saw, in the order of the system's one queue. Made on the
 /// backend's thread and only handed over there; everything else happens in
@@ -62,6 +67,9 @@ pub(super) enum RawKind {
     MovedSelf,
     /// Events were lost: nothing before this is known to be complete.
     Lost,
+    /// Not of the system's: everything that happened before
+    /// [`Backend::fence`] was called with this number comes before it.
+    Fence(u64),
 }
 
 /// Why a path could not be watched.
@@ -92,6 +100,16 @@ pub(super) trait Backend: Send {
     /// Ends watches. A path whose watch the system has already ended is no
     /// error.
     fn unwatch(&mut self, paths: &[PathBuf]);
+
+    /// Whether it can be asked what has happened. If not, only an event of
+    /// the system's own can tell that all before it has been reported.
+    fn fences(&self) -> bool {
+        false
+    }
+
+    /// Reports everything that happened until this call, and
+    /// [`RawKind::Fence`] behind it; if it [`fences`](Self::fences).
+    fn fence(&mut self, _number: u64) {}
 }
 
 /// The backend of a machine where none can be made: everything is degraded,

@@ -4,6 +4,7 @@ use touchmark_engine::{Hint, Input};
 use touchmark_proto::RelPath;
 
 use super::backend::{Backend, NoBackend, RawEvent, RawKind};
+use super::fence::Fence;
 use super::{HeldMove, Watcher, make_backend};
 use crate::links::{absolute, relative};
 
@@ -21,8 +22,10 @@ impl Watcher {
             // with the disk since.
             return;
         }
-        if raw.kind == RawKind::Lost {
-            return self.lost(out);
+        match raw.kind {
+            RawKind::Lost => return self.lost(out),
+            RawKind::Fence(number) => return self.fence_reached(number, out),
+            _ => {}
         }
         if raw.path.starts_with(self.fence.dir()) {
             return self.fence_event(&raw, out);
@@ -59,7 +62,7 @@ impl Watcher {
             RawKind::Written => self.happened_to_file(&path, Hint::Written, out),
             RawKind::Closed => self.happened_to_file(&path, Hint::Closed, out),
             RawKind::Attributes => self.attributes(&path, out),
-            RawKind::MovedSelf | RawKind::Lost => {}
+            RawKind::MovedSelf | RawKind::Lost | RawKind::Fence(_) => {}
         }
     }
 
@@ -285,16 +288,18 @@ impl Watcher {
             }
             return;
         }
-        if matches!(raw.kind, RawKind::MovedTo) {
-            let reached = self.fence.reached(&raw.path);
-            // A fence must not overtake the half of a rename.
-            self.give_up_held(out);
-            out.extend(
-                reached
-                    .into_iter()
-                    .map(|fence| Input::FenceReached { fence }),
-            );
+        if matches!(raw.kind, RawKind::MovedTo)
+            && let Some(number) = Fence::number(&raw.path)
+        {
+            self.fence_reached(number, out);
         }
+    }
+
+    fn fence_reached(&mut self, number: u64, out: &mut Vec<Input>) {
+        let reached = self.fence.reached(number).into_iter();
+        // A fence must not overtake the half of a rename.
+        self.give_up_held(out);
+        out.extend(reached.map(|fence| Input::FenceReached { fence }));
     }
 
     fn root_event(&mut self, kind: RawKind, out: &mut Vec<Input>) {

@@ -40,7 +40,7 @@ impl Fence {
         }
         for entry in self.dir.read_dir()? {
             let path = entry?.path();
-            if number(&path).is_some_and(|number| number != self.current) {
+            if Self::number(&path).is_some_and(|number| number != self.current) {
                 let _ = std::fs::remove_file(path);
             }
         }
@@ -59,19 +59,27 @@ impl Fence {
     /// Makes a fence. A rename, since that works where no inode is left for a
     /// creation.
     pub(super) fn make(&mut self, asked: Option<u64>) -> io::Result<()> {
-        let next = self.current + 1;
-        std::fs::rename(self.entry(self.current), self.entry(next))?;
-        self.current = next;
-        self.waiting.push_back((next, asked));
+        std::fs::rename(self.entry(self.current), self.entry(self.current + 1))?;
+        self.next(asked);
         Ok(())
     }
 
-    /// An entry's name appeared: the engine's numbers of every fence that has
-    /// been reached by that, in order.
-    pub(super) fn reached(&mut self, path: &Path) -> Vec<u64> {
-        let Some(number) = number(path) else {
-            return Vec::new();
-        };
+    /// The number of a fence that the backend makes.
+    pub(super) fn next(&mut self, asked: Option<u64>) -> u64 {
+        self.current += 1;
+        self.waiting.push_back((self.current, asked));
+        self.current
+    }
+
+    /// The fence that an entry's name stands for.
+    pub(super) fn number(path: &Path) -> Option<u64> {
+        let name = path.file_name()?.as_bytes().strip_prefix(b"fence-")?;
+        std::str::from_utf8(name).ok()?.parse().ok()
+    }
+
+    /// The engine's numbers of every fence that has been reached with this
+    /// one, in order.
+    pub(super) fn reached(&mut self, number: u64) -> Vec<u64> {
         let count = self
             .waiting
             .iter()
@@ -90,9 +98,4 @@ impl Fence {
             .filter_map(|(_, asked)| asked)
             .collect()
     }
-}
-
-fn number(path: &Path) -> Option<u64> {
-    let name = path.file_name()?.as_bytes().strip_prefix(b"fence-")?;
-    std::str::from_utf8(name).ok()?.parse().ok()
 }

@@ -24,6 +24,8 @@ mod cover;
 mod digest;
 mod dirs;
 mod fence;
+#[cfg(target_os = "linux")]
+mod inotify;
 mod links;
 mod mounts;
 mod notifier;
@@ -41,7 +43,7 @@ use touchmark_proto::RelPath;
 use touchmark_proto::daemon::Degraded;
 
 pub use self::backend::RawEvent;
-use self::backend::{Backend, NoBackend};
+use self::backend::{Backend, NoBackend, Sink};
 use self::cover::Cover;
 use self::dirs::Directories;
 pub use self::dirs::silent_file_system;
@@ -49,16 +51,21 @@ use self::fence::Fence;
 use self::links::HardLinks;
 pub use self::mounts::MountBell;
 use self::mounts::Mounts;
-use self::notifier::{Notifier, Sink};
+use self::notifier::Notifier;
 use crate::links::{End, absolute, relative, resolve};
 
 /// How to watch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Choice {
     /// The system's way; where that cannot be had, not at all, and
     /// [`Watcher::degraded`] says why.
     #[default]
     Auto,
+    /// Linux's inotify.
+    Inotify,
+    /// The `notify` crate's way on this system.
+    Notify,
     /// Not at all: every path is read when it is asked for (LOSS-2).
     Off,
 }
@@ -262,6 +269,11 @@ impl Watcher {
     }
 
     fn make_fence(&mut self, asked: Option<u64>) -> Result<(), String> {
+        if self.directories.backend.fences() {
+            let number = self.fence.next(asked);
+            self.directories.backend.fence(number);
+            return Ok(());
+        }
         if self.fence_broken.is_none() && self.fence.make(asked).is_ok() {
             return Ok(());
         }
@@ -277,6 +289,10 @@ impl Watcher {
     }
 
     fn watch_fence(&mut self) {
+        if self.directories.backend.fences() {
+            self.fence_broken = None;
+            return;
+        }
         let dir = self.fence.dir().to_path_buf();
         let prepared = self.fence.prepare().map_err(|error| error.to_string());
         self.fence_broken = prepared
@@ -322,7 +338,7 @@ impl Watcher {
     /// Tries again what could not be watched, and says for which places that
     /// has been mended. For the shell's now-and-then look at degraded paths.
     pub fn mend(&mut self, out: &mut Vec<Input>) {
-        if self.directories.is_off() && self.choice == Choice::Auto {
+        if self.directories.is_off() && self.choice != Choice::Off {
             // Perhaps the user has an instance left by now.
             let backend = make_backend(self.choice, self.generation + 1, &self.sink);
             if backend.name() != NoBackend::NAME {
@@ -457,12 +473,17 @@ impl Watcher {
 
 /// A backend of the wanted kind, or one that says why there is none.
 fn make_backend(choice: Choice, generation: u64, sink: &Sink) -> Box<dyn Backend> {
-    let cause = match choice {
-        Choice::Auto => match Notifier::new(generation, sink.clone()) {
-            Ok(notifier) => return Box::new(notifier),
-            Err(cause) => cause,
-        },
-        Choice::Off => "watching is switched off".to_owned(),
+    let made: Result<Box<dyn Backend>, String> = match choice {
+        #[cfg(target_os = "linux")]
+        Choice::Auto | Choice::Inotify => {
+            inotify::Inotify::new(generation, sink.clone()).map(|made| Box::new(made) as _)
+        }
+        #[cfg(not(target_os = "linux"))]
+        Choice::Inotify => Err("inotify is Linux's".to_owned()),
+        #[cfg(not(target_os = "linux"))]
+        Choice::Auto => Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _),
+        Choice::Notify => Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _),
+        Choice::Off => Err("watching is switched off".to_owned()),
     };
-    Box::new(NoBackend { cause })
+    made.unwrap_or_else(|cause| Box::new(NoBackend { cause }))
 }

@@ -1,7 +1,6 @@
 //! The backend on the `notify` crate; the one file that names it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode, EventKindMask, ModifyKind, RenameMode};
 use notify::{
@@ -9,10 +8,7 @@ use notify::{
     WatchPathConfig, Watcher as _,
 };
 
-use super::backend::{Backend, RawEvent, RawKind, Refused};
-
-/// Where events go. Called on notify's thread: it may only hand over.
-pub(super) type Sink = Arc<dyn Fn(RawEvent) + Send + Sync>;
+use super::backend::{Backend, RawEvent, RawKind, Refused, Sink};
 
 pub(super) struct Notifier {
     inner: RecommendedWatcher,
@@ -41,11 +37,7 @@ impl Notifier {
 
 impl Backend for Notifier {
     fn name(&self) -> &'static str {
-        if cfg!(target_os = "linux") {
-            "inotify"
-        } else {
-            "notify"
-        }
+        "notify"
     }
 
     fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>> {

@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::input::{Edited, Learned};
 use crate::notes::{Note, PendingWarning};
 use crate::pending::{Pending, Step};
+use crate::recall::checkpoint_name;
 use crate::record::Fact;
 
 /// Characters of a label, of a message's name, of a note that are kept.
@@ -359,11 +360,6 @@ fn fold_edits(edited: &Edited) -> BTreeMap<RelPath, Edits> {
     }
     rows
 }
-
-fn checkpoint_name(number: u64) -> String {
-    format!("k{number}")
-}
-
 fn shorten(text: &str) -> String {
     text.chars().take(LABEL).collect()
 }

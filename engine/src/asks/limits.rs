@@ -186,7 +186,13 @@ fn session_of(ask: &Request) -> Option<&SessionId> {
         | Request::TaskRemove(_)
         | Request::TaskCleanup(_)
         | Request::SearchGrep(_)
-        | Request::ContentsForget(_) => None,
+        | Request::ContentsForget(_)
+        | Request::HookClaude(_)
+        | Request::HookCodex(_)
+        | Request::HookGemini(_)
+        | Request::HookCursor(_)
+        | Request::HookOpencode(_)
+        | Request::HookAck(_) => None,
     }
 }
 

@@ -127,7 +127,13 @@ impl Need {
             | Request::TaskCleanup(_)
             | Request::ModelRecord(_)
             | Request::ModelList(_)
-            | Request::ContentsForget(_) => at_once,
+            | Request::ContentsForget(_)
+            | Request::HookClaude(_)
+            | Request::HookCodex(_)
+            | Request::HookGemini(_)
+            | Request::HookCursor(_)
+            | Request::HookOpencode(_)
+            | Request::HookAck(_) => at_once,
         }
     }
 }
@@ -148,6 +154,12 @@ pub(crate) fn is_for_the_shell(ask: &Request) -> bool {
             | Request::RecoveryDelete(_)
             | Request::SearchGrep(_)
             | Request::ContentsForget(_)
+            | Request::HookClaude(_)
+            | Request::HookCodex(_)
+            | Request::HookGemini(_)
+            | Request::HookCursor(_)
+            | Request::HookOpencode(_)
+            | Request::HookAck(_)
     )
 }
 
@@ -233,7 +245,13 @@ impl Engine {
             | Request::RecoveryRestore(_)
             | Request::RecoveryDelete(_)
             | Request::SearchGrep(_)
-            | Request::ContentsForget(_) => match pending.connection {
+            | Request::ContentsForget(_)
+            | Request::HookClaude(_)
+            | Request::HookCodex(_)
+            | Request::HookGemini(_)
+            | Request::HookCursor(_)
+            | Request::HookOpencode(_)
+            | Request::HookAck(_) => match pending.connection {
                 Some(connection) => Step::Passed(Effect::Host {
                     request,
                     connection,

@@ -9,7 +9,7 @@ mod reply;
 mod request;
 mod tree;
 
-pub use reply::{decode_server, server_to_json};
+pub use reply::{decode_server, error_to_json, server_to_json};
 pub use request::{client_to_json, parse};
 pub(crate) use tree::read as read_tree;
 

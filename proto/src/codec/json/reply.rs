@@ -76,7 +76,9 @@ fn event_to_json(event: &Event, root: &[u8]) -> Value {
     params
 }
 
-fn error_to_json(error: &Error, root: &[u8]) -> Value {
+/// An error as it stands under `error` in JSON. `root` is the absolute path
+/// of the workspace.
+pub fn error_to_json(error: &Error, root: &[u8]) -> Value {
     let fields = |data: &ErrorData| {
         let mut fields = object(data);
         // A path that leads out has no name inside the workspace: its field

@@ -1,0 +1,73 @@
+"""Connecting without ever hanging, and to nobody else's daemon (LIFE-4, SEC-1)."""
+
+import errno
+import os
+import socket
+import stat
+import struct
+import time
+from pathlib import Path
+
+from .errors import BadPlace, Deadline, NoDaemon
+
+# The longest path of a socket that the kernel takes.
+MAX_SOCKET_BYTES = 107
+# How long to wait between two tries while the queue of connections is full.
+AGAIN = 0.01
+
+
+def dial(path: Path, until: float) -> socket.socket:
+    """A connected socket that does not block, before `until` (monotonic)."""
+    began = time.monotonic()
+    while True:
+        try:
+            return try_dial(path)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                after = (time.monotonic() - began) * 1000
+                raise Deadline(f"the daemon did not take a connection within {after:.0f} ms") from None
+            time.sleep(AGAIN)
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise NoDaemon(f"no daemon answers at {path}") from None
+        except OSError as error:
+            raise BadPlace(f"{path}: {error.strerror}") from error
+
+
+def try_dial(path: Path) -> socket.socket:
+    """One try; BlockingIOError says that the daemon's queue is full."""
+    stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+    try:
+        stream.connect(os.fsencode(path))
+        check_peer(stream, path)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def check_peer(stream: socket.socket, path: Path) -> None:
+    """The daemon has to be this user's or root's (SEC-1). Root may speak to
+    anybody's."""
+    me = os.geteuid()
+    credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, peer, _ = struct.unpack("3i", credentials)
+    if me != 0 and peer not in (me, 0):
+        raise BadPlace(f"{path}: that daemon is user {peer}'s")
+
+
+def listens(path: Path) -> bool:
+    """Whether something listens on that socket."""
+    try:
+        # A stat first: it costs less, and most directories have none.
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            return False
+        try_dial(path).close()
+    except BadPlace:
+        return False
+    except OSError as error:
+        # A daemon that is stopped or busy is there all the same.
+        return error.errno == errno.EAGAIN
+    return True
+
+
+__all__ = ["MAX_SOCKET_BYTES", "dial", "listens"]

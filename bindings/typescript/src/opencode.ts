@@ -1,0 +1,270 @@
+// The opencode plug-in. It tells the daemon what happens (`hook/opencode`) and
+// does what that says; the rules are the daemon's. It never holds the agent up:
+// after 150 ms, without a daemon, or at an error, nothing happens.
+
+import { dirname, resolve } from "node:path";
+
+import type { Connection } from "./connection.js";
+import { TouchmarkError, systemCode } from "./errors.js";
+import { START_DEADLINE, dialWorkspace, startDaemon } from "./start.js";
+import { Workspace } from "./workspace.js";
+
+/** How long a hook may take unless told, in milliseconds. */
+const HOOK_DEADLINE = 150;
+
+/** Nobody waits for this. */
+const ACK_DEADLINE = 1_000;
+
+/** After a daemon could not be started, no other is for so long, in milliseconds. */
+const START_AGAIN = 30_000;
+
+/** A session's workspaces are remembered for at most so many sessions. */
+const MAX_SESSIONS = 1_000;
+
+/** Tools that name one file, by the arguments that do. */
+const FILE_ARGUMENTS = ["filePath", "file_path", "path"];
+
+interface Fields {
+  [name: string]: unknown;
+}
+
+/** What the daemon wants done. */
+interface Wanted {
+  deny?: string;
+  append?: string;
+  /** Says that `append` has arrived. */
+  delivered(): void;
+}
+
+/** One workspace's daemon: dialled when needed, started beside the agent's work. */
+class Daemon {
+  readonly #workspace: Workspace;
+  #connection: Connection | undefined;
+  #starting = false;
+  #failedAt: number | undefined;
+
+  constructor(workspace: Workspace) {
+    this.#workspace = workspace;
+  }
+
+  async ask(input: Fields, until: number): Promise<Wanted> {
+    const connection = await this.#dial(until);
+    const answer = (await connection.call("hook/opencode", { input }, left(until))) as { stdout: string; ack?: string | null };
+    const said = JSON.parse(answer.stdout || "{}") as { deny?: string; append?: string };
+    const ack = answer.ack;
+    const delivered = () => {
+      // Not heard: it is told again.
+      if (ack != null) void connection.call("hook/ack", { ack }, ACK_DEADLINE).catch(() => undefined);
+    };
+    return { ...said, delivered };
+  }
+
+  async #dial(until: number): Promise<Connection> {
+    if (this.#connection !== undefined && this.#connection.ended === undefined) return this.#connection;
+    try {
+      this.#connection = await dialWorkspace(this.#workspace, left(until));
+      return this.#connection;
+    } catch (error) {
+      if (error instanceof TouchmarkError && error.isDisconnected) void this.start();
+      throw error;
+    }
+  }
+
+  /** Starts it where it does not run, for the next hook. */
+  async start(): Promise<void> {
+    const lately = this.#failedAt !== undefined && performance.now() - this.#failedAt < START_AGAIN;
+    if (this.#starting || lately) return;
+    this.#starting = true;
+    try {
+      const running = await dialWorkspace(this.#workspace, START_DEADLINE).catch((error: unknown) => {
+        if (error instanceof TouchmarkError && error.isDisconnected) return startDaemon(this.#workspace);
+        throw error;
+      });
+      // A hook may have come by itself meanwhile, and be asking.
+      if (this.#connection !== undefined && this.#connection.ended === undefined) running.close();
+      else this.#connection = running;
+    } catch {
+      this.#failedAt = performance.now();
+    } finally {
+      this.#starting = false;
+    }
+  }
+
+  close(): void {
+    this.#connection?.close();
+  }
+}
+
+/** The daemons of the workspaces in which one agent works. */
+class Daemons {
+  readonly #directory: string;
+  readonly #withinMs: number;
+  readonly #bySocket = new Map<string, Daemon>();
+  /** Where each session's files are: what concerns the session is told there. */
+  readonly #bySession = new Map<string, Set<Daemon>>();
+
+  constructor(directory: string, withinMs: number) {
+    this.#directory = directory;
+    this.#withinMs = withinMs;
+  }
+
+  /** Tells the daemon of a file's workspace, or all of the session's. Nothing, where none can be asked. */
+  async tell(input: Fields, file: string | undefined): Promise<Wanted[]> {
+    const until = performance.now() + this.#withinMs;
+    const session = String(input["sessionID"]);
+    const here = await this.#around(file === undefined ? this.#directory : dirname(resolve(this.#directory, file)));
+    const known = this.#bySession.get(session) ?? new Set();
+    if (here !== undefined) known.add(here);
+    this.#remember(session, known);
+    // A file outside of every workspace passes in silence.
+    const asked = file === undefined ? [...known] : here === undefined ? [] : [here];
+    const sent = { ...input, cwd: this.#directory };
+    const answers = await Promise.allSettled(asked.map((daemon) => daemon.ask(sent, until)));
+    return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+  }
+
+  /** Starts the daemon of the agent's own directory, so that the first hook finds it. */
+  async start(): Promise<void> {
+    await (await this.#around(this.#directory))?.start();
+  }
+
+  close(): void {
+    for (const daemon of this.#bySocket.values()) daemon.close();
+  }
+
+  #remember(session: string, known: Set<Daemon>): void {
+    this.#bySession.delete(session);
+    this.#bySession.set(session, known);
+    const [oldest] = this.#bySession.keys();
+    if (this.#bySession.size > MAX_SESSIONS && oldest !== undefined) this.#bySession.delete(oldest);
+  }
+
+  async #around(directory: string): Promise<Daemon | undefined> {
+    const workspace = await existing(directory);
+    if (workspace === undefined) return undefined;
+    const daemon = this.#bySocket.get(workspace.socket) ?? new Daemon(workspace);
+    this.#bySocket.set(workspace.socket, daemon);
+    return daemon;
+  }
+}
+
+/** The workspace around a directory that may not be there yet. */
+async function existing(directory: string): Promise<Workspace | undefined> {
+  for (let at = directory; ; at = dirname(at)) {
+    try {
+      return await Workspace.around(at);
+    } catch (error) {
+      const missing = ["ENOENT", "ENOTDIR"].includes(systemCode((error as { cause?: unknown }).cause));
+      if (!missing || at === dirname(at)) throw error;
+    }
+  }
+}
+
+function left(until: number): number {
+  return Math.max(1, until - performance.now());
+}
+
+function fileOf(args: unknown): string | undefined {
+  if (typeof args !== "object" || args === null) return undefined;
+  const named = FILE_ARGUMENTS.map((name) => (args as Fields)[name]);
+  return named.find((name): name is string => typeof name === "string" && name !== "");
+}
+
+/** What an event tells the daemon; nothing, where it is not about its business. */
+function told(event: { type: string; properties?: Fields }): Fields | undefined {
+  const properties = event.properties ?? {};
+  const info = (properties["info"] ?? {}) as Fields;
+  const sessionID = properties["sessionID"] ?? info["id"];
+  switch (event.type) {
+    case "session.created":
+      return { phase: event.type, sessionID, parentID: info["parentID"] };
+    case "session.compacted": case "session.idle": case "session.deleted":
+      return { phase: event.type, sessionID };
+    case "message.part.updated": {
+      // A tool that threw comes back by no hook of its own.
+      const part = (properties["part"] ?? {}) as Fields;
+      const state = (part["state"] ?? {}) as Fields;
+      if (part["type"] !== "tool" || state["status"] !== "error") return undefined;
+      return { phase: "failed", tool: part["tool"], sessionID: part["sessionID"], callID: part["callID"], args: state["input"] ?? {} };
+    }
+    default:
+      return undefined;
+  }
+}
+
+interface Part extends Fields {
+  type?: string;
+  id?: string;
+  text?: string;
+}
+
+/**
+ * opencode calls this once, and then what it returns. Of the options that its
+ * configuration may give, `withinMs` is how long a hook may take.
+ */
+export const TouchmarkPlugin = async ({ directory }: { directory: string }, options: { withinMs?: number } = {}) => {
+  const daemons = new Daemons(directory, options.withinMs ?? HOOK_DEADLINE);
+  // Beside the agent's own start; the first hooks do without, if need be.
+  void daemons.start().catch(() => undefined);
+  const tell = async (input: Fields, file?: string): Promise<Wanted[]> => {
+    try {
+      return await daemons.tell(input, file);
+    } catch {
+      return [];
+    }
+  };
+
+  return {
+    "tool.execute.before": async (
+      input: { tool: string; sessionID: string; callID: string },
+      output: { args: unknown },
+    ) => {
+      const wanted = await tell({ phase: "before", ...input, args: output.args }, fileOf(output.args));
+      const refused = wanted.find(({ deny }) => typeof deny === "string" && deny !== "");
+      // What is thrown here is what the model is told in the tool's place.
+      if (refused !== undefined) throw new Error(refused.deny);
+    },
+
+    "tool.execute.after": async (
+      input: { tool: string; sessionID: string; callID: string; args?: unknown },
+      output: { title?: string; output: string; metadata?: unknown },
+    ) => {
+      const { metadata, output: text } = output;
+      for (const { append, delivered } of await tell({ phase: "after", ...input, metadata, output: text }, fileOf(input.args))) {
+        if (append) output.output = output.output ? `${output.output}\n\n${append}` : append;
+        delivered();
+      }
+    },
+
+    "chat.message": async (
+      input: { sessionID: string; agent?: string; model?: { providerID: string; modelID: string }; messageID?: string },
+      output: { message: { id?: string }; parts: Part[] },
+    ) => {
+      const texts = output.parts.filter((part) => part.type === "text" && typeof part.text === "string");
+      const wanted = await tell({
+        phase: "prompt",
+        sessionID: input.sessionID,
+        messageID: input.messageID ?? output.message.id,
+        agent: input.agent,
+        model: input.model?.modelID,
+        provider: input.model?.providerID,
+        prompt: texts.map((part) => part.text).join("\n"),
+      });
+      const last = texts.at(-1);
+      for (const { append, delivered } of wanted) {
+        // Without a part to take after, it is told with the next tool.
+        if (append && last === undefined) continue;
+        if (append) output.parts.push({ ...last, id: `${last?.id}t${output.parts.length}`, text: append, synthetic: true });
+        delivered();
+      }
+    },
+
+    event: async ({ event }: { event: { type: string; properties?: Fields } }) => {
+      const input = told(event);
+      if (input === undefined || typeof input["sessionID"] !== "string") return;
+      for (const { append, delivered } of await tell(input, fileOf(input["args"]))) if (!append) delivered();
+    },
+
+    dispose: async () => daemons.close(),
+  };
+};

@@ -1,0 +1,86 @@
+// Where the daemon of a workspace listens. Daemon and clients must agree on
+// this (proto/src/places.rs).
+
+import { createHash } from "node:crypto";
+import { lstatSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join } from "node:path";
+
+import { TouchmarkError, systemCode } from "./errors.js";
+
+/** The variables of an environment. */
+export type Environment = Record<string, string | undefined>;
+
+/** The longest path of a socket that the kernel takes, in bytes. */
+const MAX_SOCKET_BYTES = 107;
+
+/** The directory of all sockets of this user. */
+export function runtimeDirectory(environment: Environment): string {
+  const runtime = absolute(environment["XDG_RUNTIME_DIR"]);
+  if (runtime !== undefined) return join(runtime, "touchmark");
+  const cache = absolute(environment["XDG_CACHE_HOME"]) ?? join(environment["HOME"] || homedir(), ".cache");
+  return join(cache, "touchmark", "run");
+}
+
+/** A relative name in one of these variables is not valid, and passed over. */
+function absolute(named: string | undefined): string | undefined {
+  return named !== undefined && isAbsolute(named) ? named : undefined;
+}
+
+/** The first 16 hex digits of the SHA-256 of a canonical path's bytes. */
+export function keyOf(root: Uint8Array): string {
+  return createHash("sha256").update(root).digest("hex").slice(0, 16);
+}
+
+/** The socket of a workspace, named by its canonical path. */
+export function socketOf(root: Uint8Array, environment: Environment): string {
+  return join(runtimeDirectory(environment), `${keyOf(root)}.sock`);
+}
+
+/** The socket as `TOUCHMARK_SOCKET` names it, or the workspace's own. */
+export function chosenSocket(root: Uint8Array, environment: Environment): string {
+  const socket = environment["TOUCHMARK_SOCKET"] || socketOf(root, environment);
+  const length = Buffer.byteLength(socket);
+  if (length > MAX_SOCKET_BYTES) {
+    const most = `the path of a socket may have ${MAX_SOCKET_BYTES} bytes, this one has ${length}`;
+    throw new TouchmarkError("place", `${socket}: ${most}: set TOUCHMARK_SOCKET to a shorter one`);
+  }
+  return socket;
+}
+
+/**
+ * Refuses a socket that somebody else may have put there (SEC-1): it and its
+ * directory belong to this user, and nobody else may write in the directory.
+ * Root may go anywhere. `false` where there is no socket.
+ */
+export function isOurs(socket: string, environment: Environment): boolean {
+  const stat = look(socket);
+  if (!stat?.isSocket()) return false;
+  const directory = dirname(socket);
+  refuseOthers(socket, stat.uid);
+  if (directory === runtimeDirectory(environment)) {
+    const around = look(directory);
+    if (around === undefined) return false;
+    refuseOthers(directory, around.uid);
+    if (!around.isDirectory() || (around.mode & 0o022) !== 0) {
+      throw new TouchmarkError("place", `${directory}: others may write in it: make its mode 0700`);
+    }
+  }
+  return true;
+}
+
+function refuseOthers(path: string, owner: number): void {
+  const own = process.getuid?.();
+  if (own !== undefined && own !== 0 && owner !== own) {
+    throw new TouchmarkError("place", `${path}: belongs to user ${owner}, not to ${own}`);
+  }
+}
+
+function look(path: string) {
+  try {
+    return lstatSync(path);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(systemCode(error))) return undefined;
+    throw new TouchmarkError("place", `${path}: ${(error as Error).message}`, { cause: error });
+  }
+}

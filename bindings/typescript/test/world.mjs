@@ -1,0 +1,104 @@
+// A workspace, a home and a runtime directory of its own, for one test.
+
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** The compiled package; where it is not in its own place, `TOUCHMARK_DIST` names it. */
+const dist = process.env.TOUCHMARK_DIST;
+export const touchmark = await import(dist ? pathToFileURL(join(dist, "index.js")) : "../dist/index.js");
+
+export class World {
+  constructor(files = {}) {
+    this.base = realpathSync(mkdtempSync(join(tmpdir(), "tmjs")));
+    this.root = join(this.base, "ws");
+    for (const name of ["home", "run", "ws"]) mkdirSync(join(this.base, name), { mode: 0o700 });
+    for (const [path, text] of Object.entries(files)) this.write(path, text);
+    this.environment = {
+      PATH: process.env.PATH,
+      HOME: join(this.base, "home"),
+      XDG_RUNTIME_DIR: join(this.base, "run"),
+      TOUCHMARK_BIN: process.env.TOUCHMARK_BIN ?? "touchmark",
+    };
+  }
+
+  /** What every connection of this world is told. */
+  get options() {
+    return { workspace: this.workspace, environment: this.environment };
+  }
+
+  get workspace() {
+    return touchmark.Workspace.at(this.root, this.environment);
+  }
+
+  path(name) {
+    return join(this.root, name);
+  }
+
+  /** Somebody writes a file. */
+  write(name, content) {
+    mkdirSync(dirname(this.path(name)), { recursive: true });
+    writeFileSync(this.path(name), content);
+  }
+
+  /** Ends the daemon, if one runs, and waits until it is gone. */
+  async stop() {
+    const { workspace } = this;
+    if (!(await workspace.isRunning())) return;
+    try {
+      const client = await touchmark.connect({ ...this.options, start: false });
+      await client.shutdown().catch(() => undefined);
+      client.close();
+    } catch (error) {
+      // It is ending already.
+      if (!error.isDisconnected) throw error;
+    }
+    while (await workspace.isRunning()) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+
+  async end() {
+    await this.stop();
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
+
+/** Runs a test in a world of its own. */
+export function inWorld(files, test) {
+  return async () => {
+    const world = new World(files);
+    try {
+      await test(world);
+    } finally {
+      await world.end();
+    }
+  };
+}
+
+/** Something that listens where a daemon would, and answers as `answer` says: nothing, for nothing. */
+export async function standIn(world, answer) {
+  mkdirSync(join(world.base, "run/touchmark"), { recursive: true, mode: 0o700 });
+  const sockets = new Set();
+  const heard = [];
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    let rest = "";
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop();
+      for (const message of lines.map((line) => JSON.parse(line))) {
+        heard.push(message);
+        const body = answer(message, socket);
+        if (body !== undefined) socket.write(`${JSON.stringify({ jsonrpc: "2.0", id: message.id, ...body })}\n`);
+      }
+    });
+  });
+  await new Promise((resolve) => server.listen(world.workspace.socket, resolve));
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  return { heard, close };
+}

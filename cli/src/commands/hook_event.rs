@@ -1,0 +1,306 @@
+//! `touchmark hook AGENT`: one event of an agent's hook, asked of the daemon.
+//!
+//! It never stands in its agent's way: whatever goes wrong, and after 150 ms
+//! at the latest, it prints `{}` and ends with 0.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::hooks::{
+    HookAck, HookClaude, HookCodex, HookCursor, HookGemini, HookOpencode, HookPrinted,
+};
+use touchmark_client::proto::{FreeJson, Reply, Request};
+use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start};
+
+use crate::args::Global;
+use crate::context;
+use crate::output::Outcome;
+
+/// From the start to the last word, in milliseconds.
+const PATIENCE: u64 = 150;
+
+/// The variable that says otherwise.
+const PATIENCE_VARIABLE: &str = "TOUCHMARK_HOOK_MS";
+
+/// The longest event, in bytes: the daemon takes no longer one.
+const MAX_EVENT: u64 = 16 << 20;
+
+/// Whose hook it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+    Opencode,
+}
+
+impl Agent {
+    fn named(name: &OsStr) -> Option<Self> {
+        Some(match name.to_str()? {
+            "claude" => Self::Claude,
+            "codex" => Self::Codex,
+            "gemini" => Self::Gemini,
+            "cursor" => Self::Cursor,
+            "opencode" => Self::Opencode,
+            _ => return None,
+        })
+    }
+
+    fn request(self, input: Value) -> Request {
+        let input = FreeJson(input);
+        match self {
+            Self::Claude => Request::HookClaude(HookClaude { input }),
+            Self::Codex => Request::HookCodex(HookCodex { input }),
+            Self::Gemini => Request::HookGemini(HookGemini { input }),
+            Self::Cursor => Request::HookCursor(HookCursor { input }),
+            Self::Opencode => Request::HookOpencode(HookOpencode { input }),
+        }
+    }
+}
+
+/// The way that agents call it, without a look at the whole command line.
+pub(crate) fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    if arguments.next()? != "hook" {
+        return None;
+    }
+    let agent = Agent::named(&arguments.next()?)?;
+    match arguments.next() {
+        None => Some(serve(agent, &Global::default())),
+        Some(_) => None,
+    }
+}
+
+/// The same, with what the command line says.
+pub(crate) fn run(agent: Agent, global: &Global) -> Outcome {
+    let _always_0_unless_the_daemon_says_otherwise = serve(agent, global);
+    Ok(())
+}
+
+/// Whether something has been printed. Who holds it prints.
+static PRINTED: Mutex<bool> = Mutex::new(false);
+
+fn serve(agent: Agent, global: &Global) -> ExitCode {
+    let patience = std::env::var(PATIENCE_VARIABLE)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(PATIENCE);
+    let until = Instant::now() + Duration::from_millis(patience.min(60_000));
+    // Whatever hangs, be it the agent's pipe, a file system or the daemon.
+    std::thread::spawn(move || {
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
+        print("{}", "");
+        std::process::exit(0);
+    });
+    let answered = ask(agent, global, until);
+    let Some((client, printed)) = answered else {
+        print("{}", "");
+        return ExitCode::SUCCESS;
+    };
+    let first = print(&printed.stdout, &printed.stderr);
+    if let (true, Some(ack)) = (first, printed.ack) {
+        // What was not printed is told again.
+        let left = until.saturating_duration_since(Instant::now());
+        let _told_again = client.call_within(HookAck { ack }, left);
+    }
+    ExitCode::from(printed.exit)
+}
+
+/// Prints, if nothing has been printed; says whether it has done so.
+fn print(stdout: &str, stderr: &str) -> bool {
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if std::mem::replace(&mut *printed, true) {
+        return false;
+    }
+    let mut out = io::stdout().lock();
+    let written = out
+        .write_all(stdout.as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush());
+    if !stderr.is_empty() {
+        let _nobody_reads = io::stderr().write_all(stderr.as_bytes());
+    }
+    written.is_ok()
+}
+
+fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPrinted)> {
+    if agent == Agent::Claude && std::env::var_os("CURSOR_VERSION").is_some() {
+        // Cursor runs Claude's hooks beside its own: it would count twice.
+        return None;
+    }
+    let mut bytes = Vec::new();
+    io::stdin()
+        .lock()
+        .take(MAX_EVENT)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    let input: Value = serde_json::from_slice(&bytes).ok()?;
+    let environment = Environment::read().ok()?;
+    let workspace = match &global.workspace {
+        Some(directory) => Workspace::at(directory, &environment).ok()?,
+        None => Workspace::find(&directory(&input)?, &environment).ok()?,
+    };
+    let client = connect(&workspace, global, until)?;
+    client.set_deadline(left(until)?);
+    let printed = match client.request(agent.request(input)).ok()? {
+        Reply::HookClaude(printed)
+        | Reply::HookCodex(printed)
+        | Reply::HookGemini(printed)
+        | Reply::HookCursor(printed)
+        | Reply::HookOpencode(printed) => printed,
+        _ => return None,
+    };
+    Some((client, printed))
+}
+
+fn left(until: Instant) -> Option<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    (!left.is_zero()).then_some(left)
+}
+
+/// A connection. In what calls itself a workspace a daemon is started where
+/// none runs; it is there for one of the next events, if not for this.
+fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Client> {
+    let deadline = left(until)?;
+    let client = Client::connect_silent(workspace.socket(), deadline);
+    match client {
+        Ok(client) => Some(client),
+        Err(error) if error.is_disconnected() => {
+            let may_start =
+                !global.no_start && (workspace.is_marked() || global.workspace.is_some());
+            if !may_start {
+                return None;
+            }
+            let hello = Hello {
+                deadline,
+                ..context::hello()
+            };
+            connect_or_start(workspace, &hello, &Start::default()).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+/// Where to look for the workspace: at the file that the event is about, or
+/// where the agent works.
+fn directory(input: &Value) -> Option<PathBuf> {
+    let cwd = input
+        .get("cwd")
+        .and_then(Value::as_str)
+        .or_else(|| input.pointer("/workspace_roots/0").and_then(Value::as_str))
+        .map(Path::new)
+        .filter(|cwd| cwd.is_absolute());
+    let file = file(input).map(Path::new).and_then(|file| {
+        let file = match file.is_absolute() {
+            true => file.to_owned(),
+            false => cwd?.join(file),
+        };
+        Some(file.parent()?.to_owned())
+    });
+    // A directory that a tool is about to make does not exist yet.
+    let wanted = file.or_else(|| cwd.map(Path::to_owned))?;
+    wanted
+        .ancestors()
+        .find(|directory| directory.is_dir())
+        .map(Path::to_owned)
+}
+
+/// The file that an event is about, by any agent's name for that.
+fn file<'a>(input: &'a Value) -> Option<&'a str> {
+    const NAMES: [&str; 6] = [
+        "file_path",
+        "filePath",
+        "notebook_path",
+        "absolute_path",
+        "target_file",
+        "path",
+    ];
+    let tool = ["tool_input", "args"]
+        .iter()
+        .find_map(|name| input.get(name));
+    let of = |value: Option<&'a Value>| {
+        let value = value?;
+        let texts = NAMES.iter().filter_map(|name| value.get(name)?.as_str());
+        texts.into_iter().find(|text| !text.is_empty())
+    };
+    of(tool).or_else(|| of(Some(input))).or_else(|| {
+        let tool = tool?;
+        let texts = ["command", "input", "patch", "patchText"];
+        let mut texts = texts.iter().filter_map(|name| tool.get(name)?.as_str());
+        texts.find_map(first_patched)
+    })
+}
+
+/// The first file that a patch names.
+fn first_patched(text: &str) -> Option<&str> {
+    if !text.trim_start().starts_with("*** Begin Patch") {
+        return None;
+    }
+    text.lines().find_map(|line| {
+        ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
+            .iter()
+            .find_map(|header| line.strip_prefix(header))
+            .map(str::trim)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_file_decides_and_else_where_the_agent_works() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        let at = |input: Value| {
+            let found = directory(&input).unwrap();
+            found.strip_prefix(&root).unwrap().to_owned()
+        };
+        let (cwd, file) = (root.join("a"), root.join("a/b/new/er/x.rs"));
+        assert_eq!(at(json!({"cwd": cwd})), Path::new("a"));
+        let tool = json!({"file_path": file});
+        assert_eq!(
+            at(json!({"cwd": root, "tool_input": tool})),
+            Path::new("a/b")
+        );
+        assert_eq!(
+            at(json!({"cwd": cwd, "args": {"filePath": "b/x"}})),
+            Path::new("a/b")
+        );
+        assert_eq!(at(json!({"workspace_roots": [cwd]})), Path::new("a"));
+        let patch = "*** Begin Patch\n*** Update File: b/x\n@@\n*** End Patch";
+        assert_eq!(
+            at(json!({"cwd": cwd, "tool_input": {"command": patch}})),
+            Path::new("a/b")
+        );
+        assert_eq!(
+            at(json!({"cwd": cwd, "tool_input": {"command": "cat b/x"}})),
+            Path::new("a")
+        );
+        assert_eq!(directory(&json!({})), None);
+        assert_eq!(directory(&json!({"cwd": "relative"})), None);
+        assert_eq!(directory(&json!(["odd"])), None);
+    }
+
+    #[test]
+    fn only_an_agents_own_call_takes_the_short_way() {
+        let words = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            words.into_iter()
+        };
+        assert!(at_once(words("status")).is_none());
+        assert!(at_once(words("hook install")).is_none());
+        assert!(at_once(words("hook claude --help")).is_none());
+        assert!(at_once(words("hook")).is_none());
+    }
+}

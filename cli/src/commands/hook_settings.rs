@@ -1,0 +1,125 @@
+//! `touchmark hook install` and `uninstall`: agents' settings.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::context::{Context, directory};
+use crate::output::{self, Failure, Outcome};
+use crate::settings::{Action, Agent, Plan, Scope, difference, plan};
+use crate::style::{self, paint};
+
+/// An agent's settings.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Whose settings
+    agent: Agent,
+    /// The user's, for every project [default]
+    #[arg(long, conflicts_with = "project")]
+    user: bool,
+    /// The workspace's
+    #[arg(long)]
+    project: bool,
+    /// Write without asking
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Only show what would be written
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outcome {
+    let scope = if options.project {
+        Scope::Project
+    } else {
+        Scope::User
+    };
+    let workspace = context.workspace()?;
+    let plan = plan(
+        options.agent,
+        scope,
+        action,
+        &context.environment,
+        &workspace.root,
+    )?;
+    let name = directory(&plan.path);
+    if !plan.changes() {
+        return tell(
+            context,
+            &plan,
+            false,
+            &format!("nothing to do: {}", said(action, &name)),
+        );
+    }
+    let lines = difference(&name, &plan.texts());
+    if !context.global.json && (!context.global.quiet || options.dry_run) {
+        for line in &lines {
+            output::line(&coloured(line))?;
+        }
+    }
+    if options.dry_run {
+        return tell(
+            context,
+            &plan,
+            false,
+            &format!("nothing is written: {name}"),
+        );
+    }
+    if !options.yes && !agreed()? {
+        return Err(Failure::No(format!("{name} is left as it is")));
+    }
+    plan.carry_out()?;
+    tell(context, &plan, true, &said(action, &name))?;
+    match plan.note.filter(|_| !context.global.json) {
+        Some(note) => context.say(note),
+        None => Ok(()),
+    }
+}
+
+fn said(action: Action, name: &str) -> String {
+    match action {
+        Action::Install => format!("the hooks are in {name}"),
+        Action::Uninstall => format!("no hooks of touchmark's are in {name}"),
+    }
+}
+
+fn tell(context: &Context, plan: &Plan, written: bool, text: &str) -> Outcome {
+    if !context.global.json {
+        return context.say(text);
+    }
+    let lines = match plan.changes() {
+        true => difference(&plan.path.to_string_lossy(), &plan.texts()),
+        false => Vec::new(),
+    };
+    context.json(&json!({
+        "file": plan.path.to_string_lossy(),
+        "changed": plan.changes(),
+        "written": written,
+        "difference": lines,
+        "note": plan.note,
+    }))
+}
+
+/// Asks the person at the terminal.
+fn agreed() -> Outcome<bool> {
+    let mut input = io::stdin().lock();
+    if !io::stdin().is_terminal() {
+        return Err(Failure::Usage(
+            "nobody can be asked here: say --yes to write this, or --dry-run".into(),
+        ));
+    }
+    write!(anstream::stderr(), "Write this? [y/N] ")?;
+    let mut answer = String::new();
+    input.read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+}
+
+fn coloured(line: &str) -> String {
+    match line.as_bytes().first() {
+        Some(b'+') => paint(style::GOOD, line),
+        Some(b'-') => paint(style::BAD, line),
+        Some(b'@') => paint(style::DIM, line),
+        _ => line.to_owned(),
+    }
+}

@@ -1,0 +1,195 @@
+//! `touchmark service`: the systemd user units that start the daemon.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::commands::stop;
+use crate::context::{Context, directory};
+use crate::output::{self, Failure, Outcome};
+use crate::service::{Manager, Service};
+use crate::text::{MAX_NAME, safe};
+
+/// The systemd user units that start this workspace's daemon for whoever
+/// connects, restart it when it fails, and keep it in a sandbox.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Have systemd listen for this workspace's daemon, now and after each login
+    Install,
+    /// Undo that; the daemon ends, its state stays
+    Uninstall,
+    /// Whether it is installed, listens and runs
+    Status {
+        /// Every workspace's service of this user
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// How to keep the service without a session.
+const LINGER: &str = "it ends with your last session; to keep it: `loginctl enable-linger`";
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    match options.what {
+        What::Install => install(context),
+        What::Uninstall => uninstall(context),
+        What::Status { all: true } => all(context),
+        What::Status { all: false } => status(context),
+    }
+}
+
+fn install(context: &Context) -> Outcome {
+    let workspace = context.workspace()?;
+    let manager = Manager::reach()?;
+    let service = Service::of(&context.environment, workspace.root.clone());
+    let ended = stop::end(&workspace)?;
+    service.install(&manager)?;
+    if context.global.json {
+        let mut said = facts(&service, &manager)?;
+        said["endedDaemon"] = ended.into();
+        return context.json(&said);
+    }
+    context.say(&format!(
+        "installed: {} listens for {}",
+        service.socket(),
+        directory(&workspace.root)
+    ))?;
+    match manager.lingers() {
+        Some(false) => context.say(LINGER),
+        _ => Ok(()),
+    }
+}
+
+fn uninstall(context: &Context) -> Outcome {
+    let service = installed(context)?;
+    let manager = Manager::reach()?;
+    let was = service.uninstall(&manager)?;
+    if context.global.json {
+        return context.json(&json!({ "uninstalled": was }));
+    }
+    let name = directory(&service.workspace);
+    context.say(&if was {
+        format!("uninstalled: the service for {name}; clients start the daemon by themselves")
+    } else {
+        format!("no service is installed for {name}")
+    })
+}
+
+/// The service of the workspace named, which may be gone.
+fn installed(context: &Context) -> Outcome<Service<'_>> {
+    let failure = match context.workspace() {
+        Ok(workspace) => return Ok(Service::of(&context.environment, workspace.root)),
+        Err(failure) => failure,
+    };
+    let named = context.global.workspace.as_ref();
+    let named: Option<PathBuf> = named.and_then(|named| std::path::absolute(named).ok());
+    named
+        .map(|named| Service::of(&context.environment, named))
+        .filter(Service::is_installed)
+        .ok_or(failure)
+}
+
+fn status(context: &Context) -> Outcome {
+    let service = installed(context)?;
+    let manager = Manager::reach()?;
+    let facts = facts(&service, &manager)?;
+    if context.global.json {
+        context.json(&facts)?;
+    } else {
+        for line in lines(&service, &facts) {
+            output::line(&line)?;
+        }
+    }
+    if facts["listening"] == true {
+        return Ok(());
+    }
+    let name = directory(&service.workspace);
+    Err(Failure::No(if service.is_installed() {
+        format!("the service for {name} does not listen")
+    } else {
+        format!("no service is installed for {name}")
+    }))
+}
+
+fn all(context: &Context) -> Outcome {
+    let services = Service::all(&context.environment);
+    let manager = match services.is_empty() {
+        // There is nothing to ask it.
+        true => return nothing(context),
+        false => Manager::reach()?,
+    };
+    let mut found = Vec::new();
+    for service in &services {
+        let facts = facts(service, &manager)?;
+        if !context.global.json {
+            for line in lines(service, &facts) {
+                output::line(&line)?;
+            }
+        }
+        found.push(facts);
+    }
+    if context.global.json {
+        return context.json(&Value::Array(found));
+    }
+    Ok(())
+}
+
+fn nothing(context: &Context) -> Outcome {
+    if context.global.json {
+        return context.json(&json!([]));
+    }
+    context.say("no service is installed")
+}
+
+/// What the manager says of a service.
+fn facts(service: &Service<'_>, manager: &Manager) -> Outcome<Value> {
+    let (socket, daemon) = (service.socket(), service.daemon());
+    let of = |unit: &str, name: &str| manager.property(Some(unit), name);
+    let pid: u32 = of(&daemon, "MainPID")?.parse().unwrap_or(0);
+    let text = |text: String| (!text.is_empty()).then_some(text);
+    Ok(json!({
+        "workspace": service.workspace.to_string_lossy(),
+        "key": service.places.key,
+        "installed": service.is_installed(),
+        "listening": of(&socket, "ActiveState")? == "active",
+        "socketUnit": socket,
+        "serviceUnit": daemon,
+        "state": of(&daemon, "ActiveState")?,
+        "pid": (pid > 0).then_some(pid),
+        "says": text(of(&daemon, "StatusText")?),
+        "restarts": of(&daemon, "NRestarts")?.parse::<u64>().unwrap_or(0),
+        "socket": service.places.socket.to_string_lossy(),
+        "lingering": manager.lingers(),
+    }))
+}
+
+fn lines(service: &Service<'_>, facts: &Value) -> Vec<String> {
+    let name = directory(&service.workspace);
+    if !service.is_installed() {
+        return Vec::new();
+    }
+    let listens = match facts["listening"] == true {
+        true => "listens",
+        false => "does not listen",
+    };
+    let says = |field: &str| safe(facts[field].as_str().unwrap_or_default(), MAX_NAME);
+    let mut lines = vec![format!("{name}: {} {listens}", says("socketUnit"))];
+    lines.push(match facts["pid"].as_u64() {
+        Some(pid) => format!("  {}, pid {pid}, {}", says("state"), says("says")),
+        None => format!("  {}, started for whoever connects", says("state")),
+    });
+    if let Some(restarts) = facts["restarts"].as_u64().filter(|count| *count > 0) {
+        lines.push(format!("  restarted {restarts} times"));
+    }
+    if facts["lingering"] == false {
+        lines.push(format!("  {LINGER}"));
+    }
+    lines
+}

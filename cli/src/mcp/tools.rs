@@ -1,0 +1,307 @@
+//! The tools, one function each. What they say is what a model reads of them.
+
+use std::sync::Arc;
+
+use rmcp::handler::server::tool::ToolRouter;
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::CallToolResult;
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, tool, tool_router};
+use serde_json::Value;
+use touchmark_client::proto::changes::{Ack, ModifiedTake};
+use touchmark_client::proto::checkpoints::{CheckpointCreate, CheckpointDetect, CheckpointList};
+use touchmark_client::proto::files::{
+    FileHistory, FileReadText, FileStates, FileStatus, FileText, Versions,
+};
+use touchmark_client::proto::search::{Matches, SearchGrep};
+use touchmark_client::proto::writes::{FileEdit, FileEdited, FileWrite, FileWritten};
+use touchmark_client::proto::{ClientPath, LineRange, Method, SessionId};
+
+use super::answers::{self, answer, gives};
+use super::arguments::{self, CheckpointAction};
+use super::link::Again;
+use super::server::Server;
+
+impl Server {
+    /// Asks the daemon; its error becomes the tool's.
+    async fn ask<M: Method>(
+        &self,
+        again: Again,
+        params: impl Fn(SessionId) -> M,
+    ) -> Result<Value, CallToolResult> {
+        let link = self.link();
+        let asked = link.ask(again, params).await;
+        asked.map_err(|error| answers::refused(&error, link.root()))
+    }
+
+    async fn tell<M: Method>(
+        &self,
+        again: Again,
+        params: impl Fn(SessionId) -> M,
+    ) -> CallToolResult {
+        self.ask(again, params).await.map_or_else(|no| no, answer)
+    }
+}
+
+#[tool_router(vis = "pub(super)")]
+impl Server {
+    /// Tells whether this session's copy of a file is still what is on disk: fresh, stale, deleted or unread, and who changed it since. Without `path`: of all files that this session has read or written.
+    #[tool(
+        title = "File status",
+        output_schema = gives::<FileStates>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn file_status(
+        &self,
+        Parameters(asked): Parameters<arguments::FileStatus>,
+    ) -> CallToolResult {
+        self.tell(Again::Yes, |session| FileStatus {
+            session,
+            paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
+            state: Vec::new(),
+            sync: None,
+            verify: None,
+            limit: None,
+            cursor: asked.cursor.clone(),
+        })
+        .await
+    }
+
+    /// Lists what others (the user, other agents, git, formatters) changed in files that this session has read or written, since it was last told. Each change is told once.
+    #[tool(
+        title = "Changed files",
+        output_schema = gives::<answers::ChangedFiles>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = false, open_world_hint = false)
+    )]
+    async fn changed_files(
+        &self,
+        Parameters(asked): Parameters<arguments::ChangedFiles>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        // What is on its way counts as told, or is told again: not both.
+        self.wires().deliveries.settled().await;
+        let taken = self
+            .ask(Again::Yes, |session| ModifiedTake {
+                session,
+                peek: false,
+                ack: Ack::Explicit,
+                paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
+                sync: None,
+                verify: None,
+                limit: None,
+            })
+            .await;
+        match taken {
+            Ok(mut taken) => {
+                if let Some(Value::String(cursor)) = taken
+                    .as_object_mut()
+                    .and_then(|taken| taken.remove("cursor"))
+                {
+                    self.wires().deliveries.expect(context.id, cursor);
+                }
+                answer(taken)
+            }
+            Err(no) => no,
+        }
+    }
+
+    /// Reads a file, or some of its lines. What this session has already and nobody has changed since is not sent again, but for `force`.
+    #[tool(
+        title = "Read file",
+        output_schema = gives::<FileText>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn read_file(
+        &self,
+        Parameters(asked): Parameters<arguments::ReadFile>,
+    ) -> CallToolResult {
+        let range = match (asked.start_line, asked.end_line) {
+            (None, None) => None,
+            (start, end) => Some(LineRange {
+                start: start.unwrap_or(1),
+                end: end.unwrap_or(u32::MAX),
+            }),
+        };
+        let read = self
+            .ask(Again::Yes, |session| FileReadText {
+                session,
+                path: spoken(&asked.path),
+                range,
+                step: None,
+                force: asked.force,
+                track: None,
+                sync: None,
+                verify: None,
+            })
+            .await;
+        match read {
+            Ok(read) => answers::text(for_a_model(&read), read),
+            Err(no) => no,
+        }
+    }
+
+    /// Replaces a text in a file. Refused if somebody has changed the file since this session read it: read it again then.
+    #[tool(
+        title = "Edit file",
+        output_schema = gives::<FileEdited>(),
+        annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = false, open_world_hint = false)
+    )]
+    async fn edit_file(
+        &self,
+        Parameters(asked): Parameters<arguments::EditFile>,
+    ) -> CallToolResult {
+        self.tell(Again::No, |session| FileEdit {
+            session,
+            path: spoken(&asked.path),
+            old_string: asked.old_string.clone(),
+            new_string: asked.new_string.clone(),
+            replace_all: asked.replace_all,
+            force: asked.force,
+            step: None,
+        })
+        .await
+    }
+
+    /// Writes a whole file. Refused if it exists and this session has not read it, or somebody has changed it since.
+    #[tool(
+        title = "Write file",
+        output_schema = gives::<FileWritten>(),
+        annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn write_file(
+        &self,
+        Parameters(asked): Parameters<arguments::WriteFile>,
+    ) -> CallToolResult {
+        self.tell(Again::No, |session| FileWrite {
+            session,
+            path: spoken(&asked.path),
+            text: Some(asked.text.clone()),
+            base64: None,
+            base: None,
+            force: asked.force,
+            require_read: None,
+            create_directories: asked.create_directories,
+            step: None,
+        })
+        .await
+    }
+
+    /// Searches files for a regular expression, as ripgrep does: ignored, hidden and binary files are passed over.
+    #[tool(
+        title = "Search files",
+        output_schema = gives::<Matches>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn grep(&self, Parameters(asked): Parameters<arguments::Grep>) -> CallToolResult {
+        self.tell(Again::Yes, |session| SearchGrep {
+            session: Some(session),
+            pattern: asked.pattern.clone(),
+            path: asked.path.as_deref().map(spoken),
+            glob: asked.glob.clone(),
+            file_type: asked.file_type.clone(),
+            before_context: None,
+            after_context: None,
+            context: asked.context,
+            case_insensitive: asked.case_insensitive,
+            multiline: asked.multiline,
+            max_matches: asked.max_matches,
+        })
+        .await
+    }
+
+    /// Tells who changed a file, when, and what that rests on: all its known versions, the newest first.
+    #[tool(
+        title = "Who changed a file",
+        output_schema = gives::<Versions>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn who_changed(
+        &self,
+        Parameters(asked): Parameters<arguments::WhoChanged>,
+    ) -> CallToolResult {
+        self.tell(Again::Yes, |_| FileHistory {
+            path: spoken(&asked.path),
+            limit: asked.limit,
+            before: asked.before,
+            sync: None,
+            verify: None,
+        })
+        .await
+    }
+
+    /// Remembers this moment (`create`), lists the moments remembered (`list`), or tells which files were edited after one, and by whom (`detect`). It restores nothing.
+    #[tool(
+        title = "Checkpoint",
+        output_schema = gives::<answers::Checkpoint>(),
+        annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = false, open_world_hint = false)
+    )]
+    async fn checkpoint(
+        &self,
+        Parameters(asked): Parameters<arguments::Checkpoint>,
+    ) -> CallToolResult {
+        match asked.action {
+            CheckpointAction::Create => {
+                self.tell(Again::No, |session| CheckpointCreate {
+                    session,
+                    label: asked.label.clone(),
+                    message: None,
+                    step: None,
+                })
+                .await
+            }
+            CheckpointAction::List => {
+                self.tell(Again::Yes, |session| CheckpointList {
+                    session,
+                    limit: None,
+                    cursor: asked.cursor.clone(),
+                })
+                .await
+            }
+            CheckpointAction::Detect => {
+                self.tell(Again::Yes, |session| CheckpointDetect {
+                    session,
+                    checkpoint: asked.checkpoint.clone(),
+                    clock: None,
+                    time: asked.time,
+                    paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
+                    deleted: Vec::new(),
+                    store_warning: false,
+                    sync: None,
+                    verify: None,
+                    limit: None,
+                    cursor: asked.cursor.clone(),
+                })
+                .await
+            }
+        }
+    }
+}
+
+impl Server {
+    /// All tools.
+    pub(super) fn tools() -> ToolRouter<Self> {
+        let mut tools = Self::tool_router();
+        for tool in tools.map.values_mut() {
+            tool.attr.input_schema = Arc::new(arguments::plain(&tool.attr.input_schema));
+        }
+        tools
+    }
+}
+
+fn spoken(path: &(impl AsRef<str> + ?Sized)) -> ClientPath {
+    ClientPath::from(path.as_ref())
+}
+
+/// What was read, as a model is to see it: the text itself, or what is said
+/// in its place.
+fn for_a_model(read: &Value) -> String {
+    let said = |name: &str| read[name].as_str().unwrap_or_default().to_owned();
+    let mut text = match read["text"].as_str() {
+        Some(text) => text.to_owned(),
+        None => said("message"),
+    };
+    if read["truncated"] == true {
+        text.push_str("\n[There is more: read the rest by startLine and endLine.]");
+    }
+    text
+}

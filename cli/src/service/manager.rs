@@ -1,0 +1,97 @@
+//! systemd's user manager, by its own commands.
+
+use std::ffi::OsStr;
+use std::process::{Command, Output, Stdio};
+
+use crate::output::{Failure, Outcome};
+
+/// What to do where there is none.
+const NONE: &str = "log in with a session of your own (not by `su`), or have root run `loginctl enable-linger USER`; \
+                    without a service, clients start the daemon by themselves";
+
+/// The manager of this user's units.
+#[derive(Debug)]
+pub(crate) struct Manager;
+
+impl Manager {
+    /// The one that answers.
+    ///
+    /// # Errors
+    /// [`Failure::Manager`]: there is none.
+    pub(crate) fn reach() -> Outcome<Self> {
+        let failed = |said: &str| Failure::Manager {
+            message: format!("no systemd manages this user's services: {said}"),
+            hint: NONE,
+        };
+        let asked = call("systemctl", &["--user", "show", "--property=Version"]);
+        match asked {
+            Ok(output) if output.status.success() => Ok(Self),
+            Ok(output) => Err(failed(&words(&output))),
+            Err(error) => Err(failed(&format!("systemctl: {error}"))),
+        }
+    }
+
+    /// Has it do something.
+    ///
+    /// # Errors
+    /// Its own words.
+    pub(crate) fn order(&self, arguments: &[&str]) -> Outcome {
+        self.ask(arguments).map(drop)
+    }
+
+    /// What it says of a unit, or of itself.
+    ///
+    /// # Errors
+    /// Its own words.
+    pub(crate) fn property(&self, unit: Option<&str>, name: &str) -> Outcome<String> {
+        let name = format!("--property={name}");
+        let mut arguments = vec!["show", "--value", name.as_str()];
+        arguments.extend(unit);
+        Ok(self.ask(&arguments)?.trim_end().to_owned())
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Outcome<String> {
+        let arguments = [&["--user", "--no-pager"], arguments].concat();
+        let failed = |said: &str| Failure::Manager {
+            message: format!("systemctl {}: {said}", arguments.join(" ")),
+            hint: "see `systemctl --user status` and `journalctl --user` of that unit",
+        };
+        match call("systemctl", &arguments) {
+            Ok(output) if output.status.success() => {
+                Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+            }
+            Ok(output) => Err(failed(&words(&output))),
+            Err(error) => Err(failed(&error.to_string())),
+        }
+    }
+
+    /// Whether it stays when the user's last session ends; `None` if nobody
+    /// says.
+    pub(crate) fn lingers(&self) -> Option<bool> {
+        let user = rustix::process::getuid().as_raw().to_string();
+        let said = call(
+            "loginctl",
+            &["show-user", "--property=Linger", "--value", &user],
+        );
+        let said = said.ok().filter(|output| output.status.success())?;
+        match said.stdout.trim_ascii() {
+            b"yes" => Some(true),
+            b"no" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+fn call(program: &str, arguments: &[impl AsRef<OsStr>]) -> std::io::Result<Output> {
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+}
+
+/// The last line that it said.
+fn words(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or_else(|| output.status.to_string(), str::to_owned)
+}

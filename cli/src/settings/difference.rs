@@ -1,0 +1,36 @@
+//! What changes between two texts, as `diff -u` puts it.
+
+use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
+
+use crate::text::safe;
+
+/// A line is shown up to here.
+const MAX_LINE: usize = 400;
+
+/// The lines of the difference; `None` stands for no file.
+pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> Vec<String> {
+    let side = |text: &Option<String>| match text {
+        Some(_) => safe(name, MAX_LINE),
+        None => "/dev/null".to_owned(),
+    };
+    let mut lines = vec![
+        format!("--- {}", side(before)),
+        format!("+++ {}", side(after)),
+    ];
+    let (before, after) = (
+        before.as_deref().unwrap_or(""),
+        after.as_deref().unwrap_or(""),
+    );
+    let input = InternedInput::new(before, after);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let printer = BasicLineDiffPrinter(&input.interner);
+    let unified = diff.unified_diff(&printer, UnifiedDiffConfig::default(), &input);
+    let unified = unified.to_string();
+    lines.extend(
+        unified
+            .lines()
+            .map(|line| safe(&line.replace('\t', "    "), MAX_LINE)),
+    );
+    lines
+}

@@ -1,0 +1,70 @@
+//! What installations made, beside the hooks themselves: kept with the state,
+//! so that taking the hooks out leaves settings as they were.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use touchmark_client::Environment;
+
+use super::file;
+use super::hooks::Made;
+use crate::output::Outcome;
+
+/// What one installation made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Record {
+    /// The file itself.
+    pub(super) file: bool,
+    /// Directories for it, the innermost first.
+    pub(super) directories: Vec<PathBuf>,
+    /// What is in it.
+    pub(super) made: Made,
+}
+
+/// The records of this user.
+#[derive(Clone, Debug)]
+pub(super) struct Records {
+    path: PathBuf,
+}
+
+impl Records {
+    pub(super) fn of(environment: &Environment) -> Self {
+        Self {
+            path: environment.base.state.join("touchmark/hooks.json"),
+        }
+    }
+
+    /// What was made for a file. Records that cannot be read are none: the
+    /// hooks are found without them.
+    pub(super) fn read(&self, of: &Path) -> Option<Record> {
+        self.all().remove(&of.to_string_lossy().into_owned())
+    }
+
+    /// Remembers it, or that there is nothing to remember.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn write(&self, of: &Path, record: Option<&Record>) -> Outcome {
+        let mut all = self.all();
+        let name = of.to_string_lossy().into_owned();
+        let changed = match record {
+            Some(record) => all.insert(name, record.clone()).as_ref() != Some(record),
+            None => all.remove(&name).is_some(),
+        };
+        if !changed {
+            return Ok(());
+        }
+        if all.is_empty() {
+            return file::remove(&self.path);
+        }
+        let text = serde_json::to_string_pretty(&all).map_err(anyhow::Error::from)?;
+        file::write(&self.path, text.as_bytes())
+    }
+
+    fn all(&self) -> BTreeMap<String, Record> {
+        let bytes = file::read(&self.path).ok().flatten().unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+}

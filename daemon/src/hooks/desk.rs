@@ -1,0 +1,197 @@
+//! How a hook's rules ask the daemon: as a client inside it, by the loop's own
+//! channel.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+use touchmark_proto::{
+    ClientPath, ConnectionId, Error, ErrorCode, Hash, LineCounts, Method, Millis, Reply, Request,
+    SessionId,
+};
+
+use super::memory::Memory;
+use crate::event::Event;
+
+/// What a hook's rules want of the loop.
+#[derive(Debug)]
+pub(crate) enum Consult {
+    /// A request like any client's.
+    Ask {
+        /// On whose behalf.
+        connection: ConnectionId,
+        /// What is asked.
+        ask: Request,
+        /// The answer is worthless after that.
+        until: Option<Millis>,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Result<Reply, Error>>,
+    },
+    /// How a session stands.
+    Standing {
+        /// Which.
+        session: SessionId,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Standing>,
+    },
+    /// A command window ends, and what was done in it is told by
+    /// `modified/take`.
+    EndWindow(String),
+    /// How many lines differ between two contents, where both are kept.
+    Lines {
+        /// The older.
+        old: Hash,
+        /// The newer.
+        new: Hash,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Option<LineCounts>>,
+    },
+}
+
+/// How a session stands before an event takes effect.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    /// It is known.
+    pub(crate) known: bool,
+    /// It is open.
+    pub(crate) open: bool,
+    /// Calls whose edits are open.
+    pub(crate) edits: Vec<String>,
+    /// The command windows that calls have left open.
+    pub(crate) windows: Vec<String>,
+    /// How many checkpoints it keeps.
+    pub(crate) checkpoints: usize,
+    /// The oldest of them.
+    pub(crate) oldest_checkpoint: Option<String>,
+    /// The message of the newest.
+    pub(crate) last_message: Option<String>,
+}
+
+/// What the configuration says about hooks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// `hooks.replace_repeats`.
+    pub(crate) replace_repeats: bool,
+}
+
+/// One hook's place at the loop.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    /// To the loop.
+    pub(crate) events: UnboundedSender<Event>,
+    /// This hook's own.
+    pub(crate) connection: ConnectionId,
+    /// Nobody waits for it after that.
+    pub(crate) until: Option<Millis>,
+    /// The workspace's canonical path.
+    pub(crate) root: PathBuf,
+    /// What earlier events left.
+    pub(crate) memory: Arc<Memory>,
+    /// What the configuration says.
+    pub(crate) settings: Settings,
+    /// Now.
+    pub(crate) now: Millis,
+}
+
+impl Desk {
+    /// Asks as any client does.
+    pub(super) async fn ask<M: Method>(&self, ask: M) -> Result<M::Result, Error> {
+        let reply = self.ask_any(ask.into_request()).await?;
+        M::from_reply(reply)
+            .ok_or_else(|| Error::new(ErrorCode::InternalError, "the answer is another method's"))
+    }
+
+    /// The same without types.
+    pub(super) async fn ask_any(&self, ask: Request) -> Result<Reply, Error> {
+        self.consult(|answer| Consult::Ask {
+            connection: self.connection,
+            ask,
+            until: self.until,
+            answer,
+        })
+        .await
+        .unwrap_or_else(|| {
+            Err(Error::new(
+                ErrorCode::ShuttingDown,
+                "the daemon is shutting down",
+            ))
+        })
+    }
+
+    pub(super) async fn standing(&self, session: &SessionId) -> Standing {
+        let session = session.clone();
+        self.consult(|answer| Consult::Standing { session, answer })
+            .await
+            .unwrap_or_default()
+    }
+
+    pub(super) async fn lines(&self, old: Hash, new: Hash) -> Option<LineCounts> {
+        self.consult(|answer| Consult::Lines { old, new, answer })
+            .await
+            .flatten()
+    }
+
+    pub(super) fn end_window(&self, window: String) {
+        let _loop_has_ended = self.events.send(Event::Consult(Consult::EndWindow(window)));
+    }
+
+    async fn consult<T>(&self, consult: impl FnOnce(oneshot::Sender<T>) -> Consult) -> Option<T> {
+        let (sender, receiver) = oneshot::channel();
+        self.events.send(Event::Consult(consult(sender))).ok()?;
+        receiver.await.ok()
+    }
+
+    /// A path as a tool named it, if it may lie in the workspace.
+    pub(super) async fn place(&self, cwd: Option<&Path>, path: &str) -> Option<ClientPath> {
+        let path = Path::new(path);
+        let absolute = if path.is_absolute() {
+            path.to_owned()
+        } else {
+            cwd?.join(path)
+        };
+        let spoken = ClientPath::from(absolute.as_path());
+        if self.is_inside(&spoken) {
+            return Some(spoken);
+        }
+        // The agent may have come by a link.
+        let real = tokio::task::spawn_blocking(move || real(&absolute))
+            .await
+            .ok()??;
+        let real = ClientPath::from(real.as_path());
+        self.is_inside(&real).then_some(real)
+    }
+
+    /// Whether the agent itself works in this workspace: only then does this
+    /// daemon hear of its prompts and of what leaves its context.
+    pub(super) async fn is_home(&self, cwd: Option<&Path>) -> bool {
+        let Some(cwd) = cwd else { return true };
+        if cwd.starts_with(&self.root) {
+            return true;
+        }
+        let (cwd, root) = (cwd.to_owned(), self.root.clone());
+        tokio::task::spawn_blocking(move || {
+            cwd.canonicalize().is_ok_and(|real| real.starts_with(&root))
+        })
+        .await
+        .unwrap_or(true)
+    }
+
+    fn is_inside(&self, path: &ClientPath) -> bool {
+        use std::os::unix::ffi::OsStrExt as _;
+        path.normalise(self.root.as_os_str().as_bytes()).is_ok()
+    }
+}
+
+/// A path with the links in its directory followed, as far as it exists.
+fn real(path: &Path) -> Option<PathBuf> {
+    let mut rest = vec![path.file_name()?];
+    let mut directory = path.parent()?;
+    loop {
+        if let Ok(real) = directory.canonicalize() {
+            return Some(rest.iter().rev().fold(real, |path, name| path.join(name)));
+        }
+        rest.push(directory.file_name()?);
+        directory = directory.parent()?;
+    }
+}

@@ -1,0 +1,85 @@
+//! Looking for fields in JSON of a shape that may have grown since.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use touchmark_proto::{FreeJson, Hash, SessionId};
+
+/// The longest name of a call that the engine keeps, in bytes.
+const MAX_CALL: usize = 200;
+
+/// The first of these fields that is a text and not empty.
+pub(super) fn text<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
+    names
+        .iter()
+        .filter_map(|name| value.get(name)?.as_str())
+        .find(|text| !text.is_empty())
+}
+
+/// The same, of texts that may be empty.
+pub(super) fn content<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| value.get(name)?.as_str())
+}
+
+/// The first of these fields that is a number of lines.
+pub(super) fn number(value: &Value, names: &[&str]) -> Option<u32> {
+    names.iter().find_map(|name| {
+        let number = value.get(name)?;
+        // Some models write `10.0`, some "10".
+        let whole = number
+            .as_f64()
+            .or_else(|| number.as_str()?.trim().parse().ok())?;
+        (whole >= 0.0 && whole <= f64::from(u32::MAX)).then_some(whole as u32)
+    })
+}
+
+/// Whether a field is true.
+pub(super) fn flag(value: &Value, names: &[&str]) -> bool {
+    names
+        .iter()
+        .any(|name| value.get(name).and_then(Value::as_bool) == Some(true))
+}
+
+/// A session by the agent's name for it.
+pub(super) fn session(name: &str) -> Option<SessionId> {
+    SessionId::new(name).ok()
+}
+
+/// A sub-agent's session: what it read is its own (SEEN-5).
+pub(super) fn child(parent: &SessionId, agent: &str) -> Option<SessionId> {
+    let name = format!("{parent}/{agent}");
+    SessionId::new(&name)
+        .or_else(|_| SessionId::new(&format!("sub-agent {}", Hash::of(name.as_bytes()))))
+        .ok()
+}
+
+/// The directory the agent works in.
+pub(super) fn cwd(value: &Value) -> Option<PathBuf> {
+    text(value, &["cwd"])
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+}
+
+/// A tool call's name: the agent's, or, where it gives none, what it is for.
+pub(super) fn call(id: Option<&str>, tool: &str, arguments: &Value) -> String {
+    match id {
+        Some(id) if id.len() <= MAX_CALL => id.to_owned(),
+        Some(id) => Hash::of(id.as_bytes()).to_string(),
+        None => {
+            let all = format!("{tool} {}", FreeJson(arguments.clone()).canonical());
+            Hash::of(all.as_bytes()).to_string()
+        }
+    }
+}
+
+/// The text in a tool's output, wherever it is.
+pub(super) fn output_text(value: &Value) -> Option<String> {
+    if let Some(text) = value.as_str() {
+        return Some(text.to_owned());
+    }
+    content(
+        value,
+        &["stdout", "output", "text", "llmContent", "content"],
+    )
+    .map(str::to_owned)
+}

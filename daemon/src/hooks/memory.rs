@@ -1,0 +1,129 @@
+//! What is remembered between the events of one tool call. It is lost with
+//! the daemon: then less is claimed, never more.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use touchmark_proto::{ClientPath, Hash, HashOrAbsent, SessionId};
+
+/// Calls under way that are remembered; a call that never came back goes when
+/// that many others came.
+const CALLS: usize = 4_096;
+
+/// Reads answered by a message that are remembered.
+const REPLACED: usize = 4_096;
+
+/// A file as it was before a tool read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    pub(super) path: ClientPath,
+    pub(super) hash: Hash,
+    pub(super) lines: u32,
+    pub(super) size: u64,
+}
+
+/// A file that a tool is about to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Marked {
+    pub(super) path: ClientPath,
+    /// What it held when the mark was set.
+    pub(super) began: Option<Hash>,
+    /// What it may hold when the tool has done what it was told.
+    pub(super) candidates: Vec<HashOrAbsent>,
+}
+
+/// What is remembered of one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) read: Option<Before>,
+    pub(super) marked: Vec<Marked>,
+}
+
+/// What is remembered, for all hooks of a daemon.
+#[derive(Debug, Default)]
+pub(crate) struct Memory(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    calls: HashMap<(SessionId, String), Call>,
+    order: VecDeque<(SessionId, String)>,
+    replaced: VecDeque<(SessionId, ClientPath)>,
+}
+
+impl Memory {
+    pub(super) fn remember(&self, session: &SessionId, call: &str, what: Call) {
+        let mut kept = self.kept();
+        let key = (session.clone(), call.to_owned());
+        if kept.calls.insert(key.clone(), what).is_none() {
+            kept.order.push_back(key);
+        }
+        while kept.order.len() > CALLS {
+            if let Some(oldest) = kept.order.pop_front() {
+                kept.calls.remove(&oldest);
+            }
+        }
+    }
+
+    pub(super) fn recall(&self, session: &SessionId, call: &str) -> Option<Call> {
+        let mut kept = self.kept();
+        let key = (session.clone(), call.to_owned());
+        let found = kept.calls.remove(&key);
+        if found.is_some() {
+            kept.order.retain(|known| *known != key);
+        }
+        found
+    }
+
+    /// Whether a repeated read may be answered by a message: not twice in a
+    /// row, since an agent that asks again needs the text.
+    pub(super) fn may_replace(&self, session: &SessionId, path: &ClientPath) -> bool {
+        let mut kept = self.kept();
+        let key = (session.clone(), path.clone());
+        let before = kept.replaced.len();
+        kept.replaced.retain(|known| *known != key);
+        if kept.replaced.len() < before {
+            return false;
+        }
+        kept.replaced.push_back(key);
+        if kept.replaced.len() > REPLACED {
+            kept.replaced.pop_front();
+        }
+        true
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn calls_are_remembered_once_and_within_bounds() {
+        let memory = Memory::default();
+        let session = SessionId::new("s").unwrap();
+        memory.remember(&session, "first", Call::default());
+        assert_eq!(memory.recall(&session, "first"), Some(Call::default()));
+        assert_eq!(memory.recall(&session, "first"), None);
+        for n in 0..=CALLS {
+            memory.remember(&session, &n.to_string(), Call::default());
+        }
+        assert_eq!(memory.recall(&session, "0"), None);
+        assert!(memory.recall(&session, "1").is_some());
+        let kept = memory.kept();
+        assert_eq!(kept.calls.len(), kept.order.len());
+    }
+
+    #[test]
+    fn who_asks_again_gets_the_text() {
+        let memory = Memory::default();
+        let session = SessionId::new("s").unwrap();
+        let path = ClientPath::from("a");
+        assert!(memory.may_replace(&session, &path));
+        assert!(!memory.may_replace(&session, &path));
+        assert!(memory.may_replace(&session, &path));
+    }
+}

@@ -1,0 +1,301 @@
+//! What agents' hooks say, and what they are answered.
+//!
+//! ```text
+//!  agent's JSON ─► one file per agent ─► Happened ─► rules ─► Verdict ─► agent's JSON
+//!                                                      │
+//!                                                ordinary requests
+//! ```
+//!
+//! The files named after agents only translate. [`rules`] say what each event
+//! does, the same for all agents, and do it by asking the daemon what any
+//! client could ask ([`Desk`]), so that every decision is the engine's. An
+//! event that is not understood is answered with `{}`: a hook never stands in
+//! its agent's way.
+
+mod claude;
+mod codex;
+mod cursor;
+mod desk;
+mod edits;
+mod fields;
+mod gemini;
+mod memory;
+mod notice;
+mod opencode;
+mod patch;
+mod rules;
+mod shell;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use touchmark_proto::daemon::Program;
+use touchmark_proto::hooks::HookPrinted;
+use touchmark_proto::{Reply, Request, SessionId};
+
+pub(crate) use desk::{Consult, Desk, Settings, Standing};
+pub(crate) use memory::Memory;
+
+/// Which agent's words they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+    Opencode,
+}
+
+/// An event of an agent's, in words of no agent.
+#[derive(Clone, Debug, PartialEq)]
+struct Happened {
+    /// The event's own name, as the answer has to spell it.
+    event: String,
+    session: SessionId,
+    /// The session that started this one.
+    parent: Option<SessionId>,
+    program: Program,
+    cwd: Option<PathBuf>,
+    model: Option<Model>,
+    /// The answer can carry a text for the model.
+    can_tell: bool,
+    what: What,
+}
+
+/// A model in use.
+#[derive(Clone, Debug, PartialEq)]
+struct Model {
+    id: String,
+    provider: &'static str,
+    mode: String,
+    /// The message it answers.
+    message: Option<String>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    /// A conversation begins; with `kept`, what was read before is still in
+    /// its context.
+    Start { kept: bool },
+    /// It ends.
+    End,
+    /// The user has said something.
+    Prompt { id: Option<String>, text: String },
+    /// A tool is about to run.
+    Before { call: String, tool: Tool },
+    /// A tool has run; with `batch_end`, no event of a batch's end follows.
+    After {
+        call: String,
+        tool: Tool,
+        output: Output,
+        batch_end: bool,
+    },
+    /// A tool has failed, was refused or interrupted.
+    Failed { call: String, tool: Tool },
+    /// All tools of one turn of the model have run.
+    BatchEnd,
+    /// What was read is no longer in the context.
+    Compacted,
+    /// A sub-agent begins.
+    ChildStart,
+    /// A sub-agent has ended.
+    ChildEnd,
+    /// The agent has said its last word for now. `tasks` go on.
+    Stop { tasks: Option<Vec<Background>> },
+    /// The user has interrupted it.
+    Interrupted,
+    /// A model has answered.
+    ModelUsed,
+    /// A file's content goes to the model without a tool.
+    Attached {
+        path: String,
+        content: Option<String>,
+    },
+}
+
+/// A task that goes on in the background.
+#[derive(Clone, Debug, PartialEq)]
+struct Background {
+    id: String,
+    is_agent: bool,
+    running: bool,
+    command: Option<String>,
+}
+
+/// What a tool does, as far as it concerns files.
+#[derive(Clone, Debug, PartialEq)]
+enum Tool {
+    /// Puts lines of a file into the context.
+    Read(Reading),
+    /// Changes files.
+    Write { name: String, files: Vec<Writing> },
+    /// Runs something that may write anywhere.
+    Shell { command: String },
+    /// Nothing of all that.
+    Other,
+}
+
+/// Which lines of which file.
+#[derive(Clone, Debug, PartialEq)]
+struct Reading {
+    path: String,
+    /// The first line, from 1.
+    start: Option<u32>,
+    /// At most this many lines.
+    limit: Option<u32>,
+}
+
+/// One file that a tool changes.
+#[derive(Clone, Debug, PartialEq)]
+struct Writing {
+    path: String,
+    change: Change,
+}
+
+/// How.
+#[derive(Clone, Debug, PartialEq)]
+enum Change {
+    /// It will hold this.
+    Whole(String),
+    /// Texts in it are replaced, one after the other.
+    Replace(Vec<Replacement>),
+    /// Hunks of a patch are applied to it, or to the file of another name.
+    Patch {
+        from: Option<String>,
+        hunks: Vec<patch::Hunk>,
+    },
+    /// It will be gone.
+    Delete,
+    /// Nobody can say.
+    Unknown,
+}
+
+/// One text in place of another.
+#[derive(Clone, Debug, PartialEq)]
+struct Replacement {
+    old: String,
+    new: String,
+    all: bool,
+}
+
+/// What a tool has answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Output {
+    /// As the agent handed it on.
+    raw: Value,
+    /// The text of it.
+    text: Option<String>,
+    /// Of a file: the first line shown, how many, and how many it has.
+    shown: Option<(u32, u32, u32)>,
+    /// The agent lets a hook put another output in its place.
+    replaceable: bool,
+}
+
+/// What the rules came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+enum Verdict {
+    /// Nothing to say.
+    #[default]
+    Nothing,
+    /// The tool must not run; why.
+    Deny(String),
+    /// A text for the model.
+    Tell(String),
+    /// This in place of the tool's output.
+    Replace(Value),
+}
+
+/// What became of an event.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// For the hook.
+    pub(crate) printed: HookPrinted,
+    /// What takes back what it has begun, if nobody hears the answer.
+    pub(crate) undo: Vec<Request>,
+}
+
+impl Agent {
+    /// Whose event a request carries.
+    pub(crate) fn of(ask: Request) -> Option<(Self, Value)> {
+        Some(match ask {
+            Request::HookClaude(ask) => (Self::Claude, ask.input.0),
+            Request::HookCodex(ask) => (Self::Codex, ask.input.0),
+            Request::HookGemini(ask) => (Self::Gemini, ask.input.0),
+            Request::HookCursor(ask) => (Self::Cursor, ask.input.0),
+            Request::HookOpencode(ask) => (Self::Opencode, ask.input.0),
+            _ => return None,
+        })
+    }
+
+    /// The answer to its request.
+    pub(crate) fn reply(self, printed: HookPrinted) -> Reply {
+        match self {
+            Self::Claude => Reply::HookClaude(printed),
+            Self::Codex => Reply::HookCodex(printed),
+            Self::Gemini => Reply::HookGemini(printed),
+            Self::Cursor => Reply::HookCursor(printed),
+            Self::Opencode => Reply::HookOpencode(printed),
+        }
+    }
+
+    fn read(self, input: &Value) -> Option<Happened> {
+        match self {
+            Self::Claude => claude::read(input),
+            Self::Codex => codex::read(input),
+            Self::Gemini => gemini::read(input),
+            Self::Cursor => cursor::read(input),
+            Self::Opencode => opencode::read(input),
+        }
+    }
+
+    fn print(self, event: &str, verdict: Verdict) -> Value {
+        match self {
+            Self::Claude => claude::print(event, verdict),
+            Self::Codex => codex::print(event, verdict),
+            Self::Gemini => gemini::print(verdict),
+            Self::Cursor => cursor::print(event, verdict),
+            Self::Opencode => opencode::print(verdict),
+        }
+    }
+}
+
+/// What a hook prints that has nothing to say.
+pub(crate) fn silence() -> HookPrinted {
+    printed(&json!({}), None)
+}
+
+fn printed(stdout: &Value, ack: Option<String>) -> HookPrinted {
+    HookPrinted {
+        stdout: stdout.to_string(),
+        stderr: String::new(),
+        exit: 0,
+        ack,
+    }
+}
+
+/// Lets an event take effect, and says what its hook is to print.
+pub(crate) async fn answer(agent: Agent, input: Value, desk: &Desk) -> Answered {
+    let Some(happened) = agent.read(&input) else {
+        return Answered {
+            printed: silence(),
+            undo: Vec::new(),
+        };
+    };
+    drop(input);
+    let event = happened.event.clone();
+    let rules::Outcome { verdict, ack, undo } = rules::follow(desk, happened).await;
+    let stdout = agent.print(&event, verdict);
+    Answered {
+        printed: printed(&stdout, ack),
+        undo,
+    }
+}
+
+/// Hears that what a hook printed was delivered.
+///
+/// # Errors
+/// For a token that no answer named.
+pub(crate) async fn acknowledge(desk: &Desk, ack: &str) -> Result<(), touchmark_proto::Error> {
+    rules::acknowledge(desk, ack).await
+}

@@ -1,0 +1,281 @@
+//! Sentences for models: what is so, not what to think of it. Names come from
+//! anywhere, so they are made harmless and short (SEC-4).
+
+use std::fmt::Write as _;
+
+use touchmark_proto::sessions::Warning;
+use touchmark_proto::{
+    Author, AuthorKind, Change, Error, ErrorCode, LineCounts, Millis, RelPath, SessionId,
+    VersionKind,
+};
+
+/// Files named in one notice at most.
+pub(super) const FILES: usize = 20;
+
+/// Characters of one name.
+const NAME: usize = 200;
+
+/// Characters of one notice; agents cut off or drop longer ones.
+const NOTICE: usize = 6_000;
+
+/// A name without anything that could pass for more than a name.
+fn shown(text: &str, most: usize) -> String {
+    let mut shown = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        if count >= most {
+            shown.push('…');
+            break;
+        }
+        // Controls, separators of lines, and what turns the direction of text
+        // or is not seen.
+        let hidden = letter.is_control()
+            || matches!(letter,
+                '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}');
+        if hidden {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+fn path(path: &RelPath) -> String {
+    shown(&path.to_string_lossy(), NAME)
+}
+
+fn author(author: &Author) -> String {
+    match (author.kind, &author.session) {
+        (AuthorKind::Agent, Some(session)) => format!("agent session {}", name(session)),
+        (AuthorKind::Agent, None) => "another agent".into(),
+        (AuthorKind::User, _) => "the user".into(),
+        (AuthorKind::Unknown, _) => "somebody while touchmark was not watching".into(),
+    }
+}
+
+fn name(session: &SessionId) -> String {
+    shown(session.as_str(), 80)
+}
+
+fn authors(list: &[Author]) -> String {
+    let names: Vec<String> = list.iter().take(4).map(author).collect();
+    match names.is_empty() {
+        true => author(&Author::UNKNOWN),
+        false => names.join(" and "),
+    }
+}
+
+fn lines(counts: LineCounts) -> String {
+    let of = |count: u32, what: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} line{plural} {what}")
+    };
+    format!(
+        "{}, {}",
+        of(counts.added, "added"),
+        of(counts.removed, "removed")
+    )
+}
+
+/// The time of day in the local zone.
+fn time(at: Millis) -> String {
+    let local = i64::try_from(at)
+        .unwrap_or(0)
+        .saturating_add(crate::time::utc_offset())
+        .rem_euclid(86_400_000)
+        / 1000;
+    format!(
+        "{:02}:{:02}:{:02}",
+        local / 3600,
+        local / 60 % 60,
+        local % 60
+    )
+}
+
+/// Why a write is refused: who, when, how much, what to do. `None` for an
+/// error that says nothing about other people's changes.
+pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<String> {
+    let data = error.files.first().unwrap_or(&error.data);
+    let file = path(data.path.as_ref()?);
+    let others = match error.files.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" The same holds for {more} more of the files."),
+    };
+    let sentence = match error.code {
+        ErrorCode::NotRead => format!(
+            "{file} exists and has not been read in this session; read it before changing it."
+        ),
+        ErrorCode::Stale => {
+            let who = authors(data.changed_by.as_deref().unwrap_or_default());
+            let when = data
+                .since
+                .map(|since| format!(" at {}", time(since)))
+                .unwrap_or_default();
+            let size = counts
+                .map(|counts| format!(" ({})", lines(counts)))
+                .unwrap_or_default();
+            format!(
+                "{file} was changed by {who}{when}{size} after this session read it; read it again before changing it."
+            )
+        }
+        ErrorCode::Busy => {
+            let holder = data.holder.as_ref().map(name).unwrap_or_default();
+            let until = data
+                .deadline
+                .map(|deadline| format!(", until {} at the latest", time(deadline)))
+                .unwrap_or_default();
+            format!(
+                "{file} is being changed by agent session {holder} at this moment{until}; try again when it has finished."
+            )
+        }
+        _ => return None,
+    };
+    Some(bounded(sentence + &others))
+}
+
+/// What others did to files that the session holds.
+pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String> {
+    let mut text = String::new();
+    if reset {
+        text.push_str(
+            "touchmark has lost its records: files may have changed without being named here. ",
+        );
+    }
+    if !list.is_empty() {
+        text.push_str("Changed since this session last saw them: ");
+        text.push_str(&listed(list, more));
+    }
+    (!text.is_empty()).then(|| bounded(text.trim_end().to_owned()))
+}
+
+/// What the session's own command did to them.
+pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
+    (!list.is_empty()).then(|| {
+        bounded(format!(
+            "This command changed files that this session has read: {}",
+            listed(list, more)
+        ))
+    })
+}
+
+fn listed(list: &[Change], more: bool) -> String {
+    let rows: Vec<String> = list.iter().take(FILES).map(row).collect();
+    let mut text = rows.join("; ");
+    text.push('.');
+    match list.len().saturating_sub(FILES) {
+        0 if more => text.push_str(" More files have changed."),
+        0 => {}
+        rest => {
+            let _ = write!(text, " {rest} more files have changed.");
+        }
+    }
+    text
+}
+
+fn row(change: &Change) -> String {
+    let file = path(&change.path);
+    let who = authors(&change.changed_by);
+    if change.lost.is_some() {
+        return format!("{file} (a version by {who} was overwritten by this session unseen)");
+    }
+    let what = match change.kind {
+        VersionKind::Deleted => "deleted".to_owned(),
+        VersionKind::Created => "created".to_owned(),
+        VersionKind::Modified => "modified".to_owned(),
+        VersionKind::Renamed => change.from.as_ref().map_or("renamed".to_owned(), |from| {
+            format!("renamed from {}", path(from))
+        }),
+    };
+    let size = change
+        .lines
+        .map(|counts| format!(", {}", lines(counts)))
+        .unwrap_or_default();
+    format!("{file} ({what} by {who}{size})")
+}
+
+/// A warning that waits for the session.
+pub(super) fn warning(warning: &Warning) -> String {
+    let names: Vec<String> = warning.files.iter().take(FILES).map(path).collect();
+    let note = warning
+        .note
+        .as_ref()
+        .map(|note| format!(" {}", shown(note, 500)))
+        .unwrap_or_default();
+    let more = match warning.files.len().saturating_sub(FILES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    bounded(format!(
+        "These files were changed after the moment this conversation was taken back to: {}{more}.{note}",
+        names.join(", ")
+    ))
+}
+
+fn bounded(text: String) -> String {
+    match text.char_indices().nth(NOTICE) {
+        None => text,
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use touchmark_proto::ErrorData;
+
+    use super::*;
+
+    #[test]
+    fn names_cannot_pass_for_more() {
+        assert_eq!(shown("a\nb\u{1b}[2J", 9), "a\\u{a}b\\u{1b}[2J");
+        assert_eq!(shown("\u{202e}x\u{2028}", 9), "\\u{202e}x\\u{2028}");
+        assert_eq!(shown("abcdef", 3), "abc…");
+        assert_eq!(shown("grün 文件", 20), "grün 文件");
+    }
+
+    #[test]
+    fn a_refusal_says_who_and_how_much() {
+        let data = ErrorData {
+            path: RelPath::new(b"src/a.rs").ok(),
+            changed_by: Some(vec![Author::USER]),
+            ..ErrorData::default()
+        };
+        let stale = Error::new(ErrorCode::Stale, "").with(data.clone());
+        let counts = LineCounts {
+            added: 1,
+            removed: 2,
+        };
+        assert_eq!(
+            refusal(&stale, Some(counts)).unwrap(),
+            "src/a.rs was changed by the user (1 line added, 2 lines removed) after this session read it; read it again before changing it."
+        );
+        assert_eq!(
+            refusal(&Error::new(ErrorCode::Storage, "").with(data), None),
+            None
+        );
+    }
+
+    #[test]
+    fn notices_are_bounded() {
+        let change = Change {
+            path: RelPath::new("x".repeat(900).as_bytes()).unwrap(),
+            kind: VersionKind::Modified,
+            from: None,
+            hash: None,
+            changed_by: vec![Author::USER],
+            evidence: Vec::new(),
+            first_time: 0,
+            last_time: 0,
+            versions: 1,
+            lines: None,
+            lost: None,
+            writing: None,
+        };
+        let text = changes(&vec![change; 1_000], false, true).unwrap();
+        assert!(text.chars().count() <= NOTICE + 1);
+        assert!(text.ends_with("980 more files have changed."), "{text}");
+        assert_eq!(changes(&[], false, false), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! The patches of Codex and those who took them over: which files they name,
+//! and what comes of them where they apply cleanly.
+
+use super::{Change, Writing};
+
+/// Files of one patch at most.
+const FILES: usize = 1_000;
+
+/// Some lines in place of others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Hunk {
+    /// A line that stands before it.
+    after: Option<String>,
+    old: Vec<String>,
+    new: Vec<String>,
+    at_end: bool,
+}
+
+/// The files of a patch; `None` if it is none.
+pub(super) fn parse(text: &str) -> Option<Vec<Writing>> {
+    let mut lines = text
+        .lines()
+        .skip_while(|line| line.trim() != "*** Begin Patch");
+    lines.next()?;
+    let mut files: Vec<Writing> = Vec::new();
+    for line in lines {
+        if line.trim() == "*** End Patch" {
+            return Some(files);
+        }
+        let header = |name: &str| line.strip_prefix(name).map(|path| path.trim().to_owned());
+        if let Some(path) = header("*** Add File: ") {
+            push(&mut files, path, Change::Whole(String::new()))?;
+        } else if let Some(path) = header("*** Delete File: ") {
+            push(&mut files, path, Change::Delete)?;
+        } else if let Some(path) = header("*** Update File: ") {
+            let hunks = Vec::new();
+            push(&mut files, path, Change::Patch { from: None, hunks })?;
+        } else if let Some(path) = header("*** Move to: ") {
+            let moved = files.last_mut()?;
+            let from = std::mem::replace(&mut moved.change, Change::Delete);
+            if !matches!(from, Change::Patch { from: None, .. }) {
+                return None;
+            }
+            let from = Some(moved.path.clone());
+            let hunks = Vec::new();
+            push(&mut files, path, Change::Patch { from, hunks })?;
+        } else {
+            add_line(&mut files.last_mut()?.change, line)?;
+        }
+    }
+    // Models forget the last line; the tool minds.
+    None
+}
+
+fn push(files: &mut Vec<Writing>, path: String, change: Change) -> Option<()> {
+    let good = !path.is_empty() && files.len() < FILES;
+    files.push(Writing { path, change });
+    good.then_some(())
+}
+
+fn add_line(change: &mut Change, line: &str) -> Option<()> {
+    let hunks = match change {
+        Change::Whole(content) => {
+            content.push_str(line.strip_prefix('+')?);
+            content.push('\n');
+            return Some(());
+        }
+        Change::Patch { hunks, .. } => hunks,
+        _ => return line.trim().is_empty().then_some(()),
+    };
+    if let Some(after) = line.strip_prefix("@@") {
+        let after = after.strip_prefix(' ').filter(|after| !after.is_empty());
+        hunks.push(Hunk {
+            after: after.map(str::to_owned),
+            ..Hunk::default()
+        });
+        return Some(());
+    }
+    if hunks.is_empty() {
+        hunks.push(Hunk::default());
+    }
+    let hunk = hunks.last_mut()?;
+    if line == "*** End of File" {
+        hunk.at_end = true;
+    } else if let Some(old) = line.strip_prefix('-') {
+        hunk.old.push(old.to_owned());
+    } else if let Some(new) = line.strip_prefix('+') {
+        hunk.new.push(new.to_owned());
+    } else {
+        let both = if line.is_empty() {
+            line
+        } else {
+            line.strip_prefix(' ')?
+        };
+        hunk.old.push(both.to_owned());
+        hunk.new.push(both.to_owned());
+    }
+    Some(())
+}
+
+/// What comes of a text, if every hunk fits as it is.
+pub(super) fn apply(text: &str, hunks: &[Hunk]) -> Option<String> {
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    if lines.last() == Some(&"") {
+        lines.pop();
+    }
+    let mut patched: Vec<&str> = Vec::with_capacity(lines.len());
+    let mut done = 0;
+    for hunk in hunks {
+        let mut from = done;
+        if let Some(after) = &hunk.after {
+            from += 1 + lines.get(from..)?.iter().position(|line| line == after)?;
+        }
+        let place = if hunk.old.is_empty() {
+            lines.len()
+        } else {
+            find(&lines, &hunk.old, from, hunk.at_end)?
+        };
+        patched.extend(lines.get(done..place)?);
+        patched.extend(hunk.new.iter().map(String::as_str));
+        done = place + hunk.old.len();
+    }
+    patched.extend(lines.get(done..)?);
+    let mut text = patched.join("\n");
+    text.push('\n');
+    Some(text)
+}
+
+fn find(lines: &[&str], wanted: &[String], from: usize, at_end: bool) -> Option<usize> {
+    let last = lines.len().checked_sub(wanted.len())?;
+    let fits = |place: &usize| {
+        let found = lines.get(*place..*place + wanted.len());
+        found.is_some_and(|found| found.iter().zip(wanted).all(|(line, want)| line == want))
+    };
+    let first = if at_end { last.max(from) } else { from };
+    (first..=last).find(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    fn hunks(patch: &str) -> Vec<Hunk> {
+        let text = format!("*** Begin Patch\n*** Update File: a\n{patch}\n*** End Patch\n");
+        match parse(&text).unwrap().remove(0).change {
+            Change::Patch { hunks, .. } => hunks,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn files_are_named_with_what_becomes_of_them() {
+        let files = parse(
+            "*** Begin Patch\n*** Add File: n\n+one\n+\n*** Delete File: d\n*** Update File: a\n*** Move to: b\n@@ fn x\n-1\n+2\n*** End Patch",
+        )
+        .unwrap();
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["n", "d", "a", "b"]);
+        assert_eq!(files[0].change, Change::Whole("one\n\n".into()));
+        assert_eq!(files[1].change, Change::Delete);
+        assert_eq!(files[2].change, Change::Delete);
+        assert!(matches!(&files[3].change,
+            Change::Patch { from: Some(from), hunks } if from == "a" && hunks.len() == 1));
+    }
+
+    #[test]
+    fn what_is_no_patch_is_none() {
+        for text in [
+            "",
+            "x",
+            "*** Begin Patch\n*** Add File: a\nx\n*** End Patch",
+            "*** Begin Patch\n*** Update File: a\n",
+            "*** Begin Patch\nx\n*** End Patch",
+            "*** Begin Patch\n*** Move to: b\n*** End Patch",
+        ] {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn hunks_apply_in_order_and_only_as_they_are() {
+        let text = "a\nb\nc\nb\nc\n";
+        assert_eq!(
+            apply(text, &hunks("@@\n b\n-c\n+x\n@@\n-c\n+y")),
+            Some("a\nb\nx\nb\ny\n".into())
+        );
+        assert_eq!(
+            apply(text, &hunks("@@ c\n-b\n+z")),
+            Some("a\nb\nc\nz\nc\n".into())
+        );
+        assert_eq!(
+            apply(text, &hunks("@@\n+end")),
+            Some("a\nb\nc\nb\nc\nend\n".into())
+        );
+        assert_eq!(
+            apply(text, &hunks("@@\n-b\n-c\n+q\n*** End of File")),
+            Some("a\nb\nc\nq\n".into())
+        );
+        assert_eq!(apply(text, &hunks("@@\n-B\n+x")), None);
+        assert_eq!(apply("", &hunks("@@\n-B\n+x")), None);
+        // A missing last newline is put there, as the tool does.
+        assert_eq!(apply("a", &hunks("@@\n-a\n+b")), Some("b\n".into()));
+    }
+}

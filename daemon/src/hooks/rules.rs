@@ -1,0 +1,395 @@
+//! What each event does, the same for all agents.
+
+mod reads;
+mod turns;
+mod writes;
+
+use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake};
+use touchmark_proto::checkpoints::WarningTake;
+use touchmark_proto::commands::{CommandBegin, CommandEnd};
+use touchmark_proto::edits::EditAbort;
+use touchmark_proto::files::FileMention;
+use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, Warning};
+use touchmark_proto::{Error, Hash, Request, SessionId};
+
+use super::desk::Desk;
+use super::memory::Call;
+use super::{Happened, Tool, Verdict, What, notice};
+
+/// Bytes of a command that are kept as its window's label.
+const LABEL: usize = 200;
+
+/// What the rules came to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) verdict: Verdict,
+    /// Comes back once the verdict has been delivered.
+    pub(super) ack: Option<String>,
+    /// What takes back what was begun.
+    pub(super) undo: Vec<Request>,
+}
+
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            ..Self::default()
+        }
+    }
+}
+
+/// Texts for the model, and what they have to be acknowledged by.
+#[derive(Debug, Default)]
+struct Told {
+    texts: Vec<String>,
+    cursor: Option<String>,
+    warned: bool,
+}
+
+impl Told {
+    fn outcome(self, session: &SessionId) -> Outcome {
+        if self.texts.is_empty() {
+            return Outcome::default();
+        }
+        let ack = (self.warned || self.cursor.is_some()).then(|| {
+            let warned = if self.warned { "w" } else { "-" };
+            let cursor = self.cursor.as_deref().unwrap_or("-");
+            format!("{warned} {cursor} {session}")
+        });
+        Outcome {
+            verdict: Verdict::Tell(self.texts.join("\n")),
+            ack,
+            undo: Vec::new(),
+        }
+    }
+}
+
+/// Lets an event take effect.
+pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
+    let Happened {
+        session,
+        parent,
+        program,
+        cwd,
+        model,
+        can_tell,
+        what,
+        ..
+    } = happened;
+    let cwd = cwd.as_deref();
+    let standing = desk.standing(&session).await;
+    // A late event does not open a session again; a word of the user's does.
+    let opens = matches!(
+        what,
+        What::Start { .. } | What::Prompt { .. } | What::ChildStart
+    );
+    let ends = matches!(what, What::End | What::ChildEnd | What::Compacted);
+    if (standing.known && !standing.open && !opens) || (!standing.known && ends) {
+        return Outcome::default();
+    }
+    let mut warning: Option<Warning> = None;
+    if !standing.open || opens {
+        let open = SessionOpen {
+            session: session.clone(),
+            agent: Some(program),
+            parent,
+            pid: None,
+        };
+        match desk.ask(open).await {
+            Ok(opened) => warning = opened.warning,
+            // Nothing can be kept: nothing is claimed (LOSS-3).
+            Err(_) => return Outcome::default(),
+        }
+    }
+    if let Some(model) = model
+        && matches!(
+            what,
+            What::Start { .. } | What::Prompt { .. } | What::ModelUsed
+        )
+    {
+        turns::used(desk, &session, model).await;
+    }
+    match what {
+        What::Start { kept } => {
+            if !kept {
+                compacted(desk, &session).await;
+            }
+            tell(desk, &session, warning, can_tell).await
+        }
+        What::Prompt { id, text } => {
+            abort_left(desk, &session, &standing).await;
+            turns::checkpoint(desk, &session, &standing, id).await;
+            turns::mentions(desk, &session, cwd, &text).await;
+            tell(desk, &session, warning, can_tell).await
+        }
+        What::ChildStart | What::BatchEnd => tell(desk, &session, warning, can_tell).await,
+        What::Before { call, tool } => match tool {
+            Tool::Read(reading) => {
+                reads::before(desk, &session, cwd, &call, &reading.path).await;
+                Outcome::default()
+            }
+            Tool::Write { name, files } => {
+                writes::begin(desk, &session, cwd, &call, &name, &files).await
+            }
+            Tool::Shell { command } => before_command(desk, &session, cwd, &call, &command).await,
+            Tool::Other => Outcome::default(),
+        },
+        What::After {
+            call,
+            tool,
+            output,
+            batch_end,
+        } => {
+            // Where the agent itself works elsewhere, its turns are told to
+            // another daemon, and this is the only place to tell.
+            let home = desk.is_home(cwd).await;
+            let mut told = Told::default();
+            let mut verdict = Verdict::Nothing;
+            match tool {
+                Tool::Read(reading) => {
+                    verdict = reads::after(desk, &session, cwd, &call, &reading, &output, home)
+                        .await
+                        .map_or(Verdict::Nothing, Verdict::Replace);
+                }
+                Tool::Write { files, .. } => {
+                    writes::commit(desk, &session, cwd, &call, &files).await;
+                }
+                Tool::Shell { command } => {
+                    reads::after_command(desk, &session, &call, &command, &output).await;
+                    told.texts.extend(end_command(desk, &session, &call).await);
+                }
+                Tool::Other => {}
+            }
+            if can_tell && (batch_end || !home) {
+                take(desk, &session, &mut told).await;
+            }
+            match told.texts.is_empty() {
+                true => verdict.into(),
+                false if can_tell => told.outcome(&session),
+                false => Outcome::default(),
+            }
+        }
+        What::Failed { call, tool } => {
+            let mut told = Told::default();
+            match tool {
+                Tool::Write { .. } => abort(desk, &session, &call).await,
+                Tool::Shell { .. } => {
+                    told.texts.extend(end_command(desk, &session, &call).await);
+                }
+                Tool::Read(_) | Tool::Other => {}
+            }
+            desk.memory.recall(&session, &call);
+            match can_tell {
+                true => told.outcome(&session),
+                false => Outcome::default(),
+            }
+        }
+        What::Compacted => {
+            compacted(desk, &session).await;
+            Outcome::default()
+        }
+        What::Stop { tasks } => {
+            abort_left(desk, &session, &standing).await;
+            if let Some(tasks) = tasks {
+                turns::tasks(desk, &session, cwd, tasks).await;
+            }
+            Outcome::default()
+        }
+        What::Interrupted => {
+            abort_left(desk, &session, &standing).await;
+            Outcome::default()
+        }
+        What::End | What::ChildEnd => {
+            let close = SessionClose {
+                session: session.clone(),
+                forget: false,
+            };
+            let _closed_already = desk.ask(close).await;
+            Outcome::default()
+        }
+        What::Attached { path, content } => {
+            attached(desk, &session, cwd, &path, content.as_deref()).await;
+            Outcome::default()
+        }
+        What::ModelUsed => Outcome::default(),
+    }
+}
+
+/// What was printed has arrived: what it told is not told again (MOD-2).
+pub(super) async fn acknowledge(desk: &Desk, ack: &str) -> Result<(), Error> {
+    let wrong = || Error::invalid("`ack` is not one that a hook's answer named");
+    let mut parts = ack.splitn(3, ' ');
+    let (Some(warned), Some(cursor), Some(session)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return Err(wrong());
+    };
+    let session = SessionId::new(session).map_err(|_| wrong())?;
+    if cursor != "-" {
+        let ack = ModifiedAck {
+            session: session.clone(),
+            cursor: cursor.to_owned(),
+        };
+        desk.ask(ack).await?;
+    }
+    if warned == "w" {
+        desk.ask(WarningTake { session }).await?;
+    }
+    Ok(())
+}
+
+/// The warning that waits, and what others changed.
+async fn tell(
+    desk: &Desk,
+    session: &SessionId,
+    warning: Option<Warning>,
+    can_tell: bool,
+) -> Outcome {
+    if !can_tell {
+        return Outcome::default();
+    }
+    let mut told = Told::default();
+    if let Some(warning) = warning {
+        told.texts.push(notice::warning(&warning));
+        told.warned = true;
+    }
+    take(desk, session, &mut told).await;
+    told.outcome(session)
+}
+
+/// One notice of all that others changed.
+async fn take(desk: &Desk, session: &SessionId, told: &mut Told) {
+    let take = ModifiedTake {
+        session: session.clone(),
+        peek: false,
+        ack: Ack::Explicit,
+        paths: None,
+        sync: None,
+        verify: None,
+        limit: u32::try_from(notice::FILES).ok(),
+    };
+    let Ok(taken) = desk.ask(take).await else {
+        return;
+    };
+    let more = taken.more == Some(true);
+    if let Some(text) = notice::changes(&taken.changes, more, taken.reset == Some(true)) {
+        told.texts.push(text);
+        told.cursor = Some(taken.cursor);
+    }
+}
+
+async fn compacted(desk: &Desk, session: &SessionId) {
+    let ask = SessionCompacted {
+        session: session.clone(),
+        keep: Vec::new(),
+    };
+    let _nothing_read = desk.ask(ask).await;
+}
+
+/// A window for a command, and a look at the file that it prints.
+async fn before_command(
+    desk: &Desk,
+    session: &SessionId,
+    cwd: Option<&std::path::Path>,
+    call: &str,
+    command: &str,
+) -> Outcome {
+    let begin = CommandBegin {
+        session: session.clone(),
+        label: Some(cut(command, LABEL)),
+        paths: None,
+        pid: None,
+        bind: false,
+        call_id: Some(call.to_owned()),
+        ttl_ms: None,
+        formatter: false,
+    };
+    if desk.ask(begin).await.is_err() {
+        return Outcome::default();
+    }
+    if let Some(printed) = super::shell::printed(command) {
+        reads::before(desk, session, cwd, call, &printed.path).await;
+    }
+    Outcome {
+        undo: vec![Request::CommandEnd(CommandEnd {
+            command: None,
+            session: Some(session.clone()),
+            call_id: Some(call.to_owned()),
+        })],
+        ..Outcome::default()
+    }
+}
+
+/// Ends a window; what was done in it is told nowhere else (MOD-1).
+async fn end_command(desk: &Desk, session: &SessionId, call: &str) -> Option<String> {
+    let end = CommandEnd {
+        command: None,
+        session: Some(session.clone()),
+        call_id: Some(call.to_owned()),
+    };
+    let ended = desk.ask(end).await.ok()?;
+    notice::by_command(&ended.changes, ended.more == Some(true))
+}
+
+async fn abort(desk: &Desk, session: &SessionId, call: &str) {
+    let abort = EditAbort {
+        edit: None,
+        session: Some(session.clone()),
+        call_id: Some(call.to_owned()),
+    };
+    let _ended_already = desk.ask(abort).await;
+}
+
+/// Tools that never came back are over when the next turn begins.
+async fn abort_left(desk: &Desk, session: &SessionId, standing: &super::Standing) {
+    for call in &standing.edits {
+        desk.memory.recall(session, call);
+        abort(desk, session, call).await;
+    }
+    for window in &standing.windows {
+        // Not by `command/end`: what it answers would be told to nobody.
+        desk.end_window(window.clone());
+    }
+}
+
+/// A file's content goes to the model without a tool: it is seen if it is
+/// what the file holds, else only named.
+async fn attached(
+    desk: &Desk,
+    session: &SessionId,
+    cwd: Option<&std::path::Path>,
+    path: &str,
+    content: Option<&str>,
+) {
+    let Some(path) = desk.place(cwd, path).await else {
+        return;
+    };
+    let Some(now) = reads::look(desk, session, &path).await else {
+        return;
+    };
+    let hash = content
+        .map(|content| Hash::of(content.as_bytes()))
+        .filter(|hash| *hash == now.hash);
+    let mention = FileMention {
+        session: session.clone(),
+        path,
+        hash,
+        range: None,
+        step: None,
+    };
+    let _not_a_file = desk.ask(mention).await;
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let mut cut = most.min(text.len());
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    text.get(..cut).unwrap_or_default().to_owned()
+}
+
+/// Remembers something of a call beside what is remembered of it already.
+fn remember(desk: &Desk, session: &SessionId, call: &str, add: impl FnOnce(&mut Call)) {
+    let mut known = desk.memory.recall(session, call).unwrap_or_default();
+    add(&mut known);
+    desk.memory.remember(session, call, known);
+}

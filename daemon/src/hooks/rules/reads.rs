@@ -1,0 +1,327 @@
+//! Reads: what entered the context, by the disk before and after the tool.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use touchmark_proto::files::{
+    FileMention, FileRead, FileReadText, FileStatus, TextEncoding, Verdict,
+};
+use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
+
+use super::super::desk::Desk;
+use super::super::memory::Before;
+use super::super::shell::{self, Lines};
+use super::super::{Output, Reading};
+use super::remember;
+
+/// What a command prints of larger files may have been cut, and nobody says
+/// so unless its output is at hand.
+const SMALL: u64 = 8 << 10;
+
+/// What a path holds now, if it is a file that can be read.
+pub(super) async fn look(desk: &Desk, session: &SessionId, path: &ClientPath) -> Option<Before> {
+    let status = FileStatus {
+        session: session.clone(),
+        paths: Some(vec![path.clone()]),
+        state: Vec::new(),
+        sync: None,
+        verify: None,
+        limit: None,
+        cursor: None,
+    };
+    let states = desk.ask(status).await.ok()?;
+    let file = states.files.first()?;
+    Some(Before {
+        path: path.clone(),
+        hash: file.hash?,
+        lines: file.line_count,
+        size: file.size,
+    })
+}
+
+/// A tool is about to read: what is there now is what it will read at the
+/// earliest.
+pub(super) async fn before(
+    desk: &Desk,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    call: &str,
+    path: &str,
+) {
+    let Some(path) = desk.place(cwd, path).await else {
+        return;
+    };
+    if let Some(found) = look(desk, session, &path).await {
+        remember(desk, session, call, |known| known.read = Some(found));
+    }
+}
+
+/// A tool has read. What it read is what was there before: if that has
+/// changed meanwhile, the copy is stale, whichever of the two it is (SEEN-1).
+/// Answers an output to put in the place of a repeat's.
+pub(super) async fn after(
+    desk: &Desk,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    call: &str,
+    reading: &Reading,
+    output: &Output,
+    home: bool,
+) -> Option<Value> {
+    let known = desk.memory.recall(session, call).and_then(|call| call.read);
+    let Some(before) = known else {
+        without_before(desk, session, cwd, reading, output).await;
+        return None;
+    };
+    let range = range(reading, output, before.lines)?;
+    let read = FileRead {
+        range: Some(range).filter(|range| range.start > 1 || range.end < before.lines),
+        hash: Some(before.hash),
+        ..file_read(session, &before.path)
+    };
+    let read = desk.ask(read).await.ok()?;
+    // A repeat is never refused, since a refused read can keep an edit from
+    // ever being made; it may be answered shorter.
+    let shorter = desk.settings.replace_repeats
+        && output.replaceable
+        && home
+        && read.verdict == Verdict::Repeat
+        && look(desk, session, &before.path).await.map(|now| now.hash) == Some(before.hash)
+        && desk.memory.may_replace(session, &before.path);
+    let message = read.message.filter(|_| shorter)?;
+    Some(in_place(&output.raw, message))
+}
+
+/// A message in the shape of a tool's output.
+fn in_place(raw: &Value, message: String) -> Value {
+    let mut output = raw.clone();
+    match output.pointer_mut("/file/content") {
+        Some(content) => {
+            *content = json!(message);
+            output
+        }
+        None => json!(message),
+    }
+}
+
+/// The lines that entered the context; `None` if there were none.
+fn range(reading: &Reading, output: &Output, lines: u32) -> Option<LineRange> {
+    let (start, count) = match output.shown {
+        Some((start, count, _)) => (start, Some(count)),
+        None => (reading.start.unwrap_or(1), reading.limit),
+    };
+    let start = start.max(1);
+    let end = match count {
+        Some(count) => start.checked_add(count)?.checked_sub(1)?,
+        None => u32::MAX,
+    };
+    // An empty file has been seen when it has been read.
+    let last = lines.max(1);
+    (start <= end && start <= last).then_some(LineRange {
+        start,
+        end: end.min(last),
+    })
+}
+
+/// Nothing is known of the file before the tool: what it printed is compared
+/// with what is there; if that is not possible, the file is only named.
+async fn without_before(
+    desk: &Desk,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    reading: &Reading,
+    output: &Output,
+) {
+    let Some(path) = desk.place(cwd, &reading.path).await else {
+        return;
+    };
+    let mut seen: Option<(Hash, LineRange)> = None;
+    if let (Some(text), Some((start, count, _))) = (&output.text, output.shown)
+        && let Some(end) = start.checked_add(count).and_then(|end| end.checked_sub(1))
+    {
+        let asked = LineRange { start, end };
+        let read = FileReadText {
+            session: session.clone(),
+            path: path.clone(),
+            range: Some(asked),
+            step: None,
+            force: true,
+            track: Some(false),
+            sync: None,
+            verify: None,
+        };
+        if let Ok(read) = desk.ask(read).await
+            && read.encoding == TextEncoding::Utf8
+            && read.text.is_some_and(|there| same_lines(&there, text))
+        {
+            seen = read.hash.map(|hash| (hash, asked));
+        }
+    }
+    match seen {
+        Some((hash, range)) => {
+            let read = FileRead {
+                hash: Some(hash),
+                range: Some(range),
+                ..file_read(session, &path)
+            };
+            let _not_a_file = desk.ask(read).await;
+        }
+        None => {
+            let mention = FileMention {
+                session: session.clone(),
+                path,
+                hash: None,
+                range: None,
+                step: None,
+            };
+            let _not_a_file = desk.ask(mention).await;
+        }
+    }
+}
+
+fn same_lines(one: &str, other: &str) -> bool {
+    one.lines().eq(other.lines())
+}
+
+/// A command that prints a file has run: it counts as a read of what it
+/// certainly printed.
+pub(super) async fn after_command(
+    desk: &Desk,
+    session: &SessionId,
+    call: &str,
+    command: &str,
+    output: &Output,
+) {
+    let known = desk.memory.recall(session, call).and_then(|call| call.read);
+    let (Some(before), Some(printed)) = (known, shell::printed(command)) else {
+        return;
+    };
+    for range in printed_ranges(&printed.lines, &before, output.text.as_deref()) {
+        let read = FileRead {
+            range: Some(range).filter(|range| range.start > 1 || range.end < before.lines),
+            hash: Some(before.hash),
+            ..file_read(session, &before.path)
+        };
+        let _not_a_file = desk.ask(read).await;
+    }
+}
+
+fn printed_ranges(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineRange> {
+    let last = before.lines.max(1);
+    let ranges: Vec<(u32, u32)> = match lines {
+        Lines::All => vec![(1, last)],
+        Lines::First(count) => vec![(1, *count)],
+        Lines::Last(0) => Vec::new(),
+        Lines::Last(count) => vec![(last.saturating_sub(*count).saturating_add(1).max(1), last)],
+        Lines::Ranges(ranges) => ranges
+            .iter()
+            .map(|(start, end)| (*start, end.unwrap_or(last)))
+            .collect(),
+        Lines::Numbered => text.and_then(shell::numbers).unwrap_or_default(),
+    };
+    let ranges: Vec<LineRange> = ranges
+        .into_iter()
+        .map(|(start, end)| LineRange {
+            start,
+            end: end.min(last),
+        })
+        .filter(|range| range.is_valid())
+        .collect();
+    // Agents cut long outputs: then not all of it entered the context.
+    let wanted: usize = ranges
+        .iter()
+        .map(|range| (range.end - range.start) as usize + 1)
+        .sum();
+    let whole = match text {
+        Some(_) if before.size == 0 => true,
+        Some(text) => text.lines().count() >= wanted,
+        None => before.size <= SMALL,
+    };
+    if whole { ranges } else { Vec::new() }
+}
+
+fn file_read(session: &SessionId, path: &ClientPath) -> FileRead {
+    FileRead {
+        session: session.clone(),
+        path: path.clone(),
+        hash: None,
+        range: None,
+        total_lines: None,
+        text: None,
+        step: None,
+        source: None,
+        sync: None,
+        verify: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn before(lines: u32, size: u64) -> Before {
+        Before {
+            path: ClientPath::from("a"),
+            hash: Hash::of(b""),
+            lines,
+            size,
+        }
+    }
+
+    fn spans(ranges: Vec<LineRange>) -> Vec<(u32, u32)> {
+        ranges
+            .into_iter()
+            .map(|range| (range.start, range.end))
+            .collect()
+    }
+
+    #[test]
+    fn what_certainly_was_printed() {
+        let of = |lines, text| spans(printed_ranges(&lines, &before(4, 8), text));
+        assert_eq!(of(Lines::All, Some("1\n2\n3\n4\n")), [(1, 4)]);
+        assert_eq!(of(Lines::All, Some("1\n[cut]")), []);
+        assert_eq!(of(Lines::All, None), [(1, 4)]);
+        assert_eq!(of(Lines::First(2), Some("1\n2")), [(1, 2)]);
+        assert_eq!(of(Lines::First(9), Some("1\n2\n3\n4")), [(1, 4)]);
+        assert_eq!(of(Lines::Last(2), Some("3\n4")), [(3, 4)]);
+        assert_eq!(of(Lines::Last(9), Some("1\n2\n3\n4")), [(1, 4)]);
+        assert_eq!(of(Lines::Last(0), Some("")), []);
+        let two = Lines::Ranges(vec![(1, Some(1)), (3, None), (9, Some(12))]);
+        assert_eq!(of(two, Some("1\n3\n4")), [(1, 1), (3, 4)]);
+        assert_eq!(of(Lines::Numbered, Some("2:x\n3-y\n")), [(2, 3)]);
+        assert_eq!(of(Lines::Numbered, None), []);
+        let large = before(4, SMALL + 1);
+        assert_eq!(spans(printed_ranges(&Lines::All, &large, None)), []);
+    }
+
+    #[test]
+    fn the_lines_that_a_tool_showed() {
+        let reading = |start, limit| Reading {
+            path: String::new(),
+            start,
+            limit,
+        };
+        let none = Output::default();
+        let of = |reading, output, lines| {
+            range(&reading, &output, lines).map(|range| (range.start, range.end))
+        };
+        assert_eq!(
+            of(reading(None, Some(2_000)), none.clone(), 9),
+            Some((1, 9))
+        );
+        assert_eq!(of(reading(Some(3), Some(2)), none.clone(), 9), Some((3, 4)));
+        assert_eq!(of(reading(Some(0), None), none.clone(), 9), Some((1, 9)));
+        assert_eq!(of(reading(Some(10), None), none.clone(), 9), None);
+        assert_eq!(of(reading(None, None), none, 0), Some((1, 1)));
+        let shown = Output {
+            shown: Some((2, 3, 9)),
+            ..Output::default()
+        };
+        assert_eq!(of(reading(None, None), shown, 9), Some((2, 4)));
+        let nothing = Output {
+            shown: Some((1, 0, 9)),
+            ..Output::default()
+        };
+        assert_eq!(of(reading(None, None), nothing, 9), None);
+    }
+}

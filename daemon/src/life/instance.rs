@@ -1,0 +1,35 @@
+//! The workspace of a systemd unit's instance: units are told the key, since
+//! systemd 252 loses the socket of an instance whose name holds an escaped
+//! path; a file leads from there to the workspace.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use touchmark_proto::{Places, places};
+
+use super::base_directories;
+use crate::Error;
+
+/// The workspace of an instance, as `touchmark service install` noted it.
+///
+/// # Errors
+/// [`Error::Instance`] if there is no note of it, or one of something else.
+pub fn workspace_of_instance(key: &str) -> Result<PathBuf, Error> {
+    let note = base_directories()?.services_directory().join(key);
+    let wrong = |reason: String| Error::Instance {
+        key: key.to_owned(),
+        reason,
+    };
+    if !Places::is_key(key) {
+        return Err(wrong("not 16 hex digits".into()));
+    }
+    let bytes = fs::read(&note).map_err(|error| wrong(format!("{}: {error}", note.display())))?;
+    let workspace = PathBuf::from(OsStr::from_bytes(&bytes));
+    // The clients of that key ask for another workspace than this.
+    if places::key(&workspace) != key {
+        return Err(wrong(format!("{} names another workspace", note.display())));
+    }
+    Ok(workspace)
+}

@@ -1,0 +1,181 @@
+//! Hooks: their rules run in tasks aside, as clients inside the daemon, so that
+//! a hook waits for nothing but its own answers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use touchmark_engine::{Input, State};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, Request, RequestId, SessionId};
+
+use super::Daemon;
+use super::fill::Contents;
+use super::say::Say;
+use crate::event::Event;
+use crate::hooks::{self, Agent, Answered, Consult, Desk, Memory, Settings, Standing};
+
+/// The hooks under way.
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    /// What they asked and are not answered yet.
+    waiting: HashMap<RequestId, oneshot::Sender<Result<Reply, Error>>>,
+    /// What takes back what they began, until they are answered.
+    undo: HashMap<RequestId, Vec<Request>>,
+    memory: Arc<Memory>,
+}
+
+impl Hooks {
+    /// Whether a hook's rules asked this.
+    pub(super) fn is_own(&self, request: RequestId) -> bool {
+        self.waiting.contains_key(&request)
+    }
+
+    pub(super) fn answer(&mut self, request: RequestId, outcome: Result<Reply, Error>) {
+        if let Some(waiting) = self.waiting.remove(&request) {
+            let _nobody_waits = waiting.send(outcome);
+        }
+    }
+
+    /// What takes back what a hook began whose answer is due now.
+    pub(super) fn undo(&mut self, request: RequestId) -> Vec<Request> {
+        self.undo.remove(&request).unwrap_or_default()
+    }
+}
+
+impl Daemon {
+    /// `hook/*`, answered aside.
+    pub(super) fn hook(&mut self, request: RequestId, ask: Request) {
+        let Some((agent, input)) = Agent::of(ask) else {
+            return;
+        };
+        let (desk, events) = (self.desk(request), self.events.clone());
+        tokio::spawn(async move {
+            // A task of its own: whatever its words do to the rules, the hook
+            // is answered.
+            let answered = tokio::spawn(async move { hooks::answer(agent, input, &desk).await });
+            let Answered { printed, undo } = answered.await.unwrap_or_else(|error| {
+                tracing::error!("a hook's rules broke off: {error}");
+                Answered {
+                    printed: hooks::silence(),
+                    undo: Vec::new(),
+                }
+            });
+            let _loop_has_ended = events.send(Event::Hooked {
+                request,
+                outcome: Ok(agent.reply(printed)),
+                undo,
+            });
+        });
+    }
+
+    /// `hook/ack`.
+    pub(super) fn hook_ack(&mut self, request: RequestId, ack: String) {
+        let (desk, events) = (self.desk(request), self.events.clone());
+        tokio::spawn(async move {
+            let outcome = hooks::acknowledge(&desk, &ack).await;
+            let _loop_has_ended = events.send(Event::Hooked {
+                request,
+                outcome: outcome.map(|()| Reply::HookAck(touchmark_proto::daemon::Done {})),
+                undo: Vec::new(),
+            });
+        });
+    }
+
+    fn desk(&mut self, request: RequestId) -> Desk {
+        // A connection of its own, so that it waits for no other request of
+        // its client's.
+        self.last_connection += 1;
+        Desk {
+            events: self.events.clone(),
+            connection: ConnectionId(self.last_connection),
+            until: self.asked.get(&request).and_then(|asked| asked.until),
+            root: self.options.workspace.clone(),
+            memory: Arc::clone(&self.hooks.memory),
+            settings: Settings {
+                replace_repeats: self.options.config.replace_repeats,
+            },
+            now: self.time.now(),
+        }
+    }
+
+    /// A hook's rules have come to an answer.
+    pub(super) fn hooked(
+        &mut self,
+        request: RequestId,
+        outcome: Result<Reply, Error>,
+        undo: Vec<Request>,
+    ) {
+        if !undo.is_empty() {
+            self.hooks.undo.insert(request, undo);
+        }
+        self.outbox.push(Say::Answer {
+            request,
+            answer: outcome.map(|reply| Box::new(reply.into())),
+        });
+    }
+
+    /// A hook's rules want something.
+    pub(super) fn consult(&mut self, consult: Consult) {
+        match consult {
+            Consult::Ask {
+                connection,
+                ask,
+                until,
+                answer,
+            } => {
+                let number = &self.hub.requests;
+                let number = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let request = RequestId(number);
+                self.hooks.waiting.insert(request, answer);
+                self.ask(request, connection, ask, until);
+            }
+            Consult::Standing { session, answer } => {
+                let _nobody_waits = answer.send(standing(self.engine.state(), &session));
+            }
+            Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
+            Consult::Lines { old, new, answer } => {
+                self.connect_log();
+                let counts = Contents::new(self.log.as_ref()).lines(Some(old), Some(new));
+                let _nobody_waits = answer.send(counts);
+            }
+        }
+    }
+
+    /// Nobody answers the hooks any more.
+    pub(super) fn end_hooks(&mut self) {
+        for (_, waiting) in self.hooks.waiting.drain() {
+            let _nobody_waits = waiting.send(Err(Error::new(
+                ErrorCode::ShuttingDown,
+                "the daemon is shutting down",
+            )));
+        }
+    }
+}
+
+fn standing(state: &State, session: &SessionId) -> Standing {
+    let Some(known) = state.sessions.get(session) else {
+        return Standing::default();
+    };
+    let checkpoints = &known.notes.checkpoints;
+    let edits = state.edits.values();
+    let commands = state.commands.values();
+    Standing {
+        known: true,
+        open: known.open,
+        edits: edits
+            .filter(|edit| edit.fact.session == *session)
+            .filter_map(|edit| edit.fact.call.clone())
+            .collect(),
+        windows: commands
+            .filter(|open| open.fact.session == *session && open.fact.call.is_some())
+            .map(|open| touchmark_engine::recall::command_name(open.fact.command))
+            .collect(),
+        checkpoints: checkpoints.len(),
+        oldest_checkpoint: checkpoints
+            .first_key_value()
+            .map(|(number, _)| touchmark_engine::recall::checkpoint_name(*number)),
+        last_message: checkpoints
+            .last_key_value()
+            .and_then(|(_, newest)| newest.message.clone()),
+    }
+}

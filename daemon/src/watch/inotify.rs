@@ -1,0 +1,314 @@
+//! The backend on inotify itself (inotify(7)): the system's queue can be
+//! emptied at any moment, so a fence is a look at the queue (SYNC-2). It needs
+//! no entry in any directory, and waits for no thread.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::ops::Bound;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::inotify::{
+    CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch,
+};
+use rustix::io::{Errno, ioctl_fionread};
+
+use super::backend::{Backend, RawEvent, RawKind, Refused, Sink};
+
+/// What is to be known of a directory, or of a file watched by itself. Not
+/// opens and reads: a build would wake us 100,000 times (LIFE-3).
+const WANTED: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::CLOSE_WRITE)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::MOVE)
+    .union(WatchFlags::MOVE_SELF)
+    // Through a link, the target's one watch would have two names.
+    .union(WatchFlags::DONT_FOLLOW);
+
+/// How long the queue is left alone after something happened, while nobody
+/// asks: a save is a dozen events, and one look takes them all. The rest of
+/// SYNC-6's 20 ms is for reading.
+const REST: Duration = Duration::from_millis(2);
+
+/// Bytes taken out of the queue by one call.
+const TAKEN: usize = 64 << 10;
+
+/// An event without its name, and the unit to which names are padded.
+const EVENT: u64 = 16;
+
+pub(super) struct Inotify {
+    queue: Arc<Mutex<Queue>>,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Inotify {
+    /// # Errors
+    /// The system's words, for instance when the user has no inotify
+    /// instance left.
+    pub(super) fn new(generation: u64, sink: Sink) -> Result<Self, String> {
+        let words = |errno: Errno| match errno {
+            Errno::MFILE => {
+                "the limit of inotify instances is reached (fs.inotify.max_user_instances)".into()
+            }
+            errno => errno.to_string(),
+        };
+        let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(words)?;
+        let inotify = Arc::new(inotify);
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(words)?;
+        let stop = Arc::new(stop);
+        let queue = Arc::new(Mutex::new(Queue {
+            inotify: Arc::clone(&inotify),
+            buffer: vec![MaybeUninit::uninit(); TAKEN],
+            watches: Watches {
+                inotify: Arc::clone(&inotify),
+                generation,
+                sink,
+                paths: HashMap::new(),
+                numbers: BTreeMap::new(),
+            },
+        }));
+        let (emptied, stopped) = (Arc::clone(&queue), Arc::clone(&stop));
+        let thread = std::thread::Builder::new()
+            .name("watch".into())
+            .spawn(move || empty_now_and_then(&inotify, &stopped, &emptied))
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            queue,
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Inotify {
+    fn drop(&mut self) {
+        // The instance must be free when this returns: it may be the user's
+        // last.
+        let told = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take().filter(|_| told.is_ok()) {
+            let _died = thread.join();
+        }
+    }
+}
+
+impl Backend for Inotify {
+    fn name(&self) -> &'static str {
+        "inotify"
+    }
+
+    fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>> {
+        let mut queue = lock(&self.queue);
+        // What is queued belongs to the names that were watched until now.
+        queue.empty();
+        paths.iter().map(|path| queue.watches.begin(path)).collect()
+    }
+
+    fn unwatch(&mut self, paths: &[PathBuf]) {
+        let mut queue = lock(&self.queue);
+        for path in paths {
+            queue.watches.end(path);
+        }
+    }
+
+    fn fences(&self) -> bool {
+        true
+    }
+
+    fn fence(&mut self, number: u64) {
+        let mut queue = lock(&self.queue);
+        queue.empty();
+        queue
+            .watches
+            .say(RawKind::Fence(number), PathBuf::new(), None);
+    }
+}
+
+/// While nobody asks: sleeps until something happens (LIFE-3).
+fn empty_now_and_then(inotify: &OwnedFd, stop: &OwnedFd, queue: &Mutex<Queue>) {
+    let rest = Timespec {
+        tv_sec: 0,
+        tv_nsec: REST.subsec_nanos().into(),
+    };
+    loop {
+        let mut both = [
+            PollFd::new(inotify, PollFlags::IN),
+            PollFd::new(stop, PollFlags::IN),
+        ];
+        match poll(&mut both, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // Without looks at the queue no event would come, and nobody
+            // would know.
+            Err(_) => return lock(queue).watches.lost(),
+        }
+        let mut stopped = [PollFd::new(stop, PollFlags::IN)];
+        if !matches!(poll(&mut stopped, Some(&rest)), Ok(0) | Err(_)) {
+            return;
+        }
+        lock(queue).empty();
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The system's queue. Whoever empties it hands over what was in it before
+/// letting anybody else: so the order stays.
+struct Queue {
+    inotify: Arc<OwnedFd>,
+    buffer: Vec<MaybeUninit<u8>>,
+    watches: Watches,
+}
+
+impl Queue {
+    /// Hands over everything queued until this call, and perhaps more.
+    fn empty(&mut self) {
+        // Not until nothing is left: somebody may write without a pause.
+        let mut queued = match ioctl_fionread(&self.inotify) {
+            Ok(queued) => queued,
+            Err(_) => return self.watches.lost(),
+        };
+        let mut reader = Reader::new(&*self.inotify, &mut self.buffer);
+        while queued > 0 || !reader.is_buffer_empty() {
+            let event = match reader.next() {
+                Ok(event) => event,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => return self.watches.lost(),
+            };
+            let name = event.file_name().map(std::ffi::CStr::to_bytes);
+            let padded = name.map_or(0, |name| (name.len() as u64 + 1).next_multiple_of(EVENT));
+            queued = queued.saturating_sub(EVENT + padded);
+            self.watches
+                .translate(event.wd(), event.events(), event.cookie(), name);
+        }
+    }
+}
+
+/// What is watched, by number and by name.
+struct Watches {
+    inotify: Arc<OwnedFd>,
+    generation: u64,
+    sink: Sink,
+    paths: HashMap<i32, PathBuf>,
+    /// In the order of their components: what is below follows at once.
+    numbers: BTreeMap<PathBuf, i32>,
+}
+
+impl Watches {
+    fn begin(&mut self, path: &Path) -> Result<(), Refused> {
+        let number = add_watch(&self.inotify, path, WANTED).map_err(refusal)?;
+        if let Some(old) = self.numbers.insert(path.to_owned(), number)
+            && old != number
+        {
+            // The name leads to something else by now.
+            self.end_number(path, old);
+        }
+        self.paths.insert(number, path.to_owned());
+        Ok(())
+    }
+
+    fn end(&mut self, path: &Path) {
+        if let Some(number) = self.numbers.remove(path) {
+            self.end_number(path, number);
+        }
+    }
+
+    fn end_number(&mut self, path: &Path, number: i32) {
+        // The same file may be watched by another of its names by now.
+        if self.paths.get(&number).is_some_and(|of| of == path) {
+            self.paths.remove(&number);
+            let _ended_already = remove_watch(&self.inotify, number);
+        }
+    }
+
+    /// `path` was removed or moved away: its watch and those below are of
+    /// inodes that may go by other names now.
+    fn end_below(&mut self, path: &Path) {
+        let below: Vec<PathBuf> = self
+            .numbers
+            .range::<Path, _>((Bound::Included(path), Bound::Unbounded))
+            .map(|(watched, _)| watched)
+            .take_while(|watched| watched.starts_with(path))
+            .cloned()
+            .collect();
+        for watched in below {
+            self.end(&watched);
+        }
+    }
+
+    fn say(&self, kind: RawKind, path: PathBuf, cookie: Option<usize>) {
+        (self.sink)(RawEvent {
+            generation: self.generation,
+            kind,
+            path,
+            cookie,
+        });
+    }
+
+    fn lost(&self) {
+        self.say(RawKind::Lost, PathBuf::new(), None);
+    }
+
+    fn translate(&mut self, number: i32, what: ReadFlags, cookie: u32, name: Option<&[u8]>) {
+        if what.contains(ReadFlags::QUEUE_OVERFLOW) {
+            return self.lost();
+        }
+        // A watch that has been ended may have left something in the queue.
+        let Some(watched) = self.paths.get(&number) else {
+            return;
+        };
+        let path = match name {
+            Some(name) => watched.join(OsStr::from_bytes(name)),
+            None => watched.clone(),
+        };
+        if what.contains(ReadFlags::IGNORED) {
+            // The system has ended it.
+            self.paths.remove(&number);
+            if self.numbers.get(&path) == Some(&number) {
+                self.numbers.remove(&path);
+            }
+            return;
+        }
+        let kinds = [
+            (ReadFlags::CREATE, RawKind::Created),
+            (ReadFlags::MODIFY, RawKind::Written),
+            (ReadFlags::CLOSE_WRITE, RawKind::Closed),
+            (ReadFlags::ATTRIB, RawKind::Attributes),
+            (ReadFlags::MOVED_TO, RawKind::MovedTo),
+            (ReadFlags::MOVED_FROM, RawKind::MovedFrom),
+            (ReadFlags::MOVE_SELF, RawKind::MovedSelf),
+            (ReadFlags::DELETE, RawKind::Removed),
+            (ReadFlags::DELETE_SELF, RawKind::Removed),
+            (ReadFlags::UNMOUNT, RawKind::Removed),
+        ];
+        let Some((_, kind)) = kinds.iter().find(|(flag, _)| what.contains(*flag)) else {
+            return;
+        };
+        if matches!(kind, RawKind::Removed | RawKind::MovedFrom) {
+            self.end_below(&path);
+        }
+        let cookie = (cookie != 0).then_some(cookie as usize);
+        self.say(*kind, path, cookie);
+    }
+}
+
+fn refusal(errno: Errno) -> Refused {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR => Refused::Absent,
+        Errno::NOSPC => Refused::Because(
+            "the limit of inotify watches is reached (fs.inotify.max_user_watches)".into(),
+        ),
+        errno => Refused::Because(errno.to_string()),
+    }
+}

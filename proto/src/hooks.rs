@@ -1,0 +1,55 @@
+//! Requests from agents' hooks: the agent's own words in, what its hook is to
+//! print out. What they mean is decided by the daemon.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::FreeJson;
+
+macro_rules! hooks {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            /// What the agent handed to its hook, verbatim.
+            pub input: FreeJson,
+        }
+    )*};
+}
+
+hooks! {
+    /// An event of Claude Code.
+    HookClaude;
+    /// An event of Codex.
+    HookCodex;
+    /// An event of Gemini CLI.
+    HookGemini;
+    /// An event of Cursor.
+    HookCursor;
+    /// An event of opencode, as its plug-in tells it: `phase`, and what
+    /// belongs to it (docs/protocol.md).
+    HookOpencode;
+}
+
+/// What the hook is to print, and how it is to end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookPrinted {
+    /// One JSON object, by the agent's own schema; `{}` says nothing.
+    pub stdout: String,
+    /// For people; mostly empty.
+    pub stderr: String,
+    /// The exit code.
+    pub exit: u8,
+    /// Send it with `hook/ack` once `stdout` is delivered.
+    pub ack: Option<String>,
+}
+
+/// What a hook printed has been delivered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HookAck {
+    /// As the hook's answer named it.
+    pub ack: String,
+}

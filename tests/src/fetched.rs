@@ -1,0 +1,85 @@
+//! Packages that tests drive and do not contain: fetched once from their
+//! registries, by the ordinary clients, into `target/tools/`.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::parts::not_tested;
+
+/// A Python interpreter that has these packages (`name==version`). `None` if
+/// they cannot be had here; that is said, with what is not tested for it.
+pub fn python(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
+    let place = place(room);
+    let python = place.join("bin/python");
+    fetched(&place, packages, what, || {
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv"]).arg(&place);
+        let mut install = Command::new(&python);
+        install
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+            ])
+            .args(packages);
+        succeeds(&mut venv) && succeeds(&mut install)
+    })
+    .then_some(python)
+}
+
+/// A directory whose `node_modules` has these packages (`name@version`). As
+/// [`python`].
+pub fn node(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
+    let place = place(room);
+    fetched(&place, packages, what, || {
+        let mut install = Command::new("npm");
+        install
+            .args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"])
+            .arg(&place)
+            .args(packages);
+        succeeds(&mut install)
+    })
+    .then_some(place)
+}
+
+fn place(room: &str) -> PathBuf {
+    let binary = crate::world::binary();
+    let target = binary.ancestors().nth(2).expect("target/debug/touchmark");
+    let place = target.join("tools").join(room);
+    fs::create_dir_all(&place).expect("a place for tools");
+    place
+}
+
+/// Fetches, unless these very packages were fetched before. Test programs
+/// run side by side: one fetches, the others wait for it.
+fn fetched(place: &Path, packages: &[&str], what: &str, fetch: impl Fn() -> bool) -> bool {
+    let lock = File::create(place.with_extension("lock")).expect("a lock");
+    flock(&lock, FlockOperation::LockExclusive).expect("a lock");
+    let (stamp, wanted) = (place.join("fetched"), packages.join("\n"));
+    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+        return true;
+    }
+    if !fetch() {
+        not_tested(&format!(
+            "{what}: {} cannot be fetched here",
+            packages.join(" ")
+        ));
+        return false;
+    }
+    fs::write(&stamp, wanted).expect("a stamp");
+    true
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

@@ -1,0 +1,88 @@
+//! The `Content-Length` wire, by hand.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::wire::{Answer, PATIENCE, answer};
+
+/// One connection that speaks it.
+pub struct Framed {
+    stream: BufReader<UnixStream>,
+    next: u64,
+    events: VecDeque<Value>,
+}
+
+impl Framed {
+    /// Connects.
+    pub fn connect(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).expect("a daemon that listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        Self {
+            stream: BufReader::new(stream),
+            next: 1,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Sends a body behind its header.
+    pub fn send(&mut self, body: &str) {
+        let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        let sent = self.stream.get_mut().write_all(message.as_bytes());
+        sent.expect("a daemon that reads");
+    }
+
+    /// The next message, whatever it is.
+    pub fn receive(&mut self) -> Value {
+        let mut length = None;
+        loop {
+            let mut line = String::new();
+            assert_ne!(
+                self.stream.read_line(&mut line).expect("a line"),
+                0,
+                "closed"
+            );
+            let line = line.strip_suffix("\r\n").expect("a header ends in CR LF");
+            if line.is_empty() {
+                break;
+            }
+            if let Some(number) = line.strip_prefix("Content-Length: ") {
+                length = Some(number.parse::<usize>().expect("a number"));
+            }
+        }
+        let mut body = vec![0; length.expect("a Content-Length")];
+        self.stream.read_exact(&mut body).expect("a whole body");
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
+    /// A request and its answer; events that come before it wait.
+    pub fn call(&mut self, method: &str, params: &Value) -> Answer {
+        let id = self.next;
+        self.next += 1;
+        self.send(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
+        loop {
+            let message = self.receive();
+            if message["method"] == "event" {
+                self.events.push_back(message["params"].clone());
+                continue;
+            }
+            assert_eq!(message["id"], id, "{message}");
+            return answer(&message);
+        }
+    }
+
+    /// The next notification's parameters.
+    pub fn event(&mut self) -> Value {
+        if let Some(event) = self.events.pop_front() {
+            return event;
+        }
+        let message = self.receive();
+        assert_eq!(message["method"], "event", "{message}");
+        message["params"].clone()
+    }
+}

@@ -1,0 +1,113 @@
+//! A whole session, the same for all agents: read, edit, a user's save in
+//! between, denied edit, re-read, edit, shell command, compaction, end.
+
+use serde_json::json;
+
+use super::Talk;
+use crate::{World, text, user};
+
+/// Plays it.
+pub fn whole_session(agent: &'static str) {
+    let mut world = World::new();
+    world.file("src/a.rs", "fn a() {}\nfn b() {}\nfn c() {}\n");
+    world.file("src/other.rs", "fn other() {}\n");
+    let mut talk = Talk::new(&world, agent, "conversation-1");
+    let mut session = world.session("conversation-1");
+    let (a, other) = (world.path("src/a.rs"), world.path("src/other.rs"));
+
+    talk.start().nothing();
+    talk.prompt("p1", "rename a").nothing();
+
+    // Not read: denied, by one sentence.
+    let (_, heard) = talk.before_edit("src/a.rs", "fn a() {}", "fn x() {}");
+    let reason = heard.denied();
+    assert!(
+        reason.starts_with("src/a.rs exists and has not been read in this session"),
+        "{reason}"
+    );
+
+    talk.read("src/a.rs").nothing();
+    assert_eq!(session.state("src/a.rs"), "fresh");
+    talk.edit("src/a.rs", "fn a() {}", "fn x() {}").nothing();
+    assert_eq!(
+        session.story("src/a.rs"),
+        ["agent:conversation-1 declared"],
+        "what the tool will write is declared before"
+    );
+    // Its own edit is seen.
+    talk.edit("src/a.rs", "fn b() {}", "fn y() {}").nothing();
+    talk.read("src/other.rs").nothing();
+
+    // The user saves both.
+    user::replace(&a, "fn x() {}\nfn y() {}\nfn c() {}\n// mine\n");
+    user::write(&other, "fn other() { 1 }\n");
+    let (_, heard) = talk.before_edit("src/a.rs", "fn c() {}", "fn z() {}");
+    let reason = heard.denied();
+    for part in [
+        "src/a.rs was changed by the user at ",
+        "(1 line added, 0 lines removed)",
+        "read it again before changing it.",
+    ] {
+        assert!(reason.contains(part), "{reason}");
+    }
+    // One notice, once, of what is still out of date.
+    let after = talk.read("src/a.rs");
+    let told = match talk.voice.batch_end() {
+        Some(batch_end) => {
+            after.nothing();
+            let told = talk.say(&batch_end).told();
+            talk.say(&batch_end).nothing();
+            told
+        }
+        None => after.told(),
+    };
+    assert_eq!(
+        told,
+        "Changed since this session last saw them: src/other.rs (modified by the user, 1 line added, 1 line removed)."
+    );
+    talk.edit("src/a.rs", "fn c() {}", "fn z() {}").nothing();
+
+    // A command's changes are the session's, and out of date all the same.
+    talk.read("src/other.rs").nothing();
+    let told = talk.shell("sed -i s/1/2/ src/other.rs").told();
+    assert!(
+        told.starts_with("This command changed files that this session has read: src/other.rs"),
+        "{told}"
+    );
+    assert!(told.contains("1 line added, 1 line removed"), "{told}");
+    assert_eq!(session.state("src/other.rs"), "stale");
+    assert_eq!(
+        session.story("src/other.rs").last().map(String::as_str),
+        Some("agent:conversation-1 command")
+    );
+
+    // A new file.
+    let call = talk.call();
+    let content = "fn new() {}\n";
+    talk.say(&talk.voice.before_write(&call, "src/deep/new.rs", content))
+        .nothing();
+    world.file("src/deep/new.rs", content);
+    talk.say(&talk.voice.after_write(&call, "src/deep/new.rs", content))
+        .nothing();
+    assert_eq!(session.state("src/deep/new.rs"), "fresh");
+
+    assert_eq!(session.status("src/a.rs")["mayEdit"], true);
+    talk.say(&talk.voice.compacted()).nothing();
+    assert_eq!(session.status("src/a.rs")["resident"], false);
+    assert_eq!(session.status("src/a.rs")["mayEdit"], true);
+    talk.say(&talk.voice.stop()).nothing();
+    talk.say(&talk.voice.end()).nothing();
+
+    let sessions = session.client.ok("session/list", json!({}));
+    let row = &sessions["sessions"][0];
+    assert_eq!(text(row, "session"), "conversation-1");
+    assert_eq!(row["open"], false, "{row}");
+    let edits = session.client.ok("status", json!({}));
+    assert_eq!(edits["openEdits"], 0);
+    // A late event does not open it again.
+    talk.say(&talk.voice.before_read("late", "src/a.rs"))
+        .nothing();
+    let sessions = session.client.ok("session/list", json!({}));
+    assert_eq!(sessions["sessions"][0]["open"], false);
+    world.healthy();
+}

@@ -1,0 +1,97 @@
+//! What stands between fences in the documents, so that tests can run it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::world::{World, binary, finish};
+
+/// The directory of the documents for agents' users.
+pub const AGENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/agents");
+
+/// A fenced block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snippet {
+    /// What stands behind the opening fence.
+    pub language: String,
+    /// The line of the opening fence, from 1.
+    pub line: usize,
+    /// What stands between the fences.
+    pub text: String,
+}
+
+/// The blocks of a page, in order.
+pub fn of(page: &Path) -> Vec<Snippet> {
+    let document =
+        fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    cut(&document)
+}
+
+fn cut(document: &str) -> Vec<Snippet> {
+    let mut snippets: Vec<Snippet> = Vec::new();
+    let mut open = false;
+    for (index, line) in document.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some(_) if open => open = false,
+            Some(language) => {
+                open = true;
+                snippets.push(Snippet {
+                    language: language.trim().into(),
+                    line: index + 1,
+                    text: String::new(),
+                });
+            }
+            None if open => {
+                let snippet = snippets.last_mut().expect("an open block");
+                snippet.text.push_str(line);
+                snippet.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    assert!(!open, "a block without an end");
+    snippets
+}
+
+/// Runs a shell block in the world's workspace, with `touchmark` on the
+/// `PATH`; it must end well. Returns what it printed.
+pub fn run_shell(world: &World, page: &str, snippet: &Snippet) -> String {
+    let directory = binary();
+    let directory = directory.parent().expect("a directory");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("sh");
+    command
+        .args(["-euc", &snippet.text])
+        .current_dir(world.workspace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    world.dress(&mut command);
+    command
+        .env("PATH", format!("{}:{path}", directory.display()))
+        .env("TOUCHMARK_HOOK_MS", "30000");
+    let place = format!("{page}:{}", snippet.line);
+    let output = finish(command.spawn().expect("a shell"), &place);
+    assert!(
+        output.status.success(),
+        "{place}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_cut_out_with_their_language() {
+        let snippets = cut("a\n```sh\nx\ny\n```\nb\n```json\n{}\n```\n");
+        assert_eq!(snippets.len(), 2);
+        assert_eq!((snippets[0].language.as_str(), snippets[0].line), ("sh", 2));
+        assert_eq!(snippets[0].text, "x\ny\n");
+        assert_eq!(snippets[1].text, "{}\n");
+    }
+}

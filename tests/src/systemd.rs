@@ -1,0 +1,286 @@
+//! A real systemd with a real user manager, over a throw-away overlay of this
+//! machine's root: for a test that must not touch anybody's own manager. It
+//! ends, with everything in it, when this is dropped, or when the test dies.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use rustix::process::geteuid;
+
+use crate::parts::not_tested;
+use crate::user::pause;
+use crate::wire::PATIENCE;
+use crate::world::{binary, finish};
+
+/// The user inside, who is nobody outside.
+const USER: u32 = 4711;
+const HOME: &str = "/home/tmtest";
+const RUNTIME: &str = "/run/user/4711";
+/// Where the program under test is inside.
+pub const PROGRAM: &str = "/usr/local/bin/touchmark";
+
+/// Into a control group of its own, then into namespaces of its own.
+const OUTER: &str = r#"
+    mkdir "$GROUP" && echo $$ > "$GROUP/cgroup.procs" || exit 1
+    exec unshare --mount --pid --fork --cgroup --uts --ipc --net \
+        --propagation private --kill-child bash -c "$INNER"
+"#;
+
+/// A root over this machine's, which stays as it is. Home and temporary
+/// directory are no overlay: those make no events for what is below.
+const INNER: &str = r#"
+    set -e
+    base=$(mktemp -d)
+    mount -t tmpfs -o size=1g tmpfs "$base"
+    rmdir_later=$base
+    mkdir "$base/up" "$base/work" "$base/all"
+    mount -t overlay overlay -o lowerdir=/,upperdir="$base/up",workdir="$base/work" "$base/all"
+    cp "$PROGRAM" "$base/all/usr/local/bin/touchmark"
+    cd "$base/all"
+    mount -t proc proc proc
+    mount -t sysfs -o ro sysfs sys
+    mount -t cgroup2 cgroup2 sys/fs/cgroup
+    mount -t tmpfs -o mode=755 tmpfs dev
+    for d in null zero full random urandom tty; do
+        mknod -m 666 dev/$d c $(stat -c '0x%t 0x%T' /dev/$d | xargs -n1 printf '%d ')
+    done
+    mkdir -p dev/pts dev/shm mnt
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
+    ln -sf pts/ptmx dev/ptmx
+    mount -t tmpfs tmpfs dev/shm
+    mount -t tmpfs -o mode=755 tmpfs run
+    mount -t tmpfs -o mode=1777 tmpfs tmp
+    mkdir -p home/tmtest
+    mount -t tmpfs -o mode=700,uid=4711,gid=4711 tmpfs home/tmtest
+    rm -rf etc/systemd/system/*.wants etc/systemd/user/*.wants var/log/journal
+    mkdir var/log/journal
+    echo 'tmtest:x:4711:4711::/home/tmtest:/bin/sh' >> etc/passwd
+    echo 'tmtest:x:4711:' >> etc/group
+    mkdir -p var/lib/systemd/linger
+    touch var/lib/systemd/linger/tmtest
+    mkdir old
+    pivot_root . old
+    cd /
+    umount -l /old
+    exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd \
+        --log-target=console --show-status=false --unit=multi-user.target < /dev/null
+"#;
+
+/// A machine's worth of systemd.
+pub struct Systemd {
+    outer: Child,
+    /// The process that is the first one inside.
+    first: u32,
+    group: PathBuf,
+    scratch: tempfile::TempDir,
+}
+
+impl Systemd {
+    /// Boots it, and waits for the user's manager. `None`, and a word about
+    /// it, where that cannot be done.
+    pub fn boot() -> Option<Self> {
+        match Self::try_boot() {
+            Ok(booted) => Some(booted),
+            Err(cause) => {
+                not_tested(&format!("under a systemd of its own: {cause}"));
+                None
+            }
+        }
+    }
+
+    fn try_boot() -> Result<Self, String> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        if !geteuid().is_root() {
+            return Err("it takes root".into());
+        }
+        if !Path::new("/lib/systemd/systemd").exists() {
+            return Err("there is none on this machine".into());
+        }
+        let groups = unified().ok_or("no control groups of version 2 are mounted")?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let group = groups.join(format!("touchmark-{}-{number}", std::process::id()));
+        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let log =
+            fs::File::create(scratch.path().join("log")).map_err(|error| error.to_string())?;
+        let outer = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "bash", "-c", OUTER])
+            .env("GROUP", &group)
+            .env("INNER", INNER)
+            .env("PROGRAM", binary())
+            // Its mount point goes with this directory.
+            .env("TMPDIR", scratch.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(|error| error.to_string())?)
+            .stderr(log)
+            .spawn()
+            .map_err(|error| format!("setpriv: {error}"))?;
+        let mut booted = Self {
+            outer,
+            first: 0,
+            group,
+            scratch,
+        };
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(Some(status)) = booted.outer.try_wait() {
+                return Err(format!("{status}; {}", booted.log()));
+            }
+            if booted.first == 0 {
+                booted.first = booted.only_child().unwrap_or(0);
+            }
+            if booted.first != 0 && booted.path(RUNTIME).join("bus").exists() {
+                return Ok(booted);
+            }
+            if Instant::now() > end {
+                return Err(format!("no user manager comes up; {}", booted.log()));
+            }
+            pause(10);
+        }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default()
+    }
+
+    fn only_child(&self) -> Option<u32> {
+        let outer = self.outer.id();
+        let children = format!("/proc/{outer}/task/{outer}/children");
+        fs::read_to_string(children).ok()?.trim().parse().ok()
+    }
+
+    /// Where something inside is for this test.
+    pub fn path(&self, inside: impl AsRef<Path>) -> PathBuf {
+        let inside = inside.as_ref();
+        let relative = inside.strip_prefix("/").unwrap_or(inside);
+        PathBuf::from(format!("/proc/{}/root", self.first)).join(relative)
+    }
+
+    /// The user's home.
+    pub fn home(&self) -> &'static Path {
+        Path::new(HOME)
+    }
+
+    /// The user's runtime directory.
+    pub fn runtime(&self) -> &'static Path {
+        Path::new(RUNTIME)
+    }
+
+    /// Makes a directory of the user's.
+    pub fn directory(&self, inside: &Path) {
+        if inside.parent().is_some() && !self.path(inside).exists() {
+            self.directory(inside.parent().expect("a parent"));
+            fs::create_dir(self.path(inside)).expect("a directory");
+            chown(self.path(inside), Some(USER), Some(USER)).expect("a gift");
+        }
+    }
+
+    /// Writes a file of the user's.
+    pub fn write(&self, inside: &Path, text: &str) {
+        self.directory(inside.parent().expect("a parent"));
+        let mut file = fs::File::create(self.path(inside)).expect("a file");
+        chown(self.path(inside), Some(USER), Some(USER)).expect("a gift");
+        file.write_all(text.as_bytes()).expect("its text");
+    }
+
+    /// A command inside, as the user, whose environment is that of a login.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = self.enter();
+        command
+            .args(["setpriv", "--reuid", "4711", "--regid", "4711"])
+            .args(["--clear-groups", "--inh-caps=-all", "env", "-i"])
+            .arg(format!("HOME={HOME}"))
+            .arg(format!("XDG_RUNTIME_DIR={RUNTIME}"))
+            .args([
+                "USER=tmtest",
+                "PATH=/usr/local/bin:/usr/bin:/bin",
+                "NO_COLOR=1",
+            ])
+            .arg(program);
+        command
+    }
+
+    /// A command inside, as root.
+    pub fn root(&self, program: &str) -> Command {
+        let mut command = self.enter();
+        command.arg(program);
+        command
+    }
+
+    fn enter(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .args(["-t", &self.first.to_string()])
+            .args(["-m", "-p", "-u", "-i", "-n", "-C", "-w", "--"])
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, mut command: Command) -> Output {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("nsenter");
+        finish(child, &format!("{command:?}"))
+    }
+
+    /// `systemctl --user`, which must do it; what it printed.
+    pub fn systemctl(&self, arguments: &[&str]) -> String {
+        let mut command = self.command("systemctl");
+        command.arg("--user").args(arguments);
+        let output = self.run(command);
+        assert!(
+            output.status.success(),
+            "systemctl {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned()
+    }
+
+    /// A property of a unit of the user's.
+    pub fn property(&self, unit: &str, name: &str) -> String {
+        self.systemctl(&["show", "--value", "--property", name, unit])
+    }
+}
+
+impl Drop for Systemd {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut command = self.root("journalctl");
+            command.args(["--no-pager", "--lines=60"]);
+            if let Ok(output) = command.output() {
+                eprintln!("the journal:\n{}", String::from_utf8_lossy(&output.stdout));
+            }
+        }
+        // All inside goes with its first process, which goes with this.
+        let _ended = self.outer.kill();
+        let _ended = self.outer.wait();
+        let end = Instant::now() + PATIENCE;
+        while self.group.exists() && Instant::now() < end {
+            remove_groups(&self.group);
+            pause(5);
+        }
+    }
+}
+
+/// Where control groups of version 2 are mounted.
+fn unified() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
+    mount.split(' ').nth(4).map(PathBuf::from)
+}
+
+/// Those below first; one in use stays for now.
+fn remove_groups(group: &Path) {
+    for below in fs::read_dir(group).into_iter().flatten().flatten() {
+        if below.path().is_dir() {
+            remove_groups(&below.path());
+        }
+    }
+    let _in_use = fs::remove_dir(group);
+}

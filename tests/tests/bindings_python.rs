@@ -1,0 +1,138 @@
+//! The Python client's own tests, with a daemon of this build; and the checks
+//! of its types.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use touchmark_tests::parts::not_tested;
+use touchmark_tests::world::binary;
+
+fn package() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../bindings/python")
+        .canonicalize()
+        .unwrap()
+}
+
+/// The oldest Python from 3.9 on that is here, and whether it is 3.9: the
+/// oldest that the client promises.
+fn oldest_python() -> Option<(PathBuf, bool)> {
+    let mut found: Vec<(u32, PathBuf)> = Vec::new();
+    let mut consider = |program: PathBuf| {
+        let asked = Command::new(&program)
+            .args(["-c", "import sys; print(sys.version_info[1])"])
+            .output();
+        if let Ok(said) = asked
+            && said.status.success()
+            && let Ok(minor) = String::from_utf8_lossy(&said.stdout).trim().parse::<u32>()
+            && minor >= 9
+        {
+            found.push((minor, program));
+        }
+    };
+    for minor in 9..=14 {
+        consider(format!("python3.{minor}").into());
+    }
+    consider("python3".into());
+    // pyenv's own names answer only for the version that is chosen.
+    let pyenv = Command::new("pyenv").arg("root").output().ok();
+    let versions = pyenv.and_then(|said| {
+        let root = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+        fs::read_dir(Path::new(&root).join("versions")).ok()
+    });
+    for entry in versions.into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("3.") {
+            consider(entry.path().join("bin/python"));
+        }
+    }
+    found.sort();
+    let (minor, program) = found.into_iter().next()?;
+    Some((program, minor == 9))
+}
+
+/// A home and a runtime directory of its own for whatever a test starts.
+fn dressed(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    for name in ["TOUCHMARK_SOCKET", "TOUCHMARK_SESSION", "XDG_RUNTIME_DIR"] {
+        command.env_remove(name);
+    }
+    command
+        .current_dir(package())
+        .env("HOME", home)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("TOUCHMARK_BIN", binary());
+    command
+}
+
+fn succeeds(command: &mut Command) -> String {
+    let done = command.output().unwrap();
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert!(
+        done.status.success(),
+        "{command:?}: {}\n{said}",
+        done.status
+    );
+    said
+}
+
+#[test]
+fn its_own_tests_on_the_oldest_python() {
+    let Some((python, is_oldest)) = oldest_python() else {
+        not_tested("the Python client: no Python 3.9 or newer is here");
+        return;
+    };
+    if !is_oldest {
+        not_tested("the Python client on Python 3.9: only newer ones are here");
+    }
+    let home = tempfile::tempdir().unwrap();
+    let said = succeeds(dressed(&python, home.path()).args([
+        "-W",
+        "error::ResourceWarning",
+        "-m",
+        "unittest",
+        "discover",
+        "-t",
+        ".",
+        "-s",
+        "tests",
+    ]));
+    assert!(said.contains("\nOK"), "{said}");
+    assert!(!said.contains("Ran 0 tests"), "{said}");
+}
+
+#[test]
+fn its_types_are_sound() {
+    // Fetched once into target/, as tests/run fetches its tools.
+    let tools = binary().parent().unwrap().join("../tools/mypy");
+    let mypy = tools.join("bin/mypy");
+    if !mypy.exists() {
+        let made = Command::new("python3")
+            .args(["-m", "venv"])
+            .arg(&tools)
+            .output();
+        let fetched = made.is_ok_and(|made| made.status.success())
+            && Command::new(tools.join("bin/pip"))
+                .args(["install", "--quiet", "--disable-pip-version-check", "mypy"])
+                .output()
+                .is_ok_and(|done| done.status.success());
+        if !fetched || !mypy.exists() {
+            not_tested("the Python client's types: mypy is not here and could not be fetched");
+            return;
+        }
+    }
+    let home = tempfile::tempdir().unwrap();
+    succeeds(dressed(&mypy, home.path()).args([
+        "--strict",
+        "--no-incremental",
+        "touchmark",
+        "tools",
+        "tests",
+        "examples",
+    ]));
+}

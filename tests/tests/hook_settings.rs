@@ -1,0 +1,344 @@
+//! `touchmark hook install` and `uninstall` on settings files as they are.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use touchmark_tests::World;
+use touchmark_tests::world::{binary, finish};
+
+const AGENTS: [(&str, &str); 4] = [
+    ("claude", ".claude/settings.json"),
+    ("codex", ".codex/hooks.json"),
+    ("gemini", ".gemini/settings.json"),
+    ("cursor", ".cursor/hooks.json"),
+];
+
+/// Cursor takes no file that names another.
+const CURSOR_EVENTS: &str = "beforeShellExecution beforeMCPExecution afterShellExecution \
+    afterMCPExecution beforeReadFile afterFileEdit beforeTabFileRead afterTabFileEdit stop \
+    beforeSubmitPrompt afterAgentResponse afterAgentThought sessionStart sessionEnd preCompact \
+    subagentStart subagentStop preToolUse postToolUse postToolUseFailure workspaceOpen";
+const CODEX_EVENTS: &str = "SessionStart SessionEnd SubagentStart SubagentStop PreToolUse \
+    PermissionRequest PostToolUse PreCompact PostCompact UserPromptSubmit Stop Interrupt";
+const GEMINI_EVENTS: &str = "BeforeTool AfterTool BeforeAgent AfterAgent BeforeModel AfterModel \
+    BeforeToolSelection SessionStart SessionEnd Notification PreCompress";
+const CLAUDE_EVENTS: &str = "SessionStart UserPromptSubmit PreToolUse PostToolUse \
+    PostToolUseFailure PostToolBatch SubagentStart SubagentStop PreCompact PostCompact Stop \
+    SessionEnd";
+
+fn command(world: &World, words: &[&str]) -> Command {
+    let mut command = world.command(&["hook"]);
+    command.args(words);
+    for variable in ["CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
+        command.env_remove(variable);
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(world: &World, words: &[&str]) -> Output {
+    finish(command(world, words).spawn().unwrap(), "touchmark hook")
+}
+
+fn done(world: &World, words: &[&str]) -> String {
+    let output = run(world, words);
+    assert!(
+        output.status.success(),
+        "{words:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn settings(world: &World, file: &str) -> PathBuf {
+    world.outside().join(file)
+}
+
+/// All that lies in a directory, but for what caches.
+fn tree(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(tree(&path));
+        }
+        found.push(path);
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_is_installed_is_what_the_agent_takes() {
+    for (agent, file) in AGENTS {
+        let world = World::asleep();
+        let shown = done(&world, &["install", agent, "--yes"]);
+        assert!(shown.contains("+++ ~/"), "{shown}");
+        if agent == "codex" {
+            assert!(shown.contains("/hooks"), "{shown}");
+        }
+        let written: Value =
+            serde_json::from_slice(&fs::read(settings(&world, file)).unwrap()).unwrap();
+        let root: Vec<&String> = written.as_object().unwrap().keys().collect();
+        let known = match agent {
+            "cursor" => {
+                assert_eq!(root, ["hooks", "version"]);
+                assert_eq!(written["version"], 1);
+                CURSOR_EVENTS
+            }
+            "codex" => CODEX_EVENTS,
+            "gemini" => GEMINI_EVENTS,
+            _ => CLAUDE_EVENTS,
+        };
+        if agent != "cursor" {
+            assert_eq!(root, ["hooks"]);
+        }
+        for (event, list) in written["hooks"].as_object().unwrap() {
+            assert!(
+                known.split_whitespace().any(|name| name == event),
+                "{event}"
+            );
+            let [item] = list.as_array().unwrap().as_slice() else {
+                panic!("{list}")
+            };
+            let handler = if agent == "cursor" {
+                item
+            } else {
+                &item["hooks"][0]
+            };
+            let keys: &[&str] = match agent {
+                "claude" => &["type", "command", "args", "timeout"],
+                "codex" => &["type", "command", "timeout"],
+                "gemini" => &["type", "name", "command", "timeout"],
+                _ => &["command", "matcher", "timeout"],
+            };
+            for key in handler.as_object().unwrap().keys() {
+                assert!(keys.contains(&key.as_str()), "{handler}");
+            }
+            let least = if agent == "gemini" { 1000 } else { 1 };
+            assert!(handler["timeout"].as_u64().unwrap() >= least, "{handler}");
+            // It is not on the PATH here.
+            let own = binary().canonicalize().unwrap();
+            let command = handler["command"].as_str().unwrap();
+            assert!(command.starts_with(own.to_str().unwrap()), "{command}");
+        }
+        // Nothing was there: nothing stays.
+        done(&world, &["uninstall", agent, "--yes"]);
+        assert_eq!(tree(&world.outside()), Vec::<PathBuf>::new());
+        assert!(!world.state().join("touchmark/hooks.json").exists());
+    }
+}
+
+#[test]
+fn settings_survive_to_the_byte_whatever_they_look_like() {
+    let mark = "\u{feff}";
+    let texts = [
+        String::new(),
+        "{}".into(),
+        "{\r\n}\r\n".into(),
+        format!("{mark}{{\n  \"a\": 1\n}}\n"),
+        format!("{mark}{{}}"),
+        "{\"a\":1,\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"x\"}]}]}}".into(),
+        "{\n\t// mine\n\t\"env\": {\"A\": \"b\"}, // yes\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}, // theirs\n\t\t],\n\t},\n}".into(),
+    ];
+    for (agent, file) in AGENTS {
+        let world = World::asleep();
+        let path = settings(&world, file);
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        for text in &texts {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+            done(&world, &["install", agent, "--yes"]);
+            let with = fs::read(&path).unwrap();
+            assert_ne!(with, text.as_bytes());
+            // A second time changes nothing, and says so.
+            let again = done(&world, &["install", agent, "--yes"]);
+            assert!(again.starts_with("nothing to do"), "{again}");
+            assert_eq!(fs::read(&path).unwrap(), with);
+            done(&world, &["uninstall", agent, "--yes"]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), *text, "{agent}");
+            let nothing = done(&world, &["uninstall", agent, "--yes"]);
+            assert!(nothing.starts_with("nothing to do"), "{nothing}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), *text, "{agent}");
+            done(&world, &["install", agent, "--yes"]);
+            assert_eq!(fs::read(&path).unwrap(), with);
+            done(&world, &["uninstall", agent, "--yes"]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), *text, "{agent}");
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o640
+            );
+        }
+        assert!(!world.state().join("touchmark/hooks.json").exists());
+    }
+}
+
+#[test]
+fn nothing_is_written_unless_somebody_agrees() {
+    let world = World::asleep();
+    let path = settings(&world, ".claude/settings.json");
+    let shown = done(&world, &["install", "claude", "--dry-run"]);
+    assert!(
+        shown.contains("+") && shown.contains("PreToolUse"),
+        "{shown}"
+    );
+    let refused = run(&world, &["install", "claude"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--yes"));
+    let facts = done(&world, &["install", "claude", "--dry-run", "--json"]);
+    let facts: Value = serde_json::from_str(&facts).unwrap();
+    assert_eq!(facts["written"], false);
+    assert_eq!(facts["changed"], true);
+    assert!(!path.exists() && !path.parent().unwrap().exists());
+    // At a terminal the person is asked.
+    for (answer, written) in [("\n", false), ("n\n", false), ("y\n", true)] {
+        let mut terminal = Command::new("script");
+        let line = format!(
+            "'{}' --workspace '{}' hook install claude",
+            binary().display(),
+            world.workspace().display()
+        );
+        terminal.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        world.dress(&mut terminal);
+        terminal.env_remove("CLAUDE_CONFIG_DIR");
+        terminal
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = terminal.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(answer.as_bytes()).unwrap();
+        let asked = finish(child, "script");
+        drop(input);
+        assert!(String::from_utf8_lossy(&asked.stdout).contains("[y/N]"));
+        assert_eq!(asked.status.success(), written, "{answer:?}");
+        assert_eq!(path.exists(), written, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_left_as_it_is() {
+    for (agent, file) in AGENTS {
+        let world = World::asleep();
+        let path = settings(&world, file);
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        let texts: [(&[u8], &str); 4] = [
+            (b"{\n  \"a\": ,\n}", "line 2"),
+            (b"{\n  \"hooks\": 1\n}", "line 2"),
+            (b"{\n\"a\": \"\xff\"}", "line 2"),
+            (b"[]", "line 1"),
+        ];
+        for (text, line) in texts {
+            fs::write(&path, text).unwrap();
+            for action in ["install", "uninstall"] {
+                let refused = run(&world, &[action, agent, "--yes"]);
+                assert_eq!(refused.status.code(), Some(1));
+                let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+                assert!(
+                    said.contains(line) && said.contains("left as it is"),
+                    "{said}"
+                );
+                assert_eq!(fs::read(&path).unwrap(), text);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_link_stays_a_link_and_what_others_added_stays() {
+    let world = World::asleep();
+    let dotfiles = world.outside().join("dotfiles");
+    let path = settings(&world, ".claude/settings.json");
+    fs::create_dir(&dotfiles).unwrap();
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    fs::write(dotfiles.join("claude.json"), "{\n  \"a\": 1\n}\n").unwrap();
+    symlink("../dotfiles/claude.json", &path).unwrap();
+    done(&world, &["install", "claude", "--yes"]);
+    assert!(path.is_symlink());
+    // The agent itself writes its settings anew, in its own way.
+    let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    value["model"] = json!("x");
+    value["hooks"]["Stop"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"hooks": [{"type": "command", "command": "x"}]}));
+    fs::write(&path, serde_json::to_string_pretty(&value).unwrap()).unwrap();
+    assert!(done(&world, &["install", "claude", "--yes"]).starts_with("nothing to do"));
+    done(&world, &["uninstall", "claude", "--yes"]);
+    assert!(path.is_symlink());
+    let left: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let theirs = json!({"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]});
+    assert_eq!(left, json!({"a": 1, "model": "x", "hooks": theirs}));
+}
+
+#[test]
+fn the_command_is_named_as_it_is_found() {
+    let world = World::asleep();
+    let path = settings(&world, ".codex/hooks.json");
+    let bin = world.outside().join("a bin");
+    fs::create_dir(&bin).unwrap();
+    symlink(binary(), bin.join("touchmark")).unwrap();
+    let named = |command: &mut Command| {
+        assert!(finish(command.spawn().unwrap(), "install").status.success());
+        let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        written["hooks"]["Stop"][0]["hooks"][0]["command"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let install = || command(&world, &["install", "codex", "--yes"]);
+    assert_eq!(named(install().env("PATH", &bin)), "touchmark hook codex");
+    // Moved, or another version is found first: the hooks follow, once each.
+    fs::remove_file(bin.join("touchmark")).unwrap();
+    fs::write(bin.join("touchmark"), "another").unwrap();
+    let own = binary().canonicalize().unwrap();
+    let expected = format!("{} hook codex", own.display());
+    assert_eq!(named(install().env("PATH", &bin)), expected);
+    let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(written["hooks"]["Stop"].as_array().unwrap().len(), 1);
+    done(&world, &["uninstall", "codex", "--yes"]);
+    assert!(!path.exists() && !path.parent().unwrap().exists());
+}
+
+#[test]
+fn projects_have_settings_of_their_own_and_opencode_a_file() {
+    let world = World::asleep();
+    done(&world, &["install", "gemini", "--project", "--yes"]);
+    assert!(world.path(".gemini/settings.json").exists());
+    assert_eq!(tree(&world.outside()), Vec::<PathBuf>::new());
+    done(&world, &["uninstall", "gemini", "--project", "--yes"]);
+    assert!(!world.path(".gemini").exists());
+
+    let plugin = world.path(".opencode/plugins/touchmark.ts");
+    done(&world, &["install", "opencode", "--project", "--yes"]);
+    let text = fs::read_to_string(&plugin).unwrap();
+    assert!(
+        text.starts_with("// touchmark's plug-in for opencode.\n"),
+        "{text}"
+    );
+    // An older one is replaced, somebody else's is not touched.
+    fs::write(&plugin, "// touchmark's plug-in for opencode.\nold\n").unwrap();
+    done(&world, &["install", "opencode", "--project", "--yes"]);
+    assert_eq!(fs::read_to_string(&plugin).unwrap(), text);
+    fs::write(&plugin, "export {}\n").unwrap();
+    for action in ["install", "uninstall"] {
+        let refused = run(&world, &[action, "opencode", "--project", "--yes"]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert_eq!(fs::read_to_string(&plugin).unwrap(), "export {}\n");
+    }
+    fs::write(&plugin, &text).unwrap();
+    done(&world, &["uninstall", "opencode", "--project", "--yes"]);
+    assert!(!world.path(".opencode").exists());
+    done(&world, &["install", "opencode", "--yes"]);
+    assert!(
+        world
+            .config()
+            .join("opencode/plugins/touchmark.ts")
+            .exists()
+    );
+}

@@ -1,0 +1,443 @@
+//! Claude Code's hooks, by the real binary and daemon.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use touchmark_tests::hooks::{self, Heard, Talk, feed, play, printed, run};
+use touchmark_tests::world::binary;
+use touchmark_tests::{World, text, user};
+
+const AGENT: &str = "claude";
+
+/// A line that every test can change.
+const TEXT: &str = "one\ntwo\nthree\n";
+
+fn world() -> World {
+    let world = World::new();
+    world.file("a.txt", TEXT);
+    world.file("b.txt", TEXT);
+    world
+}
+
+#[test]
+fn a_whole_session() {
+    play::whole_session(AGENT);
+}
+
+#[test]
+fn a_file_that_changed_while_it_was_read_is_stale() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read_while("a.txt", || user::replace(&world.path("a.txt"), "other\n"))
+        .nothing();
+    let mut session = world.session("s");
+    assert_eq!(session.state("a.txt"), "stale");
+    let (_, heard) = talk.before_edit("a.txt", "other", "x");
+    assert!(heard.denied().contains("read it again"));
+}
+
+#[test]
+fn a_notice_is_given_again_until_it_has_arrived() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    user::append(&world.path("a.txt"), "four\n");
+    // The daemon answers, and nobody says that it has arrived.
+    let event = talk.voice.event("PostToolBatch", json!({"tool_calls": []}));
+    let mut client = world.client();
+    for _ in 0..2 {
+        let answer = client.ok("hook/claude", json!({"input": event}));
+        assert!(text(&answer, "stdout").contains("a.txt"), "{answer}");
+        assert!(answer["ack"].is_string(), "{answer}");
+    }
+    // The real hook says so.
+    assert!(talk.say(&event).told().contains("a.txt"));
+    talk.say(&event).nothing();
+    client.refused("hook/ack", json!({"ack": "odd"}), "invalidParams");
+}
+
+#[test]
+fn nothing_counts_twice_where_others_run_claudes_hooks() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    let call = talk.call();
+    let mut event = talk.voice.before_edit(&call, "a.txt", "one", "1");
+    assert!(matches!(talk.say(&event), Heard::Denied(_)));
+    event["cursor_version"] = json!("2.9");
+    talk.say(&event).nothing();
+    let mut copilot = talk.voice.before_edit(&call, "a.txt", "one", "1");
+    copilot["transcript_path"] = json!("/h/.vscode/github.copilot-chat/transcripts/s.json");
+    talk.say(&copilot).nothing();
+    // Cursor's own variable, before anything is asked.
+    let mut command = Command::new(binary());
+    command.args(["hook", AGENT]);
+    world.dress(&mut command);
+    command.env("CURSOR_VERSION", "2.9");
+    let event = talk.voice.before_edit(&call, "a.txt", "one", "1");
+    assert_eq!(
+        printed(&feed(command, event.to_string().as_bytes())),
+        json!({})
+    );
+}
+
+#[test]
+fn a_tool_that_failed_or_never_came_back_leaves_nothing() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    let mut session = world.session("s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    talk.read("b.txt").nothing();
+    let open = |session: &mut touchmark_tests::Session| {
+        session.client.ok("status", json!({}))["openEdits"].clone()
+    };
+
+    let (call, heard) = talk.before_edit("a.txt", "one", "1");
+    heard.nothing();
+    assert_eq!(open(&mut session), 1);
+    let mut failed = talk.voice.after_edit(&call, "a.txt", "one", "1");
+    failed["hook_event_name"] = json!("PostToolUseFailure");
+    failed["error"] = json!("refused");
+    failed["is_interrupt"] = json!(false);
+    talk.say(&failed).nothing();
+    assert_eq!(open(&mut session), 0);
+
+    for end in [talk.voice.prompt("p2", "go on"), talk.voice.stop()] {
+        let (_, heard) = talk.before_edit("b.txt", "one", "1");
+        heard.nothing();
+        assert_eq!(open(&mut session), 1);
+        talk.say(&end).nothing();
+        assert_eq!(open(&mut session), 0);
+    }
+    // The next change is the user's.
+    user::write(&world.path("b.txt"), "1\ntwo\nthree\n");
+    session.sync();
+    assert_eq!(session.story("b.txt"), ["user unmarked"]);
+}
+
+#[test]
+fn what_a_command_left_open_did_is_told_at_the_next_prompt() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    let call = talk.call();
+    talk.say(&talk.voice.before_shell(&call, "make")).nothing();
+    user::write(&world.path("a.txt"), "made\n");
+    let told = talk.prompt("p2", "well?").told();
+    assert!(
+        told.contains("a.txt (modified by agent session s"),
+        "{told}"
+    );
+    user::write(&world.path("a.txt"), "mine\n");
+    let mut session = world.session("s");
+    session.sync();
+    assert_eq!(
+        session.story("a.txt"),
+        ["agent:s command", "user unmarked"],
+        "the window has ended"
+    );
+}
+
+#[test]
+fn a_tool_that_wrote_nothing_claims_nothing() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    let (call, heard) = talk.before_edit("a.txt", "one", "1");
+    heard.nothing();
+    talk.say(&talk.voice.after_edit(&call, "a.txt", "one", "1"))
+        .nothing();
+    let mut session = world.session("s");
+    assert_eq!(session.story("a.txt"), Vec::<String>::new());
+    assert_eq!(session.state("a.txt"), "fresh");
+}
+
+#[test]
+fn a_save_between_the_write_and_its_event_stays_the_users() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    let (call, heard) = talk.before_edit("a.txt", "one", "1");
+    heard.nothing();
+    let mut session = world.session("s");
+    fs::write(world.path("a.txt"), "1\ntwo\nthree\n").unwrap();
+    session.sync();
+    user::replace(&world.path("a.txt"), "1\ntwo\nthree\nmine\n");
+    talk.say(&talk.voice.after_edit(&call, "a.txt", "one", "1"))
+        .nothing();
+    assert_eq!(
+        session.story("a.txt"),
+        ["agent:s declared", "user unmarked"]
+    );
+    assert_eq!(session.state("a.txt"), "stale");
+}
+
+#[test]
+fn an_edit_that_tools_carry_out_differently_is_known_when_it_is_done() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    // Claude takes the line's end along.
+    let (call, heard) = talk.before_edit("a.txt", "two", "");
+    heard.nothing();
+    fs::write(world.path("a.txt"), "one\nthree\n").unwrap();
+    talk.say(&talk.voice.after_edit(&call, "a.txt", "two", ""))
+        .nothing();
+    let mut session = world.session("s");
+    assert_eq!(session.story("a.txt"), ["agent:s marked"]);
+    assert_eq!(session.state("a.txt"), "fresh");
+    let (_, heard) = talk.before_edit("a.txt", "one", "1");
+    heard.nothing();
+}
+
+#[test]
+fn another_sessions_edit_is_waited_for() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    let mut other = world.session("other\n\u{1b}[2J");
+    other.read("a.txt");
+    other.begin("a.txt", None).unwrap();
+    let (_, heard) = talk.before_edit("a.txt", "one", "1");
+    let reason = heard.denied();
+    assert!(
+        reason.starts_with(
+            "a.txt is being changed by agent session other\\u{a}\\u{1b}[2J at this moment"
+        ),
+        "{reason}"
+    );
+}
+
+#[test]
+fn what_a_sub_agent_reads_is_its_own() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    let mut child = Talk::new(&world, AGENT, "s");
+    child.voice = talk.voice.sub_agent("a7");
+    child
+        .say(&child.voice.event("SubagentStart", json!({})))
+        .nothing();
+    let (_, heard) = child.before_edit("a.txt", "one", "1");
+    assert!(heard.denied().contains("has not been read"));
+    child.read("b.txt").nothing();
+    let (_, heard) = talk.before_edit("b.txt", "one", "1");
+    assert!(heard.denied().contains("has not been read"));
+    child.edit("b.txt", "one", "1").nothing();
+    child
+        .say(&child.voice.event("SubagentStop", json!({})))
+        .nothing();
+
+    let mut session = world.session("s");
+    assert_eq!(session.story("b.txt"), ["agent:s/a7 declared"]);
+    let rows = session.client.ok("session/list", json!({}));
+    let row = &rows["sessions"][1];
+    assert_eq!(
+        (text(row, "session"), text(row, "parent")),
+        ("s/a7".into(), "s".into())
+    );
+    assert_eq!(row["open"], false);
+}
+
+#[test]
+fn a_file_named_in_a_prompt_is_a_mention() {
+    let world = world();
+    let talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.prompt("p1", "compare @a.txt with @none.txt and @../../etc/passwd")
+        .nothing();
+    let mut session = world.session("s");
+    let files = session.ok("file/list", json!({}));
+    let rows = files["files"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{files}");
+    assert_eq!(text(&rows[0], "path"), "a.txt");
+    assert_eq!(text(&rows[0], "recordSource"), "file_mentioned");
+    // From now on its changes are told.
+    user::append(&world.path("a.txt"), "four\n");
+    assert!(talk.prompt("p2", "and now?").told().contains("a.txt"));
+}
+
+#[test]
+fn a_prompt_is_a_checkpoint_and_a_warning_is_told_once() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.prompt("p1", "x").nothing();
+    talk.prompt("p1", "x, said twice by the agent").nothing();
+    talk.prompt("p2", "y").nothing();
+    talk.read("a.txt").nothing();
+    talk.edit("a.txt", "one", "1").nothing();
+    let mut session = world.session("s");
+    let list = session.ok("checkpoint/list", json!({}));
+    let rows = list["checkpoints"].as_array().unwrap();
+    let messages: Vec<String> = rows.iter().map(|row| text(row, "message")).collect();
+    assert_eq!(messages, ["p1", "p2"]);
+
+    // The conversation is taken back to p2; who does that asks for a warning.
+    session.ok(
+        "checkpoint/detect",
+        json!({"checkpoint": rows[1]["checkpoint"], "storeWarning": true}),
+    );
+    let told = talk.prompt("p3", "z").told();
+    assert!(told.contains("taken back to: a.txt."), "{told}");
+    talk.prompt("p4", "z").nothing();
+    assert_eq!(
+        session.ok("warning/take", json!({}))["warning"],
+        Value::Null
+    );
+}
+
+#[test]
+fn tasks_and_models_are_kept() {
+    let world = world();
+    let talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    let stop = |tasks: Value| talk.voice.event("Stop", json!({"background_tasks": tasks}));
+    let server = json!({"id": "b1", "type": "shell", "status": "running", "command": "serve"});
+    let helper =
+        json!({"id": "b2", "type": "subagent", "status": "running", "description": "look"});
+    let done = json!({"id": "b3", "type": "shell", "status": "completed", "command": "ls"});
+    talk.say(&stop(json!([server, helper, done]))).nothing();
+    let mut session = world.session("s");
+    let tasks = |session: &mut touchmark_tests::Session| -> Vec<String> {
+        let list = session.ok("task/list", json!({}));
+        let rows = list["tasks"].as_array().unwrap();
+        let row = |row| format!("{} {}", text(row, "id"), text(row, "type"));
+        rows.iter().map(row).collect()
+    };
+    assert_eq!(tasks(&mut session), ["b1 shell", "b2 agent"]);
+    let started = session.ok("task/list", json!({}))["tasks"][0]["startTime"].clone();
+    talk.say(&stop(json!([server]))).nothing();
+    assert_eq!(tasks(&mut session).len(), 1);
+    let again = session.ok("task/list", json!({}))["tasks"][0]["startTime"].clone();
+    assert_eq!(started, again);
+    talk.say(&stop(json!([]))).nothing();
+    assert_eq!(tasks(&mut session).len(), 0);
+    let models = session.ok("model/list", json!({}));
+    assert_eq!(models["entries"][0]["modelId"], "claude-opus-5", "{models}");
+}
+
+#[test]
+fn a_repeat_is_answered_shorter_only_if_that_is_wanted() {
+    for wanted in [false, true] {
+        let mut world = World::asleep();
+        if wanted {
+            world.configure("[hooks]\nreplace_repeats = true\n");
+        }
+        world.start();
+        world.file("a.txt", TEXT);
+        let mut talk = Talk::new(&world, AGENT, "s");
+        talk.start().nothing();
+        talk.read("a.txt").nothing();
+        let heard = talk.read("a.txt");
+        if !wanted {
+            heard.nothing();
+            continue;
+        }
+        let Heard::Replaced(output) = heard else {
+            panic!("{heard:?}");
+        };
+        let message = "[File previously read: a.txt. Content unchanged since last read.]";
+        assert_eq!(output["file"]["content"], message, "{output}");
+        assert_eq!(output["type"], "text", "the tool's own shape");
+        // Who asks once more needs the text.
+        talk.read("a.txt").nothing();
+        // So does who has lost it.
+        talk.say(&talk.voice.compacted()).nothing();
+        talk.read("a.txt").nothing();
+        // And a save in between is never kept back.
+        talk.read_while("a.txt", || user::append(&world.path("a.txt"), "x\n"))
+            .nothing();
+    }
+}
+
+#[test]
+fn a_daemon_that_has_started_anew_claims_no_more_than_it_knows() {
+    let mut world = world();
+    let voice = Talk::new(&world, AGENT, "s").voice;
+    let say = |world: &World, event: &Value| {
+        let output = run(world, AGENT, event.to_string().as_bytes(), true);
+        hooks::heard(AGENT, &printed(&output))
+    };
+    say(&world, &voice.start("startup")).nothing();
+    // The tool's own words say which lines of which text it showed.
+    say(&world, &voice.before_read("1", "a.txt")).nothing();
+    world.restart();
+    say(&world, &voice.after_read("1", "a.txt", TEXT)).nothing();
+    assert_eq!(world.session("s").state("a.txt"), "fresh");
+    // Where they do not fit, the file is only named.
+    say(&world, &voice.after_read("2", "b.txt", "something else\n")).nothing();
+    assert_eq!(world.session("s").state("b.txt"), "unread");
+    // A mark survives, and so does what it declared.
+    say(&world, &voice.before_edit("3", "a.txt", "one", "1")).nothing();
+    world.restart();
+    fs::write(world.path("a.txt"), "1\ntwo\nthree\n").unwrap();
+    say(&world, &voice.after_edit("3", "a.txt", "one", "1")).nothing();
+    assert_eq!(world.session("s").story("a.txt"), ["agent:s declared"]);
+}
+
+#[test]
+fn the_file_decides_whose_daemon_is_asked() {
+    let mut world = World::asleep_in(&std::env::temp_dir());
+    world.start();
+    world.file("a.txt", TEXT);
+    world.file("b.txt", TEXT);
+    // The agent works elsewhere, where no workspace is.
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.voice.cwd = world.outside();
+    let (a, b) = (world.path("a.txt"), world.path("b.txt"));
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    talk.start().nothing();
+    talk.prompt("p1", "x").nothing();
+    talk.read(a).nothing();
+    user::append(&world.path("a.txt"), "four\n");
+    // Its turns are told to nobody: this is the place to tell.
+    let told = talk.read(b).told();
+    assert!(told.contains("a.txt (modified by the user"), "{told}");
+    let (_, heard) = talk.before_edit(a, "one", "1");
+    assert!(heard.denied().contains("a.txt was changed by the user"));
+    talk.edit(b, "one", "1").nothing();
+    assert_eq!(world.session("s").story("b.txt"), ["agent:s declared"]);
+}
+
+#[test]
+fn commands_that_print_a_file_are_reads_of_what_they_printed() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    let mut session = world.session("s");
+    talk.shell("cat a.txt | head -1").nothing();
+    let read = session.ok("file/status", json!({"paths": ["a.txt"]}));
+    assert_eq!(text(&read["files"][0], "state"), "unread");
+    talk.shell("sed -n 2p a.txt").nothing();
+    assert_eq!(session.status("a.txt")["mayEdit"], true);
+    talk.shell("grep -n three b.txt").nothing();
+    assert_eq!(session.status("b.txt")["mayEdit"], true);
+    let repeat = session.ok(
+        "file/read",
+        json!({"path": "b.txt", "range": {"start": 3, "end": 3}}),
+    );
+    assert_eq!(text(&repeat, "verdict"), "repeat");
+    let extends = session.ok(
+        "file/read",
+        json!({"path": "b.txt", "range": {"start": 1, "end": 1}}),
+    );
+    assert_eq!(text(&extends, "verdict"), "extends");
+}
+
+#[test]
+fn a_wrong_agent_is_wrong_use() {
+    let world = World::asleep();
+    let output = run(&world, "nobody", b"{}", true);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

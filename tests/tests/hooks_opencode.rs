@@ -1,0 +1,9 @@
+//! Opencode's hooks, by the real binary and daemon.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use touchmark_tests::hooks::play;
+
+#[test]
+fn a_whole_session() {
+    play::whole_session("opencode");
+}
