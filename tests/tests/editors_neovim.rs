@@ -201,6 +201,9 @@ fn every_way_to_save_is_one_version_of_the_users() {
             replace(&mut agent, name, "one", "agent");
             editor.until("return vim.fn.getline(1) == 'agent'");
             editor.until("return require('touchmark.buffers').get(0).base ~= nil");
+            // No person saves within the milliseconds in which the agent's
+            // own close is still to be looked at.
+            agent.sync();
             // A re-save, then another edit, so that the re-save was looked at.
             editor.command("write");
             editor.keys("omore<Esc>:write<CR>");
