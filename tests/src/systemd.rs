@@ -130,9 +130,8 @@ impl Systemd {
             if let Ok(Some(status)) = booted.outer.try_wait() {
                 return Err(format!("{status}; {}", booted.log()));
             }
-            if booted.first == 0 {
-                booted.first = booted.only_child().unwrap_or(0);
-            }
+            // At first that of a command which prepares it.
+            booted.first = booted.only_child().unwrap_or(0);
             if booted.first != 0 && booted.path(RUNTIME).join("bus").exists() {
                 return Ok(booted);
             }

@@ -216,7 +216,7 @@ fn life1_a_service_from_its_installation_to_its_end() {
     // Killed: nothing answered is lost, and what happened meanwhile is seen.
     place.call("file/readText", json!({"session": "s", "path": "a.txt"}));
     place.kill("-KILL", pid);
-    place.file("a.txt", "three\n");
+    place.file("a.txt", "1\n2\n3\n");
     assert_eq!(place.state("a.txt"), "stale");
     let again = place.main_pid();
     assert!(again != pid && place.pid() == again);
@@ -327,7 +327,7 @@ fn life2_a_daemon_on_demand_gives_way_to_the_service() {
     let installed = place.json(&["service", "install"]);
     assert_eq!(installed["endedDaemon"], true, "{installed}");
     assert_eq!(place.pid(), place.main_pid());
-    for round in 0..5 {
+    for round in 0..3 {
         // Where systemd does not listen, clients start one.
         systemd.systemctl(&["stop", &place.socket(), &place.service()]);
         let pid = place.pid();
@@ -382,6 +382,12 @@ fn life1_a_service_ends_with_its_workspace_and_does_not_come_back() {
                 "file/readText",
                 json!({"session": "s", "path": "sub/a.txt"}),
             );
+            let written = place.call(
+                "file/write",
+                json!({"session": "s", "path": "sub/a.txt", "text": "two\n"}),
+            );
+            // The old file is held open, and its mount in the sandbox with it.
+            assert_eq!(text(&written, "guard"), "exchange");
             assert_eq!(place.active(), "active");
             take_away(&systemd.path(&place.root));
             until("it does not end", || place.active() == "inactive");
