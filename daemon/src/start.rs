@@ -47,7 +47,8 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     }
     let passed = systemd::passed_socket()?;
     let waiting = passed.as_ref().and_then(|socket| socket.try_clone().ok());
-    let ended = serve(options, passed, Manager::of_environment());
+    let manager = Manager::of_environment();
+    let ended = serve(options, passed, manager.clone());
     match (ended, waiting) {
         (Err(error), Some(socket)) => {
             systemd::turn_away(&socket);
@@ -56,7 +57,11 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
                 Error::Workspace { cause, .. } if cause.kind() == ErrorKind::NotFound
             );
             // Nothing has failed that another start would mend (LIFE-1).
-            if gone { Ok(()) } else { Err(error) }
+            if gone {
+                manager.nothing_to_do(&error.to_string());
+                return Ok(());
+            }
+            Err(error)
         }
         (ended, _) => ended,
     }

@@ -37,7 +37,6 @@ const INNER: &str = r#"
     set -e
     base=$(mktemp -d)
     mount -t tmpfs -o size=1g tmpfs "$base"
-    rmdir_later=$base
     mkdir "$base/up" "$base/work" "$base/all"
     mount -t overlay overlay -o lowerdir=/,upperdir="$base/up",workdir="$base/work" "$base/all"
     cp "$PROGRAM" "$base/all/usr/local/bin/touchmark"
@@ -61,6 +60,7 @@ const INNER: &str = r#"
     mkdir var/log/journal
     echo 'tmtest:x:4711:4711::/home/tmtest:/bin/sh' >> etc/passwd
     echo 'tmtest:x:4711:' >> etc/group
+    echo 'tmtest:*:19000:0:99999:7:::' >> etc/shadow
     mkdir -p var/lib/systemd/linger
     touch var/lib/systemd/linger/tmtest
     mkdir old
@@ -130,9 +130,8 @@ impl Systemd {
             if let Ok(Some(status)) = booted.outer.try_wait() {
                 return Err(format!("{status}; {}", booted.log()));
             }
-            if booted.first == 0 {
-                booted.first = booted.only_child().unwrap_or(0);
-            }
+            // At first that of a command which prepares it.
+            booted.first = booted.only_child().unwrap_or(0);
             if booted.first != 0 && booted.path(RUNTIME).join("bus").exists() {
                 return Ok(booted);
             }

@@ -184,7 +184,7 @@ fn life1_a_service_from_its_installation_to_its_end() {
         "file/write",
         json!({"session": "s", "path": "a.txt", "text": "two\n"}),
     );
-    assert_eq!(text(&written["guard"], "way"), "exchange", "{written}");
+    assert_eq!(text(&written, "guard"), "exchange", "{written}");
     assert_eq!(place.read("a.txt"), "two\n");
     let inside = |words: &[&str]| {
         let mut command = systemd.root("nsenter");
@@ -216,7 +216,7 @@ fn life1_a_service_from_its_installation_to_its_end() {
     // Killed: nothing answered is lost, and what happened meanwhile is seen.
     place.call("file/readText", json!({"session": "s", "path": "a.txt"}));
     place.kill("-KILL", pid);
-    place.file("a.txt", "three\n");
+    place.file("a.txt", "1\n2\n3\n");
     assert_eq!(place.state("a.txt"), "stale");
     let again = place.main_pid();
     assert!(again != pid && place.pid() == again);
@@ -327,7 +327,7 @@ fn life2_a_daemon_on_demand_gives_way_to_the_service() {
     let installed = place.json(&["service", "install"]);
     assert_eq!(installed["endedDaemon"], true, "{installed}");
     assert_eq!(place.pid(), place.main_pid());
-    for round in 0..5 {
+    for round in 0..3 {
         // Where systemd does not listen, clients start one.
         systemd.systemctl(&["stop", &place.socket(), &place.service()]);
         let pid = place.pid();
@@ -386,7 +386,8 @@ fn life1_a_service_ends_with_its_workspace_and_does_not_come_back() {
                 "file/write",
                 json!({"session": "s", "path": "sub/a.txt", "text": "two\n"}),
             );
-            assert_eq!(place.read("sub/a.txt"), "two\n", "{written}");
+            // The old file is held open, and its mount in the sandbox with it.
+            assert_eq!(text(&written, "guard"), "exchange");
             assert_eq!(place.active(), "active");
             take_away(&systemd.path(&place.root));
             until("it does not end", || place.active() == "inactive");
@@ -425,15 +426,27 @@ fn files_of_others_and_processes_of_clients_in_the_sandbox() {
     let other = systemd.path(place.root.join("other.txt"));
     std::os::unix::fs::chown(&other, Some(0), Some(0)).unwrap();
     place.ok(&["service", "install"]);
-    for (name, lease) in [("own.txt", true), ("other.txt", false)] {
+    // Shared with a group whose number means nothing in the sandbox: a new
+    // file would take it from them.
+    place.file("shared.txt", "one\n");
+    let shared = systemd.path(place.root.join("shared.txt"));
+    std::os::unix::fs::chown(&shared, Some(4711), Some(4712)).unwrap();
+    for (name, guard, lease) in [
+        ("own.txt", "exchange", true),
+        ("other.txt", "exchange", false),
+        ("shared.txt", "checked", true),
+    ] {
         place.call("file/readText", json!({"session": "s", "path": name}));
         let written = place.call(
             "file/write",
             json!({"session": "s", "path": name, "text": "two\n"}),
         );
-        assert_eq!(written["guard"]["lease"], lease, "{name}: {written}");
+        assert_eq!(text(&written, "guard"), guard, "{name}: {written}");
+        assert_eq!(written["lease"], lease, "{name}: {written}");
         assert_eq!(place.read(name), "two\n");
     }
+    let group = std::os::unix::fs::MetadataExt::gid(&fs::metadata(&shared).unwrap());
+    assert_eq!(group, 4712);
     // A process of a client's is known to live, also after a restart.
     let mut sleep = systemd.command("sleep");
     sleep.arg("600");
@@ -451,7 +464,7 @@ fn files_of_others_and_processes_of_clients_in_the_sandbox() {
     place.call("task/save", json!({"session": "s", "task": task}));
     for _ in 0..2 {
         let tasks = place.call("task/list", json!({"session": "s"}));
-        assert!(tasks.to_string().contains("\"running\":true"), "{tasks}");
+        assert!(tasks.to_string().contains("\"alive\":true"), "{tasks}");
         place.kill("-KILL", place.main_pid());
     }
     sleep.kill().unwrap();
@@ -497,7 +510,7 @@ fn the_units_are_clean_and_as_exposed_as_documented() {
     }
     let at = |unit: &str| place.path().join(unit).to_str().unwrap().to_owned();
     let (socket, service) = (at("touchmark@.socket"), at("touchmark@.service"));
-    let Some(verified) = analyze(&["--user", "verify", &socket, &service]) else {
+    let Some(verified) = analyze(&["--user", "--man=no", "verify", &socket, &service]) else {
         return;
     };
     assert!(verified.status.success(), "{}", told(&verified));

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath};
 
@@ -154,6 +154,12 @@ impl Place {
     /// Gives a file here a second name, if nobody has that.
     pub(super) fn link(&self, from: &[u8], to: &[u8]) -> Result<(), Errno> {
         rustix::fs::linkat(&self.directory, from, &self.directory, to, AtFlags::empty())
+    }
+
+    /// Whether the file by that name may be written in place.
+    pub(super) fn may_write(&self) -> bool {
+        let flags = AtFlags::EACCESS;
+        rustix::fs::accessat(&self.directory, &self.name, Access::WRITE_OK, flags).is_ok()
     }
 
     /// Takes a name away; none is none.

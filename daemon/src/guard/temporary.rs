@@ -61,7 +61,7 @@ impl<'p> Temporary<'p> {
         let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
         file.write_all(bytes).map_err(io)?;
         if let Some((old, metadata)) = like {
-            take_over(&file, old, metadata)?;
+            take_over(&file, old, metadata, place)?;
         }
         if durable {
             file.sync_all().map_err(io)?;
@@ -88,8 +88,9 @@ impl Drop for Temporary<'_> {
 }
 
 /// Gives a new file the owner (where possible), attributes and mode of the
-/// old one.
-fn take_over(file: &File, old: &File, metadata: &Metadata) -> Result<(), Errno> {
+/// old one. Where the group that shares a file would lose it, and it can be
+/// written as it stands, that is the better way: `PERM`.
+fn take_over(file: &File, old: &File, metadata: &Metadata, place: &Place) -> Result<(), Errno> {
     let own = file.metadata().ok();
     let (user, group) = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
     let mut mode = metadata.mode() & 0o7777;
@@ -98,6 +99,9 @@ fn take_over(file: &File, old: &File, metadata: &Metadata) -> Result<(), Errno> 
     {
         // An ordinary user can give a file to a group of their own only.
         let group_kept = rustix::fs::fchown(file, None, Some(group)).is_ok();
+        if !group_kept && place.may_write() {
+            return Err(Errno::PERM);
+        }
         // Whoever owns it now must not lend another's rights.
         mode &= if group_kept { !0o4000 } else { !0o6000 };
     }

@@ -72,6 +72,13 @@ impl Manager {
         }
     }
 
+    /// The daemon ends at once, for a reason that is no failure.
+    pub fn nothing_to_do(&self, why: &str) {
+        // One that ends before it was ready has failed, to the manager.
+        self.say(&format!("READY=1\nSTATUS={}", harmless(why)));
+        self.say("STOPPING=1");
+    }
+
     /// Says something; whether it was taken. A manager that does not listen
     /// holds nobody up.
     fn say(&self, words: &str) -> bool {

@@ -412,7 +412,10 @@ impl Watcher {
         let same = self
             .root
             .symlink_metadata()
-            .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.root_identity);
+            // One that is being removed has its name for a moment longer.
+            .is_ok_and(|metadata| {
+                metadata.nlink() > 0 && (metadata.dev(), metadata.ino()) == self.root_identity
+            });
         self.root_gone |= !same;
         self.root_gone
     }

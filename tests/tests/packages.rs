@@ -1,0 +1,212 @@
+//! What is handed out: a Debian package, a program that needs nothing beside
+//! it, and what `cargo install` makes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use touchmark_proto::places;
+use touchmark_tests::parts::{heavy, not_tested};
+use touchmark_tests::systemd::Systemd;
+use touchmark_tests::wire::PATIENCE;
+use touchmark_tests::world::binary;
+use touchmark_tests::{Client, text, user};
+
+const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Runs a script of the repository's; the last line that it prints.
+fn script(name: &str, arguments: &[&Path], environment: &[(&str, &str)]) -> PathBuf {
+    let output = Command::new(format!("{TOP}/packaging/{name}"))
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "packaging/{name}: {said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    printed.lines().last().unwrap().into()
+}
+
+/// Built, installed by dpkg into a system of its own, used by a user there,
+/// and removed again.
+#[test]
+fn a_debian_package_installs_runs_and_goes() {
+    if !heavy("a Debian package, installed in a system of its own") {
+        return;
+    }
+    for tool in ["dpkg-deb", "objdump", "strip"] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            return not_tested(&format!("a Debian package: {tool} is missing"));
+        }
+    }
+    let Some(systemd) = Systemd::boot() else {
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let program = binary();
+    let package = script(
+        "debian",
+        &[place.path()],
+        &[("TOUCHMARK_BIN", program.to_str().unwrap())],
+    );
+    let inside = Path::new("/run/touchmark.deb");
+    fs::copy(&package, systemd.path(inside)).unwrap();
+    let dpkg = |arguments: &[&str]| {
+        let mut dpkg = systemd.root("dpkg");
+        dpkg.args(arguments);
+        let output = systemd.run(dpkg);
+        let said = [output.stdout.as_slice(), &output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(output.status.success(), "dpkg {arguments:?}: {said}");
+        said
+    };
+    dpkg(&["--install", inside.to_str().unwrap()]);
+    let status = dpkg(&["--status", "touchmark"]);
+    assert!(status.contains("Status: install ok installed"), "{status}");
+    assert_eq!(dpkg(&["--verify", "touchmark"]), "");
+    let listed = dpkg(&["--listfiles", "touchmark"]);
+    for file in [
+        "/usr/bin/touchmark",
+        "/usr/lib/systemd/user/touchmark@.service",
+        "/usr/lib/systemd/user/touchmark@.socket",
+        "/usr/share/man/man1/touchmark.1.gz",
+        "/usr/share/man/man1/touchmark-service.1.gz",
+        "/usr/share/bash-completion/completions/touchmark",
+        "/usr/share/zsh/vendor-completions/_touchmark",
+        "/usr/share/fish/vendor_completions.d/touchmark.fish",
+        "/usr/share/doc/touchmark/copyright",
+        "/usr/share/doc/touchmark/changelog.gz",
+    ] {
+        assert!(
+            listed.lines().any(|line| line == file),
+            "{file} in {listed}"
+        );
+    }
+
+    let workspace = systemd.home().join("w");
+    systemd.write(&workspace.join("a.txt"), "one\n");
+    let touchmark = |arguments: &[&str]| {
+        let mut command = systemd.command("/usr/bin/touchmark");
+        command.arg("--workspace").arg(&workspace).args(arguments);
+        let output = systemd.run(command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    touchmark(&["service", "install"]);
+    let own = systemd
+        .path(systemd.home())
+        .join(".config/systemd/user/touchmark@.service");
+    assert!(!own.exists(), "the package's units serve");
+    let read = json!({"session": "s", "path": "a.txt"}).to_string();
+    touchmark(&["call", "file/readText", &read]);
+    let status: Value = serde_json::from_str(&touchmark(&["call", "status"])).unwrap();
+    let unit = format!("touchmark@{}.service", places::key(&workspace));
+    assert_eq!(
+        systemd.property(&unit, "MainPID"),
+        status["pid"].to_string()
+    );
+    touchmark(&["service", "uninstall"]);
+    assert_eq!(systemd.property(&unit, "ActiveState"), "inactive");
+    dpkg(&["--purge", "touchmark"]);
+    assert!(!systemd.path("/usr/bin/touchmark").exists());
+}
+
+/// Ends with the test.
+struct Daemon(Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
+
+/// No library, no `/proc`, no `/dev`, no user's name.
+#[test]
+fn a_static_program_runs_in_an_empty_root_directory() {
+    if !heavy("a program that needs nothing beside it, built and run in an empty root directory") {
+        return;
+    }
+    let program = script("static", &[], &[("TOUCHMARK_PROFILE", "dev")]);
+    let root = tempfile::tempdir().unwrap();
+    fs::copy(&program, root.path().join("touchmark")).unwrap();
+    for directory in ["w", "state", "run", "config"] {
+        fs::create_dir(root.path().join(directory)).unwrap();
+    }
+    fs::write(root.path().join("w/a.txt"), "one\n").unwrap();
+    let mut chroot = Command::new("chroot");
+    chroot
+        .arg(root.path())
+        .args(["/touchmark", "--workspace", "/w", "daemon"])
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .envs([
+            ("HOME", "/"),
+            ("XDG_RUNTIME_DIR", "/run"),
+            ("XDG_STATE_HOME", "/state"),
+            ("XDG_CONFIG_HOME", "/config"),
+        ])
+        .stdin(Stdio::null());
+    let version = Command::new("chroot")
+        .arg(root.path())
+        .args(["/touchmark", "--version"])
+        .output();
+    match version {
+        Ok(version) if version.status.success() => {}
+        Ok(version) => {
+            let said = String::from_utf8_lossy(&version.stderr).into_owned();
+            if said.contains("cannot change root") {
+                return not_tested(&format!("an empty root directory: {said}"));
+            }
+            panic!("{said}");
+        }
+        Err(error) => return not_tested(&format!("an empty root directory: chroot: {error}")),
+    }
+    let mut daemon = Daemon(chroot.spawn().unwrap());
+    let key = places::key(Path::new("/w"));
+    let socket = root.path().join(format!("run/touchmark/{key}.sock"));
+    let end = Instant::now() + PATIENCE;
+    let mut client = loop {
+        match Client::connect(&socket) {
+            Ok(client) => break client,
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+        user::pause(5);
+    };
+    client.ok("file/readText", json!({"session": "s", "path": "a.txt"}));
+    fs::write(root.path().join("w/a.txt"), "two\n").unwrap();
+    let status = client.ok("file/status", json!({"session": "s"}));
+    assert_eq!(text(&status["files"][0], "state"), "stale");
+    let read = json!({"session": "s", "path": "a.txt"});
+    assert_eq!(text(&client.ok("file/readText", read), "text"), "two\n");
+    let write = json!({"session": "s", "path": "a.txt", "text": "three\n"});
+    assert_eq!(text(&client.ok("file/write", write), "guard"), "exchange");
+    client.ok("shutdown", json!({}));
+    assert!(daemon.0.wait().unwrap().success());
+}
+
+/// As the README says it.
+#[test]
+fn cargo_installs_the_command() {
+    if !heavy("`cargo install --path cli`") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let status = Command::new("cargo")
+        .args(["install", "--locked", "--quiet", "--debug", "--no-track"])
+        .args(["--path", &format!("{TOP}/cli"), "--root"])
+        .arg(place.path())
+        .stdin(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let version = Command::new(place.path().join("bin/touchmark"))
+        .arg("--version")
+        .output();
+    assert!(version.unwrap().stdout.starts_with(b"touchmark "));
+}
