@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use touchmark_tests::World;
+use touchmark_tests::snippets::{AGENTS, Snippet, of, run_shell};
 use touchmark_tests::world::{binary, finish};
+use touchmark_tests::{World, fetched, parts};
 
 fn project() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -15,34 +16,29 @@ fn project() -> PathBuf {
 }
 
 /// A program of a page, and what the block behind it says that it prints.
-struct Snippet {
+struct Program {
     line: usize,
     text: String,
     prints: Option<String>,
 }
 
 /// The blocks `LANGUAGE run` of a page.
-fn snippets(page: &str, language: &str) -> Vec<Snippet> {
-    let text = fs::read_to_string(project().join("docs/agents").join(page)).unwrap();
-    let mut found: Vec<Snippet> = Vec::new();
-    let mut lines = text.lines().enumerate();
-    while let Some((number, line)) = lines.next() {
-        let Some(info) = line.strip_prefix("```") else {
-            continue;
-        };
-        let block: String = lines
-            .by_ref()
-            .take_while(|(_, line)| *line != "```")
-            .map(|(_, line)| format!("{line}\n"))
-            .collect();
+fn programs(page: &str, language: &str) -> Vec<Program> {
+    let mut found: Vec<Program> = Vec::new();
+    for Snippet {
+        language: info,
+        line,
+        text,
+    } in of(&Path::new(AGENTS).join(page))
+    {
         if info == format!("{language} run") {
-            found.push(Snippet {
-                line: number + 1,
-                text: block,
+            found.push(Program {
+                line,
+                text,
                 prints: None,
             });
         } else if info == "text prints" {
-            found.last_mut().expect("a program before").prints = Some(block);
+            found.last_mut().expect("a program before").prints = Some(text);
         }
     }
     assert!(!found.is_empty(), "{page} has no program");
@@ -50,7 +46,7 @@ fn snippets(page: &str, language: &str) -> Vec<Snippet> {
 }
 
 /// Runs a program in a workspace with the files that the pages speak of.
-fn runs(page: &str, snippet: &Snippet, mut program: Command) {
+fn runs(page: &str, snippet: &Program, mut program: Command) {
     let world = World::asleep();
     for name in ["src/parser.py", "src/parser.rs"] {
         world.file(name, "limit = 10\n");
@@ -94,7 +90,7 @@ fn runs(page: &str, snippet: &Snippet, mut program: Command) {
 
 #[test]
 fn python() {
-    for snippet in snippets("python.md", "python") {
+    for snippet in programs("python.md", "python") {
         let mut program = Command::new("python3");
         program.args(["-c", &snippet.text]);
         runs("python.md", &snippet, program);
@@ -103,7 +99,7 @@ fn python() {
 
 #[test]
 fn shell() {
-    for snippet in snippets("shell.md", "sh") {
+    for snippet in programs("shell.md", "sh") {
         let mut program = Command::new("sh");
         program.args(["-ec", &snippet.text]);
         runs("shell.md", &snippet, program);
@@ -112,14 +108,112 @@ fn shell() {
 
 #[test]
 fn rust() {
-    let snippets = snippets("rust.md", "rust");
+    let programs = programs("rust.md", "rust");
     let source = fs::read_to_string(project().join("client/examples/page.rs")).unwrap();
-    assert_eq!(snippets[0].text, source, "the page and its program differ");
+    assert_eq!(programs[0].text, source, "the page and its program differ");
     let program = binary().parent().unwrap().join("examples/page");
     assert!(
         program.exists(),
         "{} is not built: run `cargo build -p touchmark-client --examples`, or tests/run",
         program.display()
     );
-    runs("rust.md", &snippets[0], Command::new(program));
+    runs("rust.md", &programs[0], Command::new(program));
+}
+
+/// The lines of a page's shell blocks that nothing is said to print of.
+fn installs(page: &str) -> Vec<Snippet> {
+    let mut snippets = of(&Path::new(AGENTS).join(page));
+    snippets.retain(|snippet| snippet.language == "sh");
+    assert_eq!(snippets.len(), 1, "{page}");
+    snippets
+}
+
+#[test]
+fn opencode() {
+    let world = World::asleep();
+    fs::create_dir(world.path(".git")).unwrap();
+    for mut snippet in installs("opencode.md") {
+        // Nobody is there to be asked.
+        snippet.text = snippet.text.replace("opencode ", "opencode --yes ");
+        run_shell(&world, "opencode.md", &snippet);
+    }
+    let user = world.config().join("opencode/plugins/touchmark.ts");
+    let project = world.path(".opencode/plugins/touchmark.ts");
+    assert_eq!(fs::read(user).unwrap(), fs::read(project).unwrap());
+}
+
+/// A copy of what a package is made of, without what was made of it here.
+fn copied(world: &World, package: &str) {
+    let from = project().join("bindings").join(package);
+    let to = world.path("bindings").join(package);
+    fs::create_dir_all(&to).unwrap();
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(&from)
+        .output()
+        .unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    for name in String::from_utf8(listed.stdout)
+        .unwrap()
+        .split_terminator('\0')
+    {
+        fs::create_dir_all(to.join(name).parent().unwrap()).unwrap();
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
+#[test]
+fn the_python_package_installs() {
+    let world = World::asleep();
+    copied(&world, "python");
+    let Some(python) = fetched::python(
+        "package",
+        &["setuptools==80.9.0"],
+        "the Python client's package",
+    ) else {
+        return;
+    };
+    for mut snippet in installs("python.md") {
+        // Into a place of the test's, by the tools that were fetched.
+        let pip = format!(
+            "{} -m pip install --quiet --no-build-isolation --target=installed",
+            python.display()
+        );
+        snippet.text = snippet.text.replace("pip install", &pip);
+        run_shell(&world, "python.md", &snippet);
+    }
+    let mut program = Command::new("python3");
+    program
+        .args(["-c", "import touchmark; print(touchmark.__file__)"])
+        .env("PYTHONPATH", world.path("installed"))
+        .current_dir(world.outside());
+    let printed = program.output().unwrap();
+    let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(text.contains("installed/touchmark"), "{printed:?}");
+    assert!(world.path("installed/touchmark/py.typed").exists());
+}
+
+#[test]
+fn the_typescript_package_installs() {
+    let world = World::asleep();
+    copied(&world, "typescript");
+    let reachable = Command::new("npm")
+        .args(["view", "typescript", "version", "--silent"])
+        .output()
+        .is_ok_and(|seen| seen.status.success());
+    if !reachable {
+        parts::not_tested("the TypeScript client's package: npm is not here or reaches nothing");
+        return;
+    }
+    world.file("package.json", r#"{"name": "an-agent", "type": "module"}"#);
+    for snippet in installs("typescript.md") {
+        run_shell(&world, "typescript.md", &snippet);
+    }
+    let script = "import { Session } from 'touchmark'; console.log(typeof Session);";
+    let imported = Command::new("node")
+        .args(["--input-type=module", "-e", script])
+        .current_dir(world.workspace())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&imported.stdout), "function\n");
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use touchmark_tests::fetched;
 use touchmark_tests::parts::not_tested;
 use touchmark_tests::world::binary;
 
@@ -108,26 +109,14 @@ fn its_own_tests_on_the_oldest_python() {
 
 #[test]
 fn its_types_are_sound() {
-    // Fetched once into target/, as tests/run fetches its tools.
-    let tools = binary().parent().unwrap().join("../tools/mypy");
-    let mypy = tools.join("bin/mypy");
-    if !mypy.exists() {
-        let made = Command::new("python3")
-            .args(["-m", "venv"])
-            .arg(&tools)
-            .output();
-        let fetched = made.is_ok_and(|made| made.status.success())
-            && Command::new(tools.join("bin/pip"))
-                .args(["install", "--quiet", "--disable-pip-version-check", "mypy"])
-                .output()
-                .is_ok_and(|done| done.status.success());
-        if !fetched || !mypy.exists() {
-            not_tested("the Python client's types: mypy is not here and could not be fetched");
-            return;
-        }
-    }
+    let what = "the Python client's types";
+    let Some(python) = fetched::python("mypy", &["mypy==2.4.1"], what) else {
+        return;
+    };
     let home = tempfile::tempdir().unwrap();
-    succeeds(dressed(&mypy, home.path()).args([
+    succeeds(dressed(&python, home.path()).args([
+        "-m",
+        "mypy",
         "--strict",
         "--no-incremental",
         "touchmark",
