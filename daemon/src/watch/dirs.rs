@@ -2,7 +2,7 @@
 //! tracked, and each one above it up to the root; one watch each, however
 //! many files (LIFE-3).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -71,6 +71,8 @@ pub(super) struct Directories {
     root: PathBuf,
     top: Dir,
     below: BTreeMap<RelPath, Dir>,
+    /// Those of `below` that have a cause: they are asked for in every turn.
+    degraded: BTreeSet<RelPath>,
     /// Still watched, though nobody needs them.
     spare: BTreeMap<RelPath, ()>,
     /// For each file system met: why it reports too little, if it does.
@@ -84,6 +86,7 @@ impl Directories {
             root,
             top: Dir::default(),
             below: BTreeMap::new(),
+            degraded: BTreeSet::new(),
             spare: BTreeMap::new(),
             file_systems: HashMap::new(),
             backend,
@@ -169,6 +172,7 @@ impl Directories {
                 }
             }
             self.below.remove(&path);
+            self.degraded.remove(&path);
         }
         if !unneeded.is_empty() {
             self.backend.unwatch(&unneeded);
@@ -195,6 +199,7 @@ impl Directories {
         for place in &places {
             if let Some(dir) = self.below.get_mut(place) {
                 failed |= matches!(dir.state, State::Failed(_));
+                self.degraded.remove(place);
                 if std::mem::take(&mut dir.state) == State::Watched && failed {
                     // Below one without a watch, the backend may not know.
                     left.push(absolute(&self.root, place));
@@ -246,6 +251,7 @@ impl Directories {
         for dir in self.below.values_mut() {
             dir.state = State::Absent;
         }
+        self.degraded.clear();
         self.watch_top();
         let all: Vec<_> = self.below.keys().cloned().collect();
         self.watch_all(&all);
@@ -264,10 +270,10 @@ impl Directories {
             }
         }
         let failed: Vec<_> = self
-            .below
+            .degraded
             .iter()
-            .filter(|(_, dir)| matches!(dir.state, State::Failed(_)))
-            .map(|(path, _)| path.clone())
+            .filter(|path| self.has_failed(path))
+            .cloned()
             .collect();
         for path in failed {
             self.renew_at(&path);
@@ -331,6 +337,11 @@ impl Directories {
                 if let Some(dir) = self.below.get_mut(place) {
                     dir.silent = silent;
                     dir.state = state_of(result);
+                    if dir.cause().is_some() {
+                        self.degraded.insert(place.clone());
+                    } else {
+                        self.degraded.remove(place);
+                    }
                 }
             }
         }
@@ -353,12 +364,12 @@ impl Directories {
                 cause: cause.to_owned(),
             });
         }
-        for (path, dir) in &self.below {
+        for path in &self.degraded {
             let above = match path.parent() {
                 Some(parent) => self.below.get(&parent).and_then(Dir::cause),
                 None => top,
             };
-            if let Some(cause) = dir.cause()
+            if let Some(cause) = self.below.get(path).and_then(Dir::cause)
                 && above != Some(cause)
             {
                 list.push(Degraded {
