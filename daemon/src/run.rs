@@ -240,6 +240,12 @@ impl Daemon {
         let more = std::iter::from_fn(|| events.try_recv().ok());
         for event in first.into_iter().chain(more).take(EVENTS_PER_TURN) {
             self.take(event);
+            if self.ending.is_some() {
+                // What has ended the daemon must not be followed by an answer
+                // as if it had not: a workspace that is gone may have another
+                // in its place by now.
+                break;
+            }
         }
         self.look_at_the_time();
         self.close_turn();

@@ -119,6 +119,8 @@ fn left(systemd: &Systemd, key: &str) -> Vec<String> {
     String::from_utf8_lossy(&found.stdout)
         .lines()
         .filter(|path| !path.contains("/.local/state/"))
+        // The manager's own, made of what the machine happens to have.
+        .filter(|path| !path.contains("/systemd/generator"))
         .map(str::to_owned)
         .collect()
 }
