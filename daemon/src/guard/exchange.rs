@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 
-use rustix::fs::{OFlags, RenameFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use touchmark_engine::WriteOutcome;
 use touchmark_proto::Hash;
@@ -96,7 +96,7 @@ impl Guard {
             return Err(Stop::Changed(super::found(place)));
         }
         step("guard: looked, about to exchange");
-        match place.rename(temporary.name(), &place.name, RenameFlags::EXCHANGE) {
+        match place.exchange(temporary.name()) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Stop::Changed(None)),
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
@@ -166,7 +166,7 @@ impl Guard {
         // What the last step put under the name; at first that is ours.
         let mut under: Option<Came> = None;
         for _ in 0..MOST_EXCHANGES {
-            if let Err(errno) = place.rename(aside, &place.name, RenameFlags::EXCHANGE) {
+            if let Err(errno) = place.exchange(aside) {
                 // Its owner took the name away since.
                 tracing::debug!(path = %place.real, "{}: exchanging back: {errno}", place.real);
                 break;

@@ -25,7 +25,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use base64::Engine as _;
-use rustix::fs::{OFlags, RenameFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::files::TextEncoding;
@@ -266,8 +266,7 @@ impl Guard {
             .and_then(|temporary| {
                 intent.advance(Phase::Creating)?;
                 step("guard: about to take a new name");
-                let flags = RenameFlags::NOREPLACE;
-                match place.rename(temporary.name(), &place.name, flags) {
+                match place.rename(temporary.name(), &place.name) {
                     Ok(()) => {
                         temporary.into_name();
                         Ok(())
@@ -368,7 +367,7 @@ impl Guard {
             }
         }
         let name = left_name(place, &self.time);
-        match place.rename(aside, &name, RenameFlags::NOREPLACE) {
+        match place.rename(aside, &name) {
             Ok(()) => Some(place.path_of(&name).to_string_lossy().into_owned()),
             Err(errno) => {
                 tracing::error!("{}: {errno}", place.path_of(aside).display());

@@ -146,9 +146,19 @@ impl Place {
         rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Exchanges or renames, atomically.
-    pub(super) fn rename(&self, from: &[u8], to: &[u8], how: RenameFlags) -> Result<(), Errno> {
-        rustix::fs::renameat_with(&self.directory, from, &self.directory, to, how)
+    /// Renames, if nobody has the other name.
+    pub(super) fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), Errno> {
+        let at = &self.directory;
+        rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE)
+    }
+
+    /// Exchanges the file with what is by another name here, atomically.
+    pub(super) fn exchange(&self, aside: &[u8]) -> Result<(), Errno> {
+        let at = &self.directory;
+        // In this order inotify tells that the file's name went and then came.
+        // The other way round it came first, and watchers that sum events up,
+        // as VS Code's does, take it for a file that came and went.
+        rustix::fs::renameat_with(at, &self.name, at, aside, RenameFlags::EXCHANGE)
     }
 
     /// Gives a file here a second name, if nobody has that.

@@ -146,6 +146,28 @@ fn the_base_is_replaced_and_nothing_else() {
 }
 
 #[test]
+fn whoever_watches_sees_the_name_go_and_come() {
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+    let world = World::new();
+    let path = world.file("f", "old");
+    let watch = inotify::init(CreateFlags::NONBLOCK).unwrap();
+    let names = WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO;
+    inotify::add_watch(&watch, path.parent().unwrap(), names).unwrap();
+    world.write("f", Some("old"), "new");
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+    let mut reader = inotify::Reader::new(&watch, &mut buffer);
+    let mut seen = Vec::new();
+    while let Ok(event) = reader.next() {
+        if event.file_name() == Some(c"f") {
+            seen.push(event.events());
+        }
+    }
+    // The other way round VS Code's watcher takes it for a file that came and
+    // went, and shows the old text on.
+    assert_eq!(seen, [ReadFlags::MOVED_FROM, ReadFlags::MOVED_TO]);
+}
+
+#[test]
 fn a_new_file_takes_no_name_that_somebody_has() {
     let world = World::new();
     assert_eq!(world.write("f", None, "new"), done(Way::Noreplace, false));

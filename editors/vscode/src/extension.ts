@@ -10,7 +10,6 @@ import { Sessions, describe, history, holders } from "./views";
 
 interface Parts extends vscode.Disposable {
   daemon: Daemon;
-  agents: Agents;
 }
 
 export function activate(context: vscode.ExtensionContext): void {
@@ -34,7 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
     const uri = vscode.window.activeTextEditor?.document.uri;
     const here = around(uri);
     if (uri === undefined || here === undefined || !here.daemon.isUp) return item.hide();
-    const text = await describe(here.daemon, here.path, here.agents.newest(uri));
+    const text = await describe(here.daemon, here.path);
     if (mine !== asked) return;
     item.text = `$(robot) ${text}`;
     item.tooltip = `touchmark: who changed ${here.path} last`;
@@ -50,7 +49,7 @@ export function activate(context: vscode.ExtensionContext): void {
     const daemon = new Daemon(folder);
     const agents = new Agents(daemon, vscode.Uri.joinPath(context.extensionUri, "media"));
     const all = vscode.Disposable.from(daemon, agents, new Reports(daemon), new Saves(agents), daemon.happened(refresh));
-    folders.set(folder.uri.toString(), { daemon, agents, dispose: () => all.dispose() });
+    folders.set(folder.uri.toString(), { daemon, dispose: () => all.dispose() });
   };
   const close = (folder: vscode.WorkspaceFolder) => {
     folders.get(folder.uri.toString())?.dispose();

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 
-import type { FileState, Version } from "../../../bindings/typescript/src/generated/protocol";
+import type { FileState, Version, Versions } from "../../../bindings/typescript/src/generated/protocol";
 import type { Daemon } from "./daemon";
 
 const ICONS: Record<FileState["state"], string> = {
@@ -13,9 +13,13 @@ const ICONS: Record<FileState["state"], string> = {
   unreadable: "error",
 };
 
-/** Who wrote, in a few words. */
-export function authorOf({ author }: Pick<Version, "author">): string {
-  return author.kind === "agent" ? (author.session ?? "an agent") : author.kind === "user" ? "you or another program" : "unknown";
+const ICONS_OF_AUTHORS: Record<Version["author"]["kind"], string> = { agent: "robot", user: "account", unknown: "question" };
+
+/** Who wrote, in a few words. Only an editor's word tells the user from programs that declare nothing. */
+export function authorOf({ author, evidence }: Pick<Version, "author"> & Partial<Pick<Version, "evidence">>): string {
+  if (author.kind === "agent") return author.session ?? "an agent";
+  if (author.kind === "user") return evidence === "editor" ? "you" : "you or another program";
+  return "unknown";
 }
 
 type Row =
@@ -80,11 +84,18 @@ export class Sessions implements vscode.TreeDataProvider<Row> {
 }
 
 /** Who changed the file last, and which agents hold an old copy of it. */
-export async function describe(daemon: Daemon, path: string, newest: Version | undefined): Promise<string> {
-  const version = newest ?? (await daemon.ask((client) => client.fileHistory({ path, limit: 1 })))?.versions[0];
+export async function describe(daemon: Daemon, path: string): Promise<string> {
+  const known = await daemon.ask((client) => client.fileHistory({ path, limit: 1 }));
   const stale = (await holders(daemon, path)).filter(({ state }) => state === "stale");
-  const last = version === undefined ? "not tracked" : authorOf(version);
+  const version = known?.versions[0];
+  const last = version === undefined ? "not tracked" : version === baselineOf(known) ? "no change seen" : authorOf(version);
   return stale.length === 0 ? last : `${last}; stale for ${stale.map(({ session }) => session).join(", ")}`;
+}
+
+/** What was there first: nobody's change. It is the oldest version, where an answer reaches back so far. */
+function baselineOf(known: Versions | undefined): Version | undefined {
+  const oldest = known?.more == null ? known?.versions.at(-1) : undefined;
+  return oldest?.author.kind === "unknown" && oldest.evidence === "gap" ? oldest : undefined;
 }
 
 /** The open sessions that hold a file, and what their copies are worth. */
@@ -103,10 +114,11 @@ export async function holders(daemon: Daemon, path: string): Promise<{ session: 
  */
 export async function history(daemon: Daemon, path: string): Promise<void> {
   const answer = await daemon.ask((client) => client.fileHistory({ path, limit: 200 }));
+  const first = baselineOf(answer);
   const rows = (answer?.versions ?? []).map((version) => ({
-    label: `$(${version.author.kind === "agent" ? "robot" : version.author.kind === "user" ? "account" : "question"}) ${authorOf(version)}`,
-    description: `${version.kind}, ${new Date(version.time).toLocaleString()}`,
-    detail: `${version.evidence}${version.hash == null ? "" : `, ${version.hash.slice(0, 12)}`}, ${version.size} bytes`,
+    label: version === first ? "$(circle-outline) as first seen" : `$(${ICONS_OF_AUTHORS[version.author.kind]}) ${authorOf(version)}`,
+    description: version === first ? new Date(version.time).toLocaleString() : `${version.kind}, ${new Date(version.time).toLocaleString()}`,
+    detail: [version === first ? undefined : version.evidence, version.hash?.slice(0, 12), `${version.size} bytes`].filter((part) => part != null).join(", "),
   }));
   if (rows.length === 0) void vscode.window.showInformationMessage(`${path}: no agent has read it, so it is not tracked.`);
   else await vscode.window.showQuickPick(rows, { title: `Versions of ${path}`, matchOnDescription: true });

