@@ -46,7 +46,7 @@ export class Saves implements vscode.Disposable {
     if (hash === undefined || hash === known || hash !== newest.hash) return;
     const compare = "Compare";
     const asked = vscode.window.showWarningMessage(
-      `${authorOf(newest)} has written ${newest.path} since you loaded it. Saving replaces what it wrote.`,
+      `${authorOf(newest)} has written ${newest.path} since you loaded it. Overwriting the file replaces that.`,
       compare,
     );
     void asked.then((answer) => {

@@ -115,7 +115,9 @@ export async function holders(daemon: Daemon, path: string): Promise<{ session: 
 export async function history(daemon: Daemon, path: string): Promise<void> {
   const answer = await daemon.ask((client) => client.fileHistory({ path, limit: 200 }));
   const first = baselineOf(answer);
-  const rows = (answer?.versions ?? []).map((version) => ({
+  // A correction says all that the row it corrects did.
+  const corrected = new Set(answer?.versions.map(({ amends }) => amends));
+  const rows = (answer?.versions ?? []).filter(({ clock }) => !corrected.has(clock)).map((version) => ({
     label: version === first ? "$(circle-outline) as first seen" : `$(${ICONS_OF_AUTHORS[version.author.kind]}) ${authorOf(version)}`,
     description: version === first ? new Date(version.time).toLocaleString() : `${version.kind}, ${new Date(version.time).toLocaleString()}`,
     detail: [version === first ? undefined : version.evidence, version.hash?.slice(0, 12), `${version.size} bytes`].filter((part) => part != null).join(", "),

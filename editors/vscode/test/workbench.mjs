@@ -237,7 +237,18 @@ async function scenario(connect, window) {
   // VS Code refuses: the agent's bytes stand, and the user's are unsaved still.
   assert.equal(readFileSync(file, "utf8"), theirs);
   assert.ok((await state(fix)).unsaved);
-  return { client, state, theirs };
+  // Told to overwrite it does, and the daemon knows who replaced whose bytes.
+  await window.notice(/content of the file is newer/).getByRole("button", { name: "Overwrite" }).click();
+  const [mine, its] = await until("the overwriting", async () => {
+    const { versions } = await client.fileHistory({ path });
+    return versions[0].evidence === "editor" && versions.filter(({ clock }) => !versions.some(({ amends }) => amends === clock));
+  });
+  assert.match(readFileSync(file, "utf8"), /mine/);
+  assert.deepEqual([mine.author.kind, its.author.session], ["user", fix]);
+  assert.equal((await state(fix)).state, "stale");
+  await window.status(/you; stale for docs-7, fix-42/);
+  await window.picture("overwritten");
+  client.close();
 }
 
 const connect = install().connect;
