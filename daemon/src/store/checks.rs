@@ -1,5 +1,9 @@
 //! What tells a whole store from a damaged one, and a lost tail from both.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
 use rusqlite::Connection;
 
 use super::Durability;
@@ -20,6 +24,20 @@ pub(super) fn structure(connection: &Connection) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// Whether the two bytes of a store's header that name its format hold what
+/// SQLite never writes (its file format, 1.3.3). It takes such a file for one
+/// of a later SQLite, to be read and not to be written: no error of storage
+/// that would pass.
+pub(super) fn names_no_format(path: &Path) -> bool {
+    let mut header = [0; 20];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok()
+        && header
+            .iter()
+            .skip(18)
+            .any(|format| !matches!(format, 1 | 2))
 }
 
 /// Compares what is in the store with what was answered.

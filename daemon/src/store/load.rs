@@ -58,7 +58,15 @@ pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
             File::open(parent)?.sync_all()?;
         }
     }
-    match read(options) {
+    let read_back = match read(options) {
+        Err(StoreError::Storage { .. }) if checks::names_no_format(&file(&options.directory)) => {
+            Err(StoreError::damaged(
+                "its header names no format that is written",
+            ))
+        }
+        other => other,
+    };
+    match read_back {
         Err(StoreError::Damaged { cause }) => {
             let aside = set_aside(&options.directory)?;
             tracing::warn!(%cause, aside = %aside.display(), "the store is damaged");
