@@ -17,7 +17,7 @@ mod questions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use touchmark_engine::{Fact, Record, VersionFact};
+use touchmark_engine::{Engine, Fact, Record, VersionFact};
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::{
     Author, AuthorKind, Change, Error, ErrorCode, Evidence, FileState, Hash, HashOrAbsent, Millis,
@@ -158,7 +158,10 @@ impl Audit {
                     self.gaps.insert(below.clone());
                 }
                 Seen::Drained => {
-                    if world.pending.is_empty() {
+                    // After the second loss in a row the comparison waits for a
+                    // while, unless somebody asks: the gap lasts until then.
+                    let reconciling = world.engine.as_ref().is_some_and(Engine::is_reconciling);
+                    if world.pending.is_empty() && !reconciling {
                         // What could not be read is still not compared.
                         if !self.gaps.is_empty() {
                             let unread = ALL_FILES
