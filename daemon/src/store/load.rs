@@ -142,12 +142,15 @@ pub(super) fn room(directory: &Path) -> Result<(), StoreError> {
     Ok(written.and(removed)?)
 }
 
-/// SQLite takes an empty file for a new one, and removes the log beside it.
+/// SQLite takes an empty file for a new one, and removes the log beside it;
+/// and so it does with one that is shorter than the smallest page.
 fn not_emptied(path: &Path, unclean: bool) -> Result<(), StoreError> {
-    if unclean && fs::metadata(path).is_ok_and(|found| found.len() == 0) {
-        return Err(StoreError::damaged("the file is empty, its log is not"));
+    const SMALLEST_PAGE: u64 = 512;
+    match fs::metadata(path).map(|found| found.len()) {
+        Ok(0) if unclean => Err(StoreError::damaged("the file is empty, its log is not")),
+        Ok(1..SMALLEST_PAGE) => Err(StoreError::damaged("the file is cut off in its header")),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Reads back what a file holds.
