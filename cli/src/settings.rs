@@ -33,7 +33,7 @@ use record::{Record, Records};
 pub(crate) use difference::difference;
 use document::Unreadable;
 
-/// The agents that hooks can be installed for.
+/// The agents that have hooks, and hooks can be installed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Agent {
     /// Claude Code

@@ -23,6 +23,16 @@ pub fn signal(process: u32, signal: Signal) {
         .unwrap_or_else(|error| panic!("{signal:?} to {process}: {error}"));
 }
 
+/// Polls what says by nothing else that it has become so; `what` is wrong if
+/// it does not.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}");
+        pause(2);
+    }
+}
+
 /// Waits until a process has ended.
 pub fn wait_gone(process: u32) {
     let descriptor = match pidfd_open(pid(process), PidfdFlags::empty()) {
@@ -47,11 +57,9 @@ impl Stopped {
     pub fn new(process: u32) -> Self {
         signal(process, Signal::STOP);
         let stopped = Self(process);
-        let end = Instant::now() + PATIENCE;
-        while state(process) != Some('T') {
-            assert!(Instant::now() < end, "{process} does not stop");
-            pause(1);
-        }
+        until(&format!("{process} does not stop"), || {
+            state(process) == Some('T')
+        });
         stopped
     }
 }

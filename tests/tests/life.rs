@@ -18,7 +18,7 @@ use touchmark_proto::ClientPath;
 use touchmark_proto::daemon::{Ping, Shutdown, Status, Subscribe};
 use touchmark_proto::edits::{EditBegin, EditFile};
 use touchmark_proto::events::Happening;
-use touchmark_tests::process::{Stopped, daemons_below, signal, wait_gone};
+use touchmark_tests::process::{Stopped, daemons_below, signal, until, wait_gone};
 use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::world::{fence_takes_a_directory, finish};
 use touchmark_tests::{Client, World, parts, sha256, text, user};
@@ -41,15 +41,6 @@ fn who_answers(world: &World) -> u32 {
     assert!(output.status.success(), "{}", told(&output));
     let status: Value = serde_json::from_slice(&output.stdout).unwrap();
     u32::try_from(status["pid"].as_u64().unwrap()).unwrap()
-}
-
-/// Polls what says by nothing else that it has become so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}");
-        user::pause(2);
-    }
 }
 
 /// Ends daemons that commands started, however the test ends.

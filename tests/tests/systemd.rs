@@ -5,13 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use touchmark_proto::places;
 use touchmark_tests::parts::not_tested;
+use touchmark_tests::process::until;
 use touchmark_tests::systemd::{PROGRAM, Systemd};
-use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::{World, text, user};
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -19,15 +18,6 @@ const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 fn told(output: &Output) -> String {
     let all = [output.stdout.as_slice(), &output.stderr].concat();
     String::from_utf8_lossy(&all).into_owned()
-}
-
-/// Polls what says by nothing else that it has become so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}");
-        user::pause(10);
-    }
 }
 
 /// One workspace inside.

@@ -3,11 +3,10 @@
 use clap::{Args, Subcommand};
 
 use crate::args::Global;
-use crate::commands::hook_event::{self, Agent};
-use crate::commands::hook_settings;
+use crate::commands::{hook_event, hook_settings};
 use crate::context::Context;
 use crate::output::Outcome;
-use crate::settings::Action as Change;
+use crate::settings::{Action as Change, Agent};
 
 /// Agents' hooks.
 #[derive(Debug, Args)]

@@ -3,13 +3,14 @@
 //! It never stands in its agent's way: whatever goes wrong, and after 150 ms
 //! at the latest, it prints `{}` and ends with 0.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum as _;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::hooks::{
@@ -21,6 +22,7 @@ use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start};
 use crate::args::Global;
 use crate::context;
 use crate::output::Outcome;
+use crate::settings::Agent;
 
 /// From the start to the last word, in milliseconds.
 const PATIENCE: u64 = 150;
@@ -31,37 +33,14 @@ const PATIENCE_VARIABLE: &str = "TOUCHMARK_HOOK_MS";
 /// The longest event, in bytes: the daemon takes no longer one.
 const MAX_EVENT: u64 = 16 << 20;
 
-/// Whose hook it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Agent {
-    Claude,
-    Codex,
-    Gemini,
-    Cursor,
-    Opencode,
-}
-
-impl Agent {
-    fn named(name: &OsStr) -> Option<Self> {
-        Some(match name.to_str()? {
-            "claude" => Self::Claude,
-            "codex" => Self::Codex,
-            "gemini" => Self::Gemini,
-            "cursor" => Self::Cursor,
-            "opencode" => Self::Opencode,
-            _ => return None,
-        })
-    }
-
-    fn request(self, input: Value) -> Request {
-        let input = FreeJson(input);
-        match self {
-            Self::Claude => Request::HookClaude(HookClaude { input }),
-            Self::Codex => Request::HookCodex(HookCodex { input }),
-            Self::Gemini => Request::HookGemini(HookGemini { input }),
-            Self::Cursor => Request::HookCursor(HookCursor { input }),
-            Self::Opencode => Request::HookOpencode(HookOpencode { input }),
-        }
+fn request(agent: Agent, input: Value) -> Request {
+    let input = FreeJson(input);
+    match agent {
+        Agent::Claude => Request::HookClaude(HookClaude { input }),
+        Agent::Codex => Request::HookCodex(HookCodex { input }),
+        Agent::Gemini => Request::HookGemini(HookGemini { input }),
+        Agent::Cursor => Request::HookCursor(HookCursor { input }),
+        Agent::Opencode => Request::HookOpencode(HookOpencode { input }),
     }
 }
 
@@ -70,7 +49,7 @@ pub(crate) fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<E
     if arguments.next()? != "hook" {
         return None;
     }
-    let agent = Agent::named(&arguments.next()?)?;
+    let agent = Agent::from_str(arguments.next()?.to_str()?, false).ok()?;
     match arguments.next() {
         None => Some(serve(agent, &Global::default())),
         Some(_) => None,
@@ -148,7 +127,7 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
     };
     let client = connect(&workspace, global, until)?;
     client.set_deadline(left(until)?);
-    let printed = match client.request(agent.request(input)).ok()? {
+    let printed = match client.request(request(agent, input)).ok()? {
         Reply::HookClaude(printed)
         | Reply::HookCodex(printed)
         | Reply::HookGemini(printed)

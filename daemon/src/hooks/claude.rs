@@ -5,7 +5,7 @@ use touchmark_proto::daemon::Program;
 
 use super::fields::{call, child, content, cwd, flag, number, output_text, session, text};
 use super::{
-    Background, Change, Happened, Model, Output, Reading, Replacement, Tool, Verdict, What, Writing,
+    Background, Change, Happened, Model, Output, Reading, Replacement, Tool, Verdict, What,
 };
 
 /// Lines that Claude's Read shows unless told.
@@ -108,15 +108,7 @@ fn tool(input: &Value) -> Option<(String, Tool)> {
     let arguments = input.get("tool_input").unwrap_or(&Value::Null);
     let call = call(text(input, &["tool_use_id"]), name, arguments);
     let path = || text(arguments, &["file_path", "notebook_path", "path"]);
-    let write = |change| {
-        path().map_or(Tool::Other, |path| Tool::Write {
-            name: name.to_owned(),
-            files: vec![Writing {
-                path: path.to_owned(),
-                change,
-            }],
-        })
-    };
+    let write = |change| Tool::write(name, path(), change);
     let tool = match name {
         "Read" => path().map_or(Tool::Other, |path| {
             Tool::Read(Reading {

@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 use touchmark_proto::daemon::Program;
 
 use super::fields::{call, content, cwd, flag, number, output_text, session, text};
-use super::{
-    Change, Happened, Model, Output, Reading, Replacement, Tool, Verdict, What, Writing, codex,
-};
+use super::{Change, Happened, Model, Output, Reading, Replacement, Tool, Verdict, What, codex};
 
 pub(super) fn read(input: &Value) -> Option<Happened> {
     let event = text(input, &["hook_event_name"])?;
@@ -79,15 +77,7 @@ fn tool(input: &Value) -> Option<(String, Tool)> {
     let arguments = input.get("tool_input").unwrap_or(&Value::Null);
     let call = call(text(input, &["tool_use_id"]), name, arguments);
     let path = || text(arguments, &["file_path", "path", "target_file"]);
-    let write = |change| {
-        path().map_or(Tool::Other, |path| Tool::Write {
-            name: name.to_owned(),
-            files: vec![Writing {
-                path: path.to_owned(),
-                change,
-            }],
-        })
-    };
+    let write = |change| Tool::write(name, path(), change);
     let tool = match name {
         "Read" => path().map_or(Tool::Other, |path| {
             Tool::Read(Reading {

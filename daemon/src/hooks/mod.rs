@@ -136,6 +136,19 @@ enum Tool {
     Other,
 }
 
+impl Tool {
+    /// A tool that changes one file; nothing, if it does not say which.
+    fn write(name: &str, path: Option<&str>, change: Change) -> Self {
+        path.map_or(Self::Other, |path| Self::Write {
+            name: name.to_owned(),
+            files: vec![Writing {
+                path: path.to_owned(),
+                change,
+            }],
+        })
+    }
+}
+
 /// Which lines of which file.
 #[derive(Clone, Debug, PartialEq)]
 struct Reading {

@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 use touchmark_proto::daemon::Program;
 
 use super::fields::{call, content, cwd, flag, number, output_text, session, text};
-use super::{
-    Change, Happened, Model, Output, Reading, Replacement, Tool, Verdict, What, Writing, codex,
-};
+use super::{Change, Happened, Model, Output, Reading, Replacement, Tool, Verdict, What, codex};
 
 /// Lines that `read` shows unless told.
 const READ_LINES: u32 = 2_000;
@@ -78,15 +76,7 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
 
 fn tool(name: &str, arguments: &Value) -> Tool {
     let path = || text(arguments, &["filePath", "file_path", "path"]);
-    let write = |change| {
-        path().map_or(Tool::Other, |path| Tool::Write {
-            name: name.to_owned(),
-            files: vec![Writing {
-                path: path.to_owned(),
-                change,
-            }],
-        })
-    };
+    let write = |change| Tool::write(name, path(), change);
     match name {
         "read" => path().map_or(Tool::Other, |path| {
             Tool::Read(Reading {
