@@ -1,5 +1,7 @@
-//! The fence: a rename in a private directory, watched by the same queue as
-//! the workspace. When its event arrives, everything earlier has (SYNC-2).
+//! Fences that have not been reached; and, where the backend cannot be asked
+//! for one, how they are made: by a rename in a private directory, watched by
+//! the same queue as the workspace. When its event arrives, everything earlier
+//! has (SYNC-2).
 
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File};

@@ -142,9 +142,10 @@ impl Watcher {
     /// Begins to watch the workspace's own directory and the fence's.
     ///
     /// `root` is canonical. `fence_dir` is this daemon's alone, outside the
-    /// workspace, made with mode 0700 if it is not there. `sink` is called on
-    /// the backend's thread, in order, and must neither block nor lose: it
-    /// hands over to the loop's unbounded channel.
+    /// workspace, made with mode 0700 if it is needed and not there. `sink` is
+    /// called on the backend's thread or within calls of the watcher's, in
+    /// order, and must neither block nor lose: it hands over to the loop's
+    /// unbounded channel.
     ///
     /// # Errors
     /// [`WatchError::Root`] if there is no workspace. A backend or a fence
