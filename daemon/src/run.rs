@@ -166,6 +166,8 @@ struct Daemon {
     /// The newest fact whose effects have been carried out.
     newest_fact: u64,
     outbox: Outbox<Say>,
+    /// Whose answers are to be written at the end of the turn.
+    answered: Vec<Arc<Peer>>,
     subscriptions: Subscriptions,
     searches: Searches,
     hooks: Hooks,
@@ -604,6 +606,7 @@ impl Daemon {
                 break;
             }
         }
+        self.flush();
         if self.facts_since_snapshot >= SNAPSHOT_FACTS && self.storage_trouble.is_none() {
             self.snapshot();
         }

@@ -37,9 +37,9 @@ impl Daemon {
         }
         self.last_connection += 1;
         let id = ConnectionId(self.last_connection);
-        let peer = Arc::new(Peer::new(id));
+        let peer = Arc::new(Peer::new(id, stream));
         self.peers.insert(id, Arc::clone(&peer));
-        tokio::spawn(serve(stream, peer, Arc::clone(&self.hub)));
+        tokio::spawn(serve(peer, Arc::clone(&self.hub)));
     }
 
     pub(super) fn ask(

@@ -141,6 +141,7 @@ impl Daemon {
             decided: Vec::new(),
             facts: Vec::new(),
             outbox: Outbox::default(),
+            answered: Vec::new(),
             subscriptions: Subscriptions::default(),
             searches: Searches::default(),
             hooks: Hooks::default(),

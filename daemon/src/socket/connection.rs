@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::Shutdown;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc::UnboundedSender;
@@ -44,10 +45,9 @@ pub struct Hub {
 }
 
 /// Serves one connection until it ends, and tells the loop that it has.
-pub async fn serve(stream: UnixStream, peer: Arc<Peer>, hub: Arc<Hub>) {
+pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
     let id = peer.id;
     let mut connection = Connection {
-        stream,
         peer,
         hub: Arc::clone(&hub),
         decoder: None,
@@ -56,11 +56,12 @@ pub async fn serve(stream: UnixStream, peer: Arc<Peer>, hub: Arc<Hub>) {
     if let Err(error) = connection.run().await {
         tracing::debug!("connection {}: {error}", id.0);
     }
+    // The client need not wait for the loop to let go of its end, too.
+    let _gone_already = rustix::net::shutdown(&connection.peer.stream, Shutdown::Both);
     let _loop_has_ended = hub.events.send(Event::Disconnected(id));
 }
 
 struct Connection {
-    stream: UnixStream,
     peer: Arc<Peer>,
     hub: Arc<Hub>,
     /// Made by the first byte.
@@ -87,7 +88,7 @@ impl Connection {
                 }
             };
             let ready = tokio::select! {
-                ready = self.stream.ready(interest) => ready?,
+                ready = self.peer.stream.ready(interest) => ready?,
                 () = self.peer.wake.notified() => continue,
             };
             if interest.is_readable()
@@ -97,7 +98,7 @@ impl Connection {
                 return Ok(());
             }
             if interest.is_writable() && (ready.is_writable() || ready.is_write_closed()) {
-                let stream = &self.stream;
+                let stream = &self.peer.stream;
                 boundary::pass("about to write to a client");
                 or_later(self.peer.write(|bytes| stream.try_write(bytes)))?;
                 boundary::pass("written to a client");
@@ -109,8 +110,9 @@ impl Connection {
     fn read(&mut self) -> io::Result<bool> {
         BUFFER.with_borrow_mut(|buffer| {
             let mut taken = 0;
-            let read = self.stream.try_io(Interest::READABLE, || {
-                taken = rustix::io::read(&self.stream, &mut *buffer)?;
+            let stream = &self.peer.stream;
+            let read = stream.try_io(Interest::READABLE, || {
+                taken = rustix::io::read(stream, &mut *buffer)?;
                 if (1..buffer.len()).contains(&taken) {
                     // That was all there is: no other look is needed until
                     // the system says that there is more.
@@ -121,7 +123,8 @@ impl Connection {
             match (read, taken) {
                 (Ok(()), 0) => {
                     self.half_closed = true;
-                    Ok(!hung_up(&self.stream))
+                    self.peer.half_close();
+                    Ok(!hung_up(&self.peer.stream))
                 }
                 (_, 1..) => {
                     self.push(buffer.get(..taken).unwrap_or_default());

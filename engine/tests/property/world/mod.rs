@@ -393,11 +393,11 @@ impl World {
     }
 
     fn exec_read(&mut self, which: usize, unstable: bool) -> bool {
-        if self.reads.is_empty() || which % 3 == 1 {
-            if let Some(comparison) = self.comparisons.pop() {
-                self.compare(comparison);
-                return true;
-            }
+        if (self.reads.is_empty() || which % 3 == 1)
+            && let Some(comparison) = self.comparisons.pop()
+        {
+            self.compare(comparison);
+            return true;
         }
         if self.reads.is_empty() {
             return false;
