@@ -11,6 +11,7 @@ mod checked;
 mod content;
 mod exchange;
 mod intent;
+#[cfg_attr(not(target_os = "linux"), path = "lease/plain.rs")]
 mod lease;
 mod moved;
 mod place;
@@ -37,7 +38,7 @@ use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, RelPath};
 use self::exchange::Old;
 use self::intent::{Intent, Intents, Phase};
 use self::moved::{Moved, Net};
-use self::place::{Place, refused};
+use self::place::{Place, is_missing, refused};
 use self::recovery::Recovery;
 use self::temporary::Temporary;
 use crate::boundary;
@@ -271,7 +272,7 @@ impl Guard {
                         temporary.into_name();
                         Ok(())
                     }
-                    Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    Err(errno) if is_missing(errno) => {
                         // A second name is as good, and the first one goes.
                         place.link(temporary.name(), &place.name).map_err(failed)
                     }

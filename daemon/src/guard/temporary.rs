@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 
-use rustix::fs::{Gid, Mode, Uid, XattrFlags};
+use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
 use rustix::io::Errno;
 use touchmark_proto::RelPath;
 
@@ -107,7 +107,7 @@ fn take_over(file: &File, old: &File, metadata: &Metadata, place: &Place) -> Res
     }
     copy_attributes(file, old);
     // Last: a change of owner or of an access list touches the mode.
-    rustix::fs::fchmod(file, Mode::from_raw_mode(mode))
+    rustix::fs::fchmod(file, Mode::from_raw_mode(mode as RawMode))
 }
 
 /// Copies extended attributes, access lists among them. One that may not be

@@ -4,9 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::Interest;
-use tokio::net::UnixStream;
 use tokio::sync::mpsc::UnboundedSender;
 use touchmark_proto::codec::{
     ClientMessage, Decoder, Encoder, Incoming, MessageId, Rejected, ServerMessage, Wire,
@@ -15,6 +13,7 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 
 use super::credentials::error_line;
 use super::peer::Peer;
+use super::stream::{Stream, hung_up};
 use crate::boundary;
 use crate::event::Event;
 use crate::time::Timeline;
@@ -38,7 +37,7 @@ pub struct Hub {
 }
 
 /// Serves one connection until it ends, and tells the loop that it has.
-pub async fn serve(stream: UnixStream, peer: Arc<Peer>, hub: Arc<Hub>) {
+pub async fn serve(stream: Stream, peer: Arc<Peer>, hub: Arc<Hub>) {
     let id = peer.id;
     let mut connection = Connection {
         stream,
@@ -54,7 +53,7 @@ pub async fn serve(stream: UnixStream, peer: Arc<Peer>, hub: Arc<Hub>) {
 }
 
 struct Connection {
-    stream: UnixStream,
+    stream: Stream,
     peer: Arc<Peer>,
     hub: Arc<Hub>,
     /// Made by the first byte.
@@ -202,12 +201,4 @@ fn or_later(result: io::Result<()>) -> io::Result<()> {
         }
         result => result,
     }
-}
-
-/// Whether the client is gone altogether, rather than done with speaking
-/// (`printf ... | nc -N` still wants its answer).
-fn hung_up(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::empty())];
-    let polled = poll(&mut fds, Some(&Timespec::default()));
-    polled.is_err() || fds.iter().any(|fd| fd.revents().contains(PollFlags::HUP))
 }

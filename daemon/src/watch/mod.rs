@@ -27,14 +27,20 @@ mod fence;
 #[cfg(target_os = "linux")]
 mod inotify;
 mod links;
+#[cfg_attr(not(target_os = "linux"), path = "mounts/plain.rs")]
 mod mounts;
 mod notifier;
+#[cfg_attr(target_os = "macos", path = "silent/macos.rs")]
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "macos")),
+    path = "silent/plain.rs"
+)]
+mod silent;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,13 +52,14 @@ pub use self::backend::RawEvent;
 use self::backend::{Backend, NoBackend, Sink};
 use self::cover::Cover;
 use self::dirs::Directories;
-pub use self::dirs::silent_file_system;
 use self::fence::Fence;
 use self::links::HardLinks;
 pub use self::mounts::MountBell;
 use self::mounts::Mounts;
 use self::notifier::Notifier;
+pub use self::silent::silent_file_system;
 use crate::links::{End, absolute, relative, resolve};
+use crate::system::stat::MetadataExt as _;
 
 /// How to watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
