@@ -20,6 +20,7 @@ pub mod content;
 pub mod doctor;
 pub mod error;
 pub mod event;
+#[cfg_attr(not(unix), path = "guard/plain.rs")]
 pub mod guard;
 mod hooks;
 pub mod life;

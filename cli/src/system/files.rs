@@ -35,7 +35,5 @@ pub(crate) fn keep_owner(file: &Path, before: &Metadata) -> io::Result<()> {
 pub(crate) fn usual_permissions() -> Option<Permissions> {
     let mask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(mask);
-    Some(Permissions::from_mode(
-        0o666 & !(mask.as_raw_mode() as u32),
-    ))
+    Some(Permissions::from_mode(0o666 & !(mask.as_raw_mode() as u32)))
 }

@@ -10,24 +10,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use touchmark_proto::RelPath;
 
+pub(crate) use super::opened::Opened;
 use crate::links::{End, relative, resolve};
-
-/// What opening a path came to.
-pub(crate) enum Opened {
-    /// A regular file, open for reading.
-    File {
-        file: File,
-        /// Its real name, if symlinks led to it.
-        real: Option<RelPath>,
-    },
-    Absent,
-    Outside,
-    /// Looked at, not opened.
-    NotAFile(&'static str),
-    Unreadable(String),
-    /// What lay on the way changed under the reader; to be tried again.
-    Changing,
-}
+use crate::system::look::LOOK;
 
 /// Reading that never waits for a writer or a lease and never gains a
 /// terminal, should the file have become something else at the last moment.
@@ -35,12 +20,6 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
-
-/// A handle on a name that opens nothing.
-#[cfg(target_os = "linux")]
-const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-#[cfg(not(target_os = "linux"))]
-const LOOK: OFlags = READ;
 
 /// Opens a file of the workspace at `root` for reading.
 pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {

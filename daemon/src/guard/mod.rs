@@ -14,8 +14,10 @@ mod intent;
 #[cfg_attr(not(target_os = "linux"), path = "lease/plain.rs")]
 mod lease;
 mod moved;
+mod names;
 mod place;
 mod recovery;
+mod settings;
 mod temporary;
 #[cfg(test)]
 mod tests;
@@ -45,8 +47,9 @@ use crate::boundary;
 use crate::content::Reader;
 use crate::time::Timeline;
 
-pub use self::recovery::{Keep, kept};
-pub use self::temporary::is_temporary;
+pub use self::names::is_temporary;
+pub use self::recovery::kept;
+pub use self::settings::{Keep, Kept, Settings};
 
 const CHANGED: &str = "somebody has changed the file";
 const BUSY: &str = "another program has the file open for writing";
@@ -67,25 +70,6 @@ pub struct Guard {
     gate: Mutex<()>,
     /// Bytes kept by a second look that nobody has been told of.
     late: Mutex<Vec<Kept>>,
-}
-
-/// Bytes that were kept: of which file, and their absolute path.
-pub type Kept = (RelPath, String);
-
-/// What a guard is to know.
-#[derive(Debug)]
-pub struct Settings {
-    /// The canonical path of the workspace.
-    pub root: PathBuf,
-    /// The state directory.
-    pub state: PathBuf,
-    /// How much is kept for how long.
-    pub keep: Keep,
-    /// Everything is synced (DUR-1, `durability = "power"`).
-    pub durable: bool,
-    /// The state directory can be written to. If not, nothing that was left
-    /// undone is settled: what that takes could not be kept (LOSS-3).
-    pub writable: bool,
 }
 
 /// One write.
