@@ -184,7 +184,7 @@ pub(crate) fn directory(path: &Path) -> String {
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

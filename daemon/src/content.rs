@@ -9,7 +9,7 @@
 mod beneath;
 mod compare;
 mod opened;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use std::cell::RefCell;

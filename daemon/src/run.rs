@@ -29,7 +29,7 @@ mod say;
 mod searches;
 mod snapshot;
 mod subscriptions;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 pub(crate) use searches::SEARCHES_AT_ONCE;

@@ -60,7 +60,7 @@ pub(super) fn is_settled(stamp: &Stamp) -> bool {
     now.is_some_and(|now| newest.saturating_add(tick) < now)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

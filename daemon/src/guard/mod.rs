@@ -19,7 +19,7 @@ mod place;
 mod recovery;
 mod settings;
 mod temporary;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use std::fs::File;
@@ -588,7 +588,7 @@ fn storage(error: std::io::Error) -> Error {
 
 /// A boundary between two steps of a write.
 fn step(name: &str) {
-    #[cfg(test)]
+    #[cfg(all(test, target_os = "linux"))]
     tests::at_step();
     boundary::pass(name);
 }

@@ -60,7 +60,7 @@ pub fn check_private(path: &Path) -> Result<(), Error> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::os::unix::fs::PermissionsExt as _;

@@ -14,7 +14,7 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 
 use super::credentials::error_line;
 use super::peer::Peer;
-use super::stream::{Stream, hung_up};
+use super::stream::{Stream, hung_up, take};
 use crate::boundary;
 use crate::event::Event;
 use crate::time::Timeline;
@@ -107,16 +107,7 @@ impl Connection {
     /// Takes bytes from the socket; false if the client is gone.
     fn read(&mut self) -> io::Result<bool> {
         BUFFER.with_borrow_mut(|buffer| {
-            let mut taken = 0;
-            let read = self.stream.try_io(Interest::READABLE, || {
-                taken = rustix::io::read(&self.stream, &mut *buffer)?;
-                if (1..buffer.len()).contains(&taken) {
-                    // That was all there is: no other look is needed until
-                    // the system says that there is more.
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                Ok(())
-            });
+            let (read, taken) = take(&self.stream, buffer);
             match (read, taken) {
                 (Ok(()), 0) => {
                     self.half_closed = true;

@@ -16,7 +16,7 @@ pub mod peer;
 #[cfg_attr(not(unix), path = "stream/plain.rs")]
 pub mod stream;
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 pub use connection::{Hub, serve};

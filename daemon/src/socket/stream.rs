@@ -3,9 +3,26 @@
 use std::io;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::Interest;
 
 /// One connection.
 pub type Stream = tokio::net::UnixStream;
+
+/// Takes what there is, as much as fits, and says how much beside how it went:
+/// `WouldBlock` if that was all.
+pub(super) fn take(stream: &Stream, buffer: &mut [u8]) -> (io::Result<()>, usize) {
+    let mut taken = 0;
+    let read = stream.try_io(Interest::READABLE, || {
+        taken = rustix::io::read(stream, &mut *buffer)?;
+        if (1..buffer.len()).contains(&taken) {
+            // That was all there is: no other look is needed until
+            // the system says that there is more.
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(())
+    });
+    (read, taken)
+}
 
 /// The users at both ends, as the kernel names them: theirs, ours.
 ///

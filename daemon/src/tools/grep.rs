@@ -8,7 +8,7 @@
 
 mod found;
 mod stop;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use std::ffi::OsStr;

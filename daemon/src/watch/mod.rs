@@ -24,7 +24,7 @@ mod cover;
 mod digest;
 mod dirs;
 mod fence;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "inotify/plain.rs")]
 mod inotify;
 mod links;
 #[cfg_attr(not(target_os = "linux"), path = "mounts/plain.rs")]
@@ -36,7 +36,7 @@ mod notifier;
     path = "silent/plain.rs"
 )]
 mod silent;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 use std::collections::VecDeque;
@@ -53,6 +53,7 @@ use self::backend::{Backend, NoBackend, Sink};
 use self::cover::Cover;
 use self::dirs::Directories;
 use self::fence::Fence;
+use self::inotify::Inotify;
 use self::links::HardLinks;
 pub use self::mounts::MountBell;
 use self::mounts::Mounts;
@@ -500,14 +501,12 @@ impl Watcher {
 /// A backend of the wanted kind, or one that says why there is none.
 fn make_backend(choice: Choice, generation: u64, sink: &Sink) -> Box<dyn Backend> {
     let made: Result<Box<dyn Backend>, String> = match choice {
-        #[cfg(target_os = "linux")]
-        Choice::Auto | Choice::Inotify => {
-            inotify::Inotify::new(generation, sink.clone()).map(|made| Box::new(made) as _)
+        Choice::Auto if !inotify::IS_HERE => {
+            Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _)
         }
-        #[cfg(not(target_os = "linux"))]
-        Choice::Inotify => Err("inotify is Linux's".to_owned()),
-        #[cfg(not(target_os = "linux"))]
-        Choice::Auto => Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _),
+        Choice::Auto | Choice::Inotify => {
+            Inotify::new(generation, sink.clone()).map(|made| Box::new(made) as _)
+        }
         Choice::Notify => Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _),
         Choice::Off => Err("watching is switched off".to_owned()),
     };

@@ -14,13 +14,13 @@ impl Stream {
         match *self {}
     }
 
-    pub(super) fn try_read(&self, _bytes: &mut [u8]) -> io::Result<usize> {
-        match *self {}
-    }
-
     pub(super) fn try_write(&self, _bytes: &[u8]) -> io::Result<usize> {
         match *self {}
     }
+}
+
+pub(super) fn take(stream: &Stream, _buffer: &mut [u8]) -> (io::Result<()>, usize) {
+    match *stream {}
 }
 
 pub(super) fn users(stream: &Stream) -> io::Result<(u32, u32)> {
