@@ -159,6 +159,8 @@ struct Daemon {
     asked: HashMap<RequestId, Asked>,
     /// Effects not carried out yet.
     effects: VecDeque<Effect>,
+    /// Always empty between decisions; keeps its room.
+    decided: Vec<Effect>,
     /// Facts of this turn.
     facts: Vec<Record>,
     /// The newest fact whose effects have been carried out.
@@ -394,9 +396,9 @@ impl Daemon {
     /// Hands something to the engine; what follows goes behind the effects
     /// that wait.
     fn decide(&mut self, input: Input) {
-        let mut effects = Vec::new();
-        self.engine.handle(self.time.now(), input, &mut effects);
-        self.effects.extend(effects);
+        self.engine
+            .handle(self.time.now(), input, &mut self.decided);
+        self.effects.extend(self.decided.drain(..));
     }
 
     fn carry_out(&mut self, effect: Effect) {
@@ -413,10 +415,9 @@ impl Daemon {
             Effect::Fence(fence) => self.fence(fence),
             Effect::AwaitProcess(pid) => self.await_process(pid),
             Effect::Write(order) => self.outbox.push(Say::Write(Box::new(order))),
-            Effect::Reply { request, answer } => self.outbox.push(Say::Answer {
-                request,
-                answer: answer.map(Box::new),
-            }),
+            Effect::Reply { request, answer } => {
+                self.outbox.push(Say::Answer { request, answer });
+            }
             Effect::Learn { request, question } => match question {
                 Question::Processes(processes) => self.decide(Input::Learned {
                     request,

@@ -77,7 +77,7 @@ pub struct Engine {
     /// end of it: what lies between makes no version (GUARD-1).
     pub(crate) writing: BTreeMap<RelPath, Option<u64>>,
     pub(crate) fences: Fences,
-    pub(crate) pending: BTreeMap<RequestId, Pending>,
+    pub(crate) pending: BTreeMap<RequestId, Box<Pending>>,
     pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
     pub(crate) timers: BTreeSet<(Millis, Timer)>,
     /// For a version: the marked versions that are its beginnings.
@@ -601,11 +601,16 @@ impl Engine {
                 pending.take_found(path, &outcome, awaited);
             }
         }
-        if self.live.get(path).is_some_and(Live::is_idle) {
-            // The stamp is worth keeping only while a mark may ask for it.
-            if self.state.edits_on(path).next().is_none() {
-                self.live.remove(path);
-            }
+        self.forget_idle(path);
+    }
+
+    /// Drops the passing state of a path that nothing is going on with.
+    pub(crate) fn forget_idle(&mut self, path: &RelPath) {
+        // The stamp is worth keeping only while a mark may ask for it.
+        if self.live.get(path).is_some_and(Live::is_idle)
+            && self.state.edits_on(path).next().is_none()
+        {
+            self.live.remove(path);
         }
     }
 

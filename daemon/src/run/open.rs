@@ -137,6 +137,7 @@ impl Daemon {
             processes: HashSet::new(),
             asked: HashMap::new(),
             effects: VecDeque::new(),
+            decided: Vec::new(),
             facts: Vec::new(),
             outbox: Outbox::default(),
             subscriptions: Subscriptions::default(),

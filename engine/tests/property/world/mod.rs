@@ -286,7 +286,9 @@ impl World {
                         self.queue.push_back(Queued::Fence(fence));
                     }
                 }
-                Effect::Reply { request, answer } => self.reply(request, Outcome::Reply(answer)),
+                Effect::Reply { request, answer } => {
+                    self.reply(request, Outcome::Reply(answer.map(|answer| *answer)))
+                }
                 Effect::Recall { request, .. } | Effect::Host { request, .. } => {
                     self.reply(request, Outcome::Shell);
                 }
