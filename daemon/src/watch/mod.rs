@@ -30,11 +30,7 @@ mod links;
 #[cfg_attr(not(target_os = "linux"), path = "mounts/plain.rs")]
 mod mounts;
 mod notifier;
-#[cfg_attr(target_os = "macos", path = "silent/macos.rs")]
-#[cfg_attr(
-    not(any(target_os = "linux", target_os = "macos")),
-    path = "silent/plain.rs"
-)]
+#[cfg_attr(not(target_os = "linux"), path = "silent/plain.rs")]
 mod silent;
 #[cfg(all(test, unix))]
 mod tests;

@@ -1,8 +1,10 @@
-//! Where it is not known what kind of file system a file is on.
+//! Where it was never tested whether all changes make events: nothing is taken
+//! for granted.
 
 use std::path::Path;
 
-/// Nothing is taken for granted: files are read when they are asked for.
+/// All of them: events come, and make news early; but files are read when they
+/// are asked about, so that answers do not rest on them.
 pub fn silent_file_system(_path: &Path) -> Option<&'static str> {
-    Some("it is not known here whether this file system's changes all make events")
+    Some("it was never tested whether all changes make events on this system")
 }
