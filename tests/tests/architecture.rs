@@ -1,4 +1,5 @@
 //! The house's arrows: who may know what. Reads manifests and sources.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -352,6 +353,19 @@ fn what_one_system_has_stands_in_a_module_with_a_plain_counterpart() {
                 }
             }
         }
+    }
+}
+
+/// Else the tests would not type-check where what they drive is not.
+#[test]
+fn what_drives_linux_says_so() {
+    let tests = sources("tests/tests").into_iter();
+    for (name, path) in tests.filter(|(name, _)| name.matches('/').count() == 2) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("\n#![cfg(target_os = \"linux\")]\n"),
+            "{name} lacks #![cfg(target_os = \"linux\")]"
+        );
     }
 }
 
