@@ -29,7 +29,7 @@ mod say;
 mod searches;
 mod snapshot;
 mod subscriptions;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 pub(crate) use searches::SEARCHES_AT_ONCE;
@@ -40,7 +40,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{
     Comparison, Effect, Engine, Hint, Input, Learned, Question, ReadOrder, Record,
@@ -54,10 +53,11 @@ use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
 use crate::guard::Guard;
+use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
-use crate::life::{self, Lock};
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
+use crate::system::{proc, signals};
 use crate::time::Timeline;
 use crate::watch::{MountBell, Watcher};
 
@@ -209,7 +209,7 @@ impl Daemon {
         mut events: UnboundedReceiver<Event>,
         mut shutdown: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Option<(Listener, Lock)>, Error> {
-        let mut hangup = signal(SignalKind::hangup()).map_err(|cause| Error::Part {
+        let mut hangup = signals::hangup().map_err(|cause| Error::Part {
             part: "signals",
             cause: cause.to_string(),
         })?;
@@ -423,7 +423,7 @@ impl Daemon {
             Effect::Learn { request, question } => match question {
                 Question::Processes(processes) => self.decide(Input::Learned {
                     request,
-                    learned: Ok(Learned::Processes(life::process_starts(&processes))),
+                    learned: proc::process_starts(&processes).map(Learned::Processes),
                 }),
                 // The log must hold what was recorded in this turn.
                 question => self.outbox.push(Say::Learned { request, question }),
@@ -525,7 +525,7 @@ impl Daemon {
             return;
         }
         let events = self.events.clone();
-        let ended = life::process_end(pid);
+        let ended = proc::process_end(pid);
         tokio::spawn(async move {
             let ended = ended
                 .await

@@ -1,4 +1,5 @@
 //! SYNC: an answer reflects everything that was written before the question.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

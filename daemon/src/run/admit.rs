@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::net::UnixStream;
 use touchmark_engine::Input;
 use touchmark_proto::{ConnectionId, Error as Refusal, ErrorCode, Millis, Request, RequestId};
 
 use super::{ACCEPT_PAUSE, Asked, Daemon, say};
-use crate::socket::{Peer, credentials, serve};
+use crate::socket::{Peer, Stream, credentials, serve};
 
 impl Daemon {
-    pub(super) fn accepted(&mut self, accepted: std::io::Result<UnixStream>) {
+    pub(super) fn accepted(&mut self, accepted: std::io::Result<Stream>) {
         let stream = match accepted {
             Ok(stream) => stream,
             Err(error) => {

@@ -18,8 +18,8 @@ use super::replay;
 use super::subscriptions::Subscription;
 use crate::boundary;
 use crate::event::Event;
-use crate::life;
 use crate::store::StoreEvent;
+use crate::system::proc;
 
 /// Something that waits for its facts to be stored.
 #[derive(Debug)]
@@ -292,7 +292,7 @@ impl Daemon {
         };
         match question {
             Question::Processes(processes) => {
-                Ok(Learned::Processes(life::process_starts(&processes)))
+                proc::process_starts(&processes).map(Learned::Processes)
             }
             Question::Edited {
                 moment,

@@ -5,10 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::Shutdown;
 use tokio::io::Interest;
-use tokio::net::UnixStream;
 use tokio::sync::mpsc::UnboundedSender;
 use touchmark_proto::codec::{
     ClientMessage, Decoder, Encoder, Incoming, MessageId, Rejected, ServerMessage, Wire,
@@ -17,6 +14,7 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 
 use super::credentials::error_line;
 use super::peer::Peer;
+use super::stream::{hung_up, shut, take};
 use crate::boundary;
 use crate::event::Event;
 use crate::time::Timeline;
@@ -57,7 +55,7 @@ pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
         tracing::debug!("connection {}: {error}", id.0);
     }
     // The client need not wait for the loop to let go of its end, too.
-    let _gone_already = rustix::net::shutdown(&connection.peer.stream, Shutdown::Both);
+    let _gone_already = shut(&connection.peer.stream);
     let _loop_has_ended = hub.events.send(Event::Disconnected(id));
 }
 
@@ -109,17 +107,7 @@ impl Connection {
     /// Takes bytes from the socket; false if the client is gone.
     fn read(&mut self) -> io::Result<bool> {
         BUFFER.with_borrow_mut(|buffer| {
-            let mut taken = 0;
-            let stream = &self.peer.stream;
-            let read = stream.try_io(Interest::READABLE, || {
-                taken = rustix::io::read(stream, &mut *buffer)?;
-                if (1..buffer.len()).contains(&taken) {
-                    // That was all there is: no other look is needed until
-                    // the system says that there is more.
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                Ok(())
-            });
+            let (read, taken) = take(&self.peer.stream, buffer);
             match (read, taken) {
                 (Ok(()), 0) => {
                     self.half_closed = true;
@@ -222,12 +210,4 @@ fn or_later(result: io::Result<()>) -> io::Result<()> {
         }
         result => result,
     }
-}
-
-/// Whether the client is gone altogether, rather than done with speaking
-/// (`printf ... | nc -N` still wants its answer).
-fn hung_up(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::empty())];
-    let polled = poll(&mut fds, Some(&Timespec::default()));
-    polled.is_err() || fds.iter().any(|fd| fd.revents().contains(PollFlags::HUP))
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::net::UnixStream;
 use tokio::sync::Notify;
 use touchmark_proto::codec::{Encoder, MessageId, ServerMessage};
 use touchmark_proto::events::Event;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
 
+use super::Stream;
 use crate::boundary;
 
 /// A subscriber that lets more than this many bytes wait is disconnected.
@@ -33,7 +33,7 @@ const KEPT_CAPACITY: usize = 16 << 10;
 pub struct Peer {
     /// Its number.
     pub id: ConnectionId,
-    pub(super) stream: UnixStream,
+    pub(super) stream: Stream,
     /// Wakes the connection's task when there is something to do.
     pub(super) wake: Notify,
     outgoing: Mutex<Outgoing>,
@@ -93,7 +93,7 @@ pub(super) struct Wanted {
 
 impl Peer {
     /// A new connection's.
-    pub fn new(id: ConnectionId, stream: UnixStream) -> Self {
+    pub fn new(id: ConnectionId, stream: Stream) -> Self {
         Self {
             id,
             stream,
