@@ -7,11 +7,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use touchmark_tests::repeat::Load;
+use touchmark_tests::repeat::{Load, repetitions};
 use touchmark_tests::{World, sha256, text, user};
 
-/// The writes of one run.
-const WRITES: usize = 20_000;
+/// The writes of one run: 20,000 unless `TOUCHMARK_REPEAT` says otherwise.
+fn writes() -> usize {
+    20_000 * repetitions() / 30
+}
 
 /// The part of another process: for every line on its input it does the next
 /// write to the file named and says so. Written in shell commands it would
@@ -49,7 +51,7 @@ fn sync1_no_write_is_missing_from_the_next_answer() {
     }
     let _load = Load::start();
     let mut missing = Vec::new();
-    for number in 0..WRITES {
+    for number in 0..writes() {
         orders.write_all(b"\n").unwrap();
         let mut byte = [0];
         done.read_exact(&mut byte).unwrap();
@@ -63,8 +65,9 @@ fn sync1_no_write_is_missing_from_the_next_answer() {
     assert!(child.wait().unwrap().success());
     assert!(
         missing.is_empty(),
-        "{} of {WRITES} missing: {:?}",
+        "{} of {} missing: {:?}",
         missing.len(),
+        writes(),
         missing[0]
     );
 }
