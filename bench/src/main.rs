@@ -96,9 +96,9 @@ fn options(arguments: Vec<String>) -> Result<Options> {
             "--write" => write = true,
             "--only" => only = Some(arguments.next().context("--only needs a part")?),
             "--binary" => other = Some(arguments.next().context("--binary needs a file")?),
-            other => bail!(
-                "{other}? known are --quick, --write, --only PART, --binary FILE; scenarios"
-            ),
+            other => {
+                bail!("{other}? known are --quick, --write, --only PART, --binary FILE; scenarios")
+            }
         }
     }
     ensure!(

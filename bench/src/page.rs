@@ -113,12 +113,7 @@ impl Report {
     fn tell_missed(&self, text: &mut String) {
         for goal in self.goals().filter(|goal| !goal.is_met()) {
             let note = note(NOTES, goal.what()).unwrap_or("Why is not known yet.");
-            let _ = write!(
-                text,
-                "**{}**, {}. {note}\n\n",
-                goal.what(),
-                goal.verdict()
-            );
+            let _ = write!(text, "**{}**, {}. {note}\n\n", goal.what(), goal.verdict());
         }
     }
 
@@ -133,7 +128,9 @@ impl Report {
     fn quoted(&self) -> String {
         let mut lines = Vec::new();
         for (n, line) in self.goals_lines().into_iter().enumerate() {
-            let of = line.first().is_some_and(|what| QUOTED.contains(&what.as_str()));
+            let of = line
+                .first()
+                .is_some_and(|what| QUOTED.contains(&what.as_str()));
             if n == 0 || of {
                 lines.push(line.into_iter().take(3).collect());
             }
@@ -199,7 +196,9 @@ mod tests {
         let readme = put_between(&readme, &report.quoted()).unwrap();
         assert!(!readme.contains("old") && !readme.contains("another"));
         assert!(readme.ends_with("\nb\n"));
-        let quoted = readme.lines().find(|line| line.starts_with("| file/status"));
+        let quoted = readme
+            .lines()
+            .find(|line| line.starts_with("| file/status"));
         let quoted = quoted.unwrap().strip_suffix(" |").unwrap();
         assert!(report.markdown().contains(quoted), "{quoted}");
     }
@@ -208,7 +207,10 @@ mod tests {
     fn a_missed_goal_has_its_note() {
         let page = report().markdown();
         assert!(page.contains("1 of 2 goals are met."), "{page}");
-        assert!(page.contains("**another**, no: 1.50 times too much."), "{page}");
+        assert!(
+            page.contains("**another**, no: 1.50 times too much."),
+            "{page}"
+        );
         let notes = "Notes\n\n## one\n\nBecause.\n\n## two\n\nTwo.\n";
         assert_eq!(note(notes, "one"), Some("Because."));
         assert_eq!(note(notes, "tw"), None);

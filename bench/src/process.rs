@@ -65,18 +65,18 @@ impl Usage {
 /// Bytes of memory, from `smaps_rollup`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
-    /// Its own, shared with nobody: what would be free if it ended.
+    /// Written to, and shared with nobody. What is only read of the program's
+    /// file counts as somebody's own or not by how many run it.
     pub(crate) private: u64,
-    /// With what it shares with others: the program's file, libraries.
+    /// With the program's file and libraries.
     pub(crate) resident: u64,
 }
 
 impl Memory {
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let maps = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
-        let private = field(&maps, "Private_Clean:")? + field(&maps, "Private_Dirty:")?;
         Ok(Self {
-            private: private * 1024,
+            private: field(&maps, "Private_Dirty:")? * 1024,
             resident: field(&maps, "Rss:")? * 1024,
         })
     }

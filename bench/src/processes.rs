@@ -76,7 +76,10 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
             run(&mut measured.cold, status.args(["call", "status", "{}"]))?;
             run(&mut Samples::default(), cold.command().arg("stop"))?;
             if let Some(home) = &cold_watchman {
-                run(&mut measured.watchman_cold, home.command().arg("watch-list"))?;
+                run(
+                    &mut measured.watchman_cold,
+                    home.command().arg("watch-list"),
+                )?;
                 home.stop()?;
             }
         }

@@ -19,11 +19,12 @@ use crate::peers::watchman::files_of;
 use crate::plot::{Kind, Plot, Span, Who};
 use crate::samples::Samples;
 use crate::table::Row;
+use crate::tree::write_in_place;
 use crate::units;
 use crate::world::{is_by, read_of, report, state_of, status_of};
 use crate::{Options, progress};
 
-use stage::{MARKED, Stage, TAKEN, WRITTEN, write};
+use stage::{MARKED, Stage, TAKEN, WRITTEN};
 
 /// One thing that is measured, and how.
 struct Measure {
@@ -67,7 +68,12 @@ const MEASURES: &[Measure] = &[
     Measure::new(FENCED, Beside::Echo, status_fenced, 200).drawn(Who::Touchmark),
     Measure::new(WATCHMAN, Beside::Echo, watchman, 100).drawn(Who::Watchman),
     Measure::new(READ, Beside::Echo, read_unfenced, 100).drawn(Who::Touchmark),
-    Measure::new("file/read, committed, fence", Beside::Echo, read_fenced, 100),
+    Measure::new(
+        "file/read, committed, fence",
+        Beside::Echo,
+        read_fenced,
+        100,
+    ),
     Measure::new(WRITE, Beside::Nothing, write_floor, 100).drawn(Who::Floor),
     Measure::new(WRITE_STATUS, Beside::Write, write_status, 100).drawn(Who::Touchmark),
     Measure::new(
@@ -240,17 +246,20 @@ fn goals(results: &Results, made: usize, lasting: &Lasting) -> Vec<Goal> {
         .beside("ping-pong", said(ECHO))
         .at_most(4.0, "x ping-pong at p50", goal::times(read.p50, p50(ECHO)))
         .at_most(1.0, "ms at p99.9", goal::millis(read.p999)),
-        Goal::new("write 1 KiB, then a synced query shows it", said(WRITE_STATUS))
-            .beside("the same without a daemon", said(WRITE))
-            .beside_peer("watchman", peer(WRITE_WATCHMAN).map(units::duration))
-            .beside_peer("chokidar", peer(WRITE_CHOKIDAR).map(units::duration))
-            .at_most(45.0, "us", goal::micros(p50(WRITE_STATUS)))
-            .at_most(
-                0.5,
-                "x watchman",
-                goal::times(p50(WRITE_STATUS), peer(WRITE_WATCHMAN)),
-            )
-            .at_most(0.0, "files made in the user's tree", made as f64),
+        Goal::new(
+            "write 1 KiB, then a synced query shows it",
+            said(WRITE_STATUS),
+        )
+        .beside("the same without a daemon", said(WRITE))
+        .beside_peer("watchman", peer(WRITE_WATCHMAN).map(units::duration))
+        .beside_peer("chokidar", peer(WRITE_CHOKIDAR).map(units::duration))
+        .at_most(45.0, "us", goal::micros(p50(WRITE_STATUS)))
+        .at_most(
+            0.5,
+            "x watchman",
+            goal::times(p50(WRITE_STATUS), peer(WRITE_WATCHMAN)),
+        )
+        .at_most(0.0, "files made in the user's tree", made as f64),
     ]
 }
 
@@ -277,7 +286,7 @@ fn draining_echo(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
 fn write_floor(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
     let bytes = stage.contents.next();
     samples.time(|| {
-        write(stage.bare_path(), &bytes)?;
+        write_in_place(stage.bare_path(), &bytes)?;
         stage.draining.ping()?;
         hash_of(&fs::read(stage.bare_path())?);
         Ok(())
@@ -325,7 +334,7 @@ fn write_status(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
     let hash = hash_of(&bytes);
     let query = status_of(&stage.session, stage.name(WRITTEN), true);
     let file = samples.time(|| {
-        write(stage.path(WRITTEN), &bytes)?;
+        write_in_place(stage.path(WRITTEN), &bytes)?;
         state_of(&stage.client, query)
     })?;
     ensure!(file.hash == Some(hash), "a write was missed (SYNC-1)");
@@ -349,7 +358,7 @@ fn write_take(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
         limit: None,
     };
     let taken = samples.time(|| -> Result<_> {
-        write(stage.path(TAKEN), &bytes)?;
+        write_in_place(stage.path(TAKEN), &bytes)?;
         Ok(stage.client.call(take)?)
     })?;
     ensure!(
@@ -375,7 +384,7 @@ fn mark_write_status(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
     let query = status_of(&stage.session, stage.name(MARKED), true);
     let file = samples.time(|| {
         stage.client.call(mark)?;
-        write(stage.path(MARKED), &bytes)?;
+        write_in_place(stage.path(MARKED), &bytes)?;
         state_of(&stage.client, query)
     })?;
     ensure!(
@@ -403,7 +412,7 @@ fn write_watchman(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
     };
     let bytes = stage.contents.next();
     let changes = samples.time(|| {
-        write(watched.file(), &bytes)?;
+        write_in_place(watched.file(), &bytes)?;
         watched.since()
     })?;
     ensure!(files_of(&changes) == 1, "watchman missed a write");
@@ -418,7 +427,7 @@ fn write_chokidar(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
     };
     let bytes = stage.contents.next();
     let told = samples.time(|| {
-        write(watched.file(), &bytes)?;
+        write_in_place(watched.file(), &bytes)?;
         watched.told()
     })?;
     ensure!(

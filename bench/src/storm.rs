@@ -133,26 +133,41 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
 fn rows(part: &mut Part, storms: &Rounds) {
     let count = units::count(storms.changes);
     part.rows.extend([
-        Row::of(format!("writing {count} files, unwatched"), &storms.unwatched),
-        Row::of(format!("writing {count} files, touchmark watching"), &storms.written)
-            .beside("unwatched", storms.written.p50(), storms.unwatched.p50()),
-        Row::of("reading and hashing them, one thread", &storms.hashed),
-        Row::of("from the last write to touchmark's synced answer", &storms.after).beside(
-            "read and hash",
-            storms.after.p50(),
-            storms.hashed.p50(),
+        Row::of(
+            format!("writing {count} files, unwatched"),
+            &storms.unwatched,
         ),
-        Row::value("changes lost or wrong, touchmark", storms.of_all(storms.lost)),
-        Row::value("of unknown authors, touchmark", storms.of_all(storms.nobodys)),
+        Row::of(
+            format!("writing {count} files, touchmark watching"),
+            &storms.written,
+        )
+        .beside("unwatched", storms.written.p50(), storms.unwatched.p50()),
+        Row::of("reading and hashing them, one thread", &storms.hashed),
+        Row::of(
+            "from the last write to touchmark's synced answer",
+            &storms.after,
+        )
+        .beside("read and hash", storms.after.p50(), storms.hashed.p50()),
+        Row::value(
+            "changes lost or wrong, touchmark",
+            storms.of_all(storms.lost),
+        ),
+        Row::value(
+            "of unknown authors, touchmark",
+            storms.of_all(storms.nobodys),
+        ),
     ]);
     if storms.watchman_after.count() > 0 {
         part.rows.extend([
-            Row::of(format!("writing {count} files, watchman watching"), &storms.watchman_written)
-                .beside(
-                    "unwatched",
-                    storms.watchman_written.p50(),
-                    storms.unwatched.p50(),
-                ),
+            Row::of(
+                format!("writing {count} files, watchman watching"),
+                &storms.watchman_written,
+            )
+            .beside(
+                "unwatched",
+                storms.watchman_written.p50(),
+                storms.unwatched.p50(),
+            ),
             Row::of(
                 "from the last write to watchman's synced answer",
                 &storms.watchman_after,
@@ -208,7 +223,7 @@ fn goals(storms: &Rounds, count: usize, after: Memory) -> Vec<Goal> {
                 "memory after ten storms, 100,000 tracked",
                 units::megabytes(after.private),
             )
-            .at_most(40.0, "MB", after.private as f64 / 1e6),
+            .at_most(40.0, "MB private", after.private as f64 / 1e6),
         );
     }
     goals
@@ -219,7 +234,9 @@ type Drawn = (&'static str, Who, fn(&Rounds) -> &Samples);
 
 fn plot(growth: &[Rounds]) -> Plot {
     const DRAWN: [Drawn; 3] = [
-        ("read and hash, one thread", Who::Floor, |rounds| &rounds.hashed),
+        ("read and hash, one thread", Who::Floor, |rounds| {
+            &rounds.hashed
+        }),
         ("touchmark", Who::Touchmark, |rounds| &rounds.after),
         ("watchman", Who::Watchman, |rounds| &rounds.watchman_after),
     ];

@@ -140,7 +140,10 @@ mod tests {
 
     #[test]
     fn values_alone_have_one_column() {
-        let rows = [Row::value("a", "1"), Row::value("b", "2").against("a", 2.0, 1.0)];
+        let rows = [
+            Row::value("a", "1"),
+            Row::value("b", "2").against("a", 2.0, 1.0),
+        ];
         assert_eq!(
             markdown(&rows),
             "| what | measured | beside |\n| --- | ---: | ---: |\n| a | 1 |  |\n| b | 2 | 2 x a |\n"
@@ -150,6 +153,9 @@ mod tests {
     #[test]
     fn nothing_is_compared_with_nothing() {
         let row = Row::value("a", "1").against("an absent peer", 1.0, 0.0);
-        assert_eq!(markdown(&[row]), "| what | measured |\n| --- | ---: |\n| a | 1 |\n");
+        assert_eq!(
+            markdown(&[row]),
+            "| what | measured |\n| --- | ---: |\n| a | 1 |\n"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Directories full of files, as watchers get them.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -68,10 +69,17 @@ impl Tree {
     /// Writes the first `count` files anew, by one thread, as fast as it can.
     pub(crate) fn rewrite(&self, count: usize, contents: &mut Contents) -> Result<()> {
         for file in self.files.iter().take(count) {
-            fs::write(file, contents.next())?;
+            write_in_place(file, &contents.next())?;
         }
         Ok(())
     }
+}
+
+/// Writes a file of the same length, as many editors do. Without truncating
+/// it, for which a file system may wait for its disk.
+pub(crate) fn write_in_place(file: &Path, bytes: &[u8]) -> Result<()> {
+    let open = fs::OpenOptions::new().write(true).open(file)?;
+    Ok(open.write_all_at(bytes, 0)?)
 }
 
 /// Contents no file has had yet.

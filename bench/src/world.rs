@@ -13,7 +13,9 @@ use touchmark_client::blocking::Client;
 use touchmark_client::{Hello, hash_of};
 use touchmark_proto::daemon::{Shutdown, Status, StatusReport};
 use touchmark_proto::files::{FileRead, FileStatus};
-use touchmark_proto::{Author, AuthorKind, BaseDirectories, ClientPath, FileState, Places, SessionId, State};
+use touchmark_proto::{
+    Author, AuthorKind, BaseDirectories, ClientPath, FileState, Places, SessionId, State,
+};
 
 use crate::tree::Tree;
 
@@ -22,7 +24,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// All is quiet so long after the last request or event: threads have ended,
 /// memory is given back.
-pub(crate) const CALM: Duration = Duration::from_secs(4);
+pub(crate) const CALM: Duration = Duration::from_secs(3);
 
 /// Files of one answer.
 const PAGE: u32 = 10_000;
@@ -213,11 +215,7 @@ pub(crate) fn state_of(client: &Client, query: FileStatus) -> Result<FileState> 
 }
 
 /// All of a session's files that are in a state, as of now.
-pub(crate) fn all_in(
-    client: &Client,
-    session: &SessionId,
-    state: State,
-) -> Result<Vec<FileState>> {
+pub(crate) fn all_in(client: &Client, session: &SessionId, state: State) -> Result<Vec<FileState>> {
     let mut files = Vec::new();
     let mut cursor = None;
     loop {

@@ -61,7 +61,11 @@ impl Axis {
         let values = values.filter(|value| *value > 0.0);
         let least = values.clone().fold(f64::INFINITY, f64::min);
         let most = values.fold(0.0, f64::max);
-        let (least, most) = if least > most { (1.0, 1.0) } else { (least, most) };
+        let (least, most) = if least > most {
+            (1.0, 1.0)
+        } else {
+            (least, most)
+        };
         let first = least.log10().floor() as i32;
         let last = most.log10().ceil() as i32;
         Self {
@@ -105,10 +109,19 @@ pub(super) fn lines(title: &str, across: &str, up: &str, series: &[Series]) -> S
         page.line("grid", [LEFT, at], [WIDTH - RIGHT, at]);
         page.text(LEFT - 8.0, at + 4.0, "end", &said);
     }
-    page.text((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 12.0, "middle", across);
+    page.text(
+        (LEFT + WIDTH - RIGHT) / 2.0,
+        HEIGHT - 12.0,
+        "middle",
+        across,
+    );
     page.text(LEFT, TOP - 10.0, "start", up);
     let mut legend = WIDTH - RIGHT;
-    for series in series.iter().rev().filter(|series| !series.points.is_empty()) {
+    for series in series
+        .iter()
+        .rev()
+        .filter(|series| !series.points.is_empty())
+    {
         legend -= series.name.chars().count() as f64 * CHARACTER;
         page.text(legend, TOP - 28.0, "start", &series.name);
         page.line(
@@ -235,7 +248,10 @@ mod tests {
         assert_eq!(marks, ["1", "10", "100", "1,000", "10,000"]);
         assert!((axis.at(100.0) - 200.0).abs() < 1e-9);
         let below = Axis::of([0.02].into_iter(), 0.0, 1.0);
-        assert_eq!(below.marks().next().map(|mark| mark.1).as_deref(), Some("0.01"));
+        assert_eq!(
+            below.marks().next().map(|mark| mark.1).as_deref(),
+            Some("0.01")
+        );
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Everything that a repetition needs.
 
-use std::fs;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use anyhow::Result;
@@ -145,11 +143,4 @@ impl Chokidar {
 
 fn path(tree: &Tree, file: usize) -> &Path {
     tree.files.get(file).unwrap_or(&tree.root)
-}
-
-/// Writes in place, as many editors and every shell do.
-pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<()> {
-    let open = fs::OpenOptions::new().write(true).open(file)?;
-    open.write_all_at(bytes, 0)?;
-    Ok(())
 }

@@ -70,23 +70,27 @@ fn tell(options: &Options, counts: &[usize], measured: &[[Samples; 3]]) -> Part 
             if samples.count() > 0 {
                 let what = format!("{name}, {} tracked", units::count(*count));
                 let row = Row::of(what, samples);
-                part.rows.push(row.beside("the smallest", samples.p50(), least));
+                part.rows
+                    .push(row.beside("the smallest", samples.p50(), least));
             }
         }
         medians.push(all.iter().map(Samples::p50).collect());
     }
     part.rows.extend(options.peers.absent_watchman());
     part.goals.extend(goal(counts, &medians));
-    let series = WAYS.iter().zip(&medians).map(|((name, who), medians)| Series {
-        name: (*name).into(),
-        who: *who,
-        points: counts
-            .iter()
-            .zip(medians)
-            .filter(|(_, median)| !median.is_zero())
-            .map(|(count, median)| (*count as f64, goal::micros(*median)))
-            .collect(),
-    });
+    let series = WAYS
+        .iter()
+        .zip(&medians)
+        .map(|((name, who), medians)| Series {
+            name: (*name).into(),
+            who: *who,
+            points: counts
+                .iter()
+                .zip(medians)
+                .filter(|(_, median)| !median.is_zero())
+                .map(|(count, median)| (*count as f64, goal::micros(*median)))
+                .collect(),
+        });
     part.plots.push(Plot {
         name: "growth",
         title: "One question as tracked files grow".into(),

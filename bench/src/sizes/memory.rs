@@ -25,8 +25,6 @@ struct Look {
 #[derive(Default)]
 pub(super) struct Measured(Vec<Look>);
 
-const STARTED: &str = "started anew";
-
 impl Measured {
     /// Of all daemons and watchmen, which have been left alone for a while.
     pub(super) fn note(&mut self, sizes: &[Size], when: &'static str) -> Result<()> {
@@ -40,10 +38,9 @@ impl Measured {
         Ok(())
     }
 
-    /// Of a daemon that has been started and asked once.
+    /// Of a daemon that was started, asked once, and left alone for a while.
     pub(super) fn started(&mut self, count: usize, pid: u32) -> Result<()> {
-        thread::sleep(CALM);
-        self.look(Who::Touchmark, STARTED, count, pid)
+        self.look(Who::Touchmark, "started anew", count, pid)
     }
 
     /// Of chokidar, which runs for this alone.
@@ -51,12 +48,14 @@ impl Measured {
         let Some(program) = &options.peers.chokidar else {
             return Ok(());
         };
+        let mut watchers = Vec::new();
         for size in sizes {
-            let count = size.count();
-            progress(&format!("chokidar, {} files", units::count(count)));
-            let watcher = program.watch(&size.world.tree.files)?;
-            thread::sleep(CALM);
-            self.look(Who::Chokidar, "watching", count, watcher.pid())?;
+            progress(&format!("chokidar, {} files", units::count(size.count())));
+            watchers.push(program.watch(&size.world.tree.files)?);
+        }
+        thread::sleep(CALM);
+        for (size, watcher) in sizes.iter().zip(&watchers) {
+            self.look(Who::Chokidar, "watching", size.count(), watcher.pid())?;
         }
         Ok(())
     }
@@ -75,10 +74,10 @@ impl Measured {
     pub(super) fn part(self, options: &Options) -> Part {
         let mut part = Part::new(
             "Memory",
-            "Private memory, what would be free if the program ended (`Private_Clean` and \
-             `Private_Dirty` of `smaps_rollup`), and resident memory, in which what is shared \
-             with other programs counts in full. Looked at when all had been quiet for some \
-             seconds. 1 MB is a million bytes.",
+            "Private memory is what a program has written to and shares with nobody \
+             (`Private_Dirty` of `smaps_rollup`); the goals are of it. Resident memory (`Rss`) \
+             has the program's own file and its libraries in it, too. Looked at when all had been quiet \
+             for some seconds. 1 MB is a million bytes.",
         );
         let mut looks: Vec<&Look> = self.0.iter().collect();
         looks.sort_by_key(|look| look.count);
@@ -89,36 +88,34 @@ impl Measured {
                 look.who.name(),
                 look.when
             );
-            let value = format!(
-                "{} private, {} resident",
-                units::megabytes(look.memory.private),
-                units::megabytes(look.memory.resident)
-            );
-            part.rows.push(Row::value(what, value));
+            part.rows.push(Row::value(what, said(look.memory)));
         }
         part.rows.extend(options.peers.absent_watchman());
         part.rows.extend(options.peers.absent_chokidar());
-        part.goals.extend(self.goal(SMALL, "memory, 10,000 tracked", 12.0));
-        part.goals.extend(self.goal(LARGE, "memory, 100,000 tracked", 40.0));
+        part.goals
+            .extend(self.goal(SMALL, "memory, 10,000 tracked", 12.0));
+        part.goals
+            .extend(self.goal(LARGE, "memory, 100,000 tracked", 40.0));
         part.plots.push(self.plot());
         part
     }
 
     /// The most of all looks.
-    fn private(&self, who: Who, count: usize) -> Option<u64> {
+    fn most(&self, who: Who, count: usize) -> Option<Memory> {
         let looks = self.0.iter();
         let of = looks.filter(|look| look.who == who && look.count == count);
-        of.map(|look| look.memory.private).max()
+        of.map(|look| look.memory)
+            .max_by_key(|memory| memory.private)
     }
 
     fn goal(&self, count: usize, what: &'static str, limit: f64) -> Option<Goal> {
-        let own = self.private(Who::Touchmark, count)?;
-        let peer = |who| self.private(who, count).map(units::megabytes);
+        let own = self.most(Who::Touchmark, count)?;
+        let peer = |who| self.most(who, count).map(said);
         Some(
-            Goal::new(what, units::megabytes(own))
+            Goal::new(what, said(own))
                 .beside_peer("watchman", peer(Who::Watchman))
                 .beside_peer("chokidar", peer(Who::Chokidar))
-                .at_most(limit, "MB", own as f64 / 1e6),
+                .at_most(limit, "MB private", own.private as f64 / 1e6),
         )
     }
 
@@ -132,8 +129,8 @@ impl Measured {
             points: counts
                 .iter()
                 .filter_map(|&count| {
-                    let private = self.private(who, count)?;
-                    Some((count as f64, private as f64 / 1e6))
+                    let memory = self.most(who, count)?;
+                    Some((count as f64, memory.private as f64 / 1e6))
                 })
                 .collect(),
         });
@@ -147,4 +144,12 @@ impl Measured {
             },
         }
     }
+}
+
+fn said(memory: Memory) -> String {
+    format!(
+        "{} private, {} resident",
+        units::megabytes(memory.private),
+        units::megabytes(memory.resident)
+    )
 }

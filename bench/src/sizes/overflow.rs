@@ -128,8 +128,11 @@ impl Measured {
                 format!("{tracked} tracked: until one file is known"),
                 &self.first,
             ),
-            Row::of(format!("{tracked} tracked: until all are known"), &self.all)
-                .beside("watchman", self.all.p50(), self.watchman.p50()),
+            Row::of(format!("{tracked} tracked: until all are known"), &self.all).beside(
+                "watchman",
+                self.all.p50(),
+                self.watchman.p50(),
+            ),
         ]);
         if has_watchman {
             part.rows.push(Row::of(

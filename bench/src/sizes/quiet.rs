@@ -117,9 +117,10 @@ fn spent(size: &mut Size, what: impl FnOnce() -> Result<()>) -> Result<Spent> {
 
 fn make_and_remove(place: &Path) -> Result<()> {
     for n in 0..CHURN {
-        let file = place.join(n.to_string());
-        fs::write(&file, b"x")?;
-        fs::remove_file(&file)?;
+        fs::write(place.join(n.to_string()), b"x")?;
+    }
+    for n in 0..CHURN {
+        fs::remove_file(place.join(n.to_string()))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! disk.
 
 use std::fs;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
@@ -18,7 +19,7 @@ use crate::samples::Samples;
 use crate::table::Row;
 use crate::tree::Contents;
 use crate::units;
-use crate::world::{Daemon, World, all_in, is_as_on_disk};
+use crate::world::{CALM, Daemon, World, all_in, is_as_on_disk};
 use crate::{Options, progress};
 
 /// A workspace whose daemon and watchman have ended.
@@ -54,10 +55,13 @@ pub(super) fn part(
             ended.round()?;
         }
     }
+    let mut daemons = Vec::new();
     for ended in &mut ended {
-        let daemon = ended.own()?;
+        daemons.push(ended.own()?);
+    }
+    thread::sleep(CALM);
+    for (ended, daemon) in ended.iter().zip(&daemons) {
         memory.started(ended.world.tree.count(), daemon.pid())?;
-        daemon.stop()?;
     }
     Ok(tell(options, &ended))
 }
@@ -136,7 +140,10 @@ fn tell(options: &Options, ended: &[Ended]) -> Part {
         } = &ended.measured;
         part.rows.extend([
             Row::of(format!("{tracked} tracked: stat sweep"), stat),
-            Row::of(format!("{tracked} tracked: read and hash, one thread"), hash),
+            Row::of(
+                format!("{tracked} tracked: read and hash, one thread"),
+                hash,
+            ),
             Row::of(format!("{tracked} tracked: touchmark ready"), own)
                 .beside("stat sweep", own.p50(), stat.p50())
                 .beside("watchman", own.p50(), watchman.p50()),
