@@ -6,11 +6,12 @@
 //! (SYNC-1), and its event, which comes when it ends, brings another read.
 
 mod beneath;
+mod compare;
 #[cfg(test)]
 mod tests;
 
 use std::cell::RefCell;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -23,6 +24,7 @@ use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, open};
+use self::compare::{is_settled, stamp};
 use crate::links::absolute;
 
 /// The default of `contents.exclude` (SEC-3).
@@ -130,6 +132,12 @@ impl Reader {
             .map_or(0, |metadata| metadata.len())
     }
 
+    /// The paths among `files` that may hold something else than what was read
+    /// at these stats, that have several names, or that symlinks lead to.
+    pub fn differing(&self, files: Vec<(RelPath, Stamp)>) -> Vec<RelPath> {
+        compare::differing(&self.root, files)
+    }
+
     /// Reads and hashes as ordered. Blocks for as long as the disk does; a
     /// FIFO or device is not opened.
     pub fn read(&self, order: &ReadOrder) -> Report {
@@ -212,6 +220,7 @@ impl Reader {
                     mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
                         .unwrap_or(0),
                     stamp: stamp(&after),
+                    settled: is_settled(&stamp(&after)),
                 }),
                 prefixes: pass.prefixes,
                 bytes: kept.clone().filter(|_| bytes),
@@ -222,17 +231,6 @@ impl Reader {
             links: after.nlink(),
             size,
         }))
-    }
-}
-
-/// What tells this stat from another.
-fn stamp(metadata: &Metadata) -> Stamp {
-    let nanoseconds =
-        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    Stamp {
-        inode: metadata.ino(),
-        modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-        changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
     }
 }
 

@@ -27,6 +27,7 @@ mod reload;
 mod replay;
 mod say;
 mod searches;
+mod snapshot;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
@@ -41,7 +42,9 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use touchmark_engine::{Effect, Engine, Hint, Input, Learned, Question, ReadOrder, Record};
+use touchmark_engine::{
+    Comparison, Effect, Engine, Hint, Input, Learned, Question, ReadOrder, Record,
+};
 use touchmark_proto::daemon::{Configuration, Degraded};
 use touchmark_proto::{ConnectionId, Millis, Places, RequestId};
 
@@ -169,6 +172,8 @@ struct Daemon {
     /// Turns whose facts were not stored when they came, and why.
     failed_turns: BTreeMap<u64, String>,
     facts_since_snapshot: u64,
+    /// The stamps that the last snapshot held.
+    stamps_in_snapshot: u64,
     inline_reads: usize,
     requests: u64,
     /// When the last connection ended or the last request came.
@@ -404,6 +409,7 @@ impl Daemon {
             Effect::Track(path) => self.watcher.track(&path),
             Effect::Untrack(path) => self.watcher.untrack(&path),
             Effect::Read(order) => self.read(order),
+            Effect::Compare(comparison) => self.compare(comparison),
             Effect::Fence(fence) => self.fence(fence),
             Effect::AwaitProcess(pid) => self.await_process(pid),
             Effect::Write(order) => self.outbox.push(Say::Write(Box::new(order))),
@@ -453,6 +459,32 @@ impl Daemon {
                 report,
             });
         });
+    }
+
+    /// Looks which files are as they were. Without a look aside: nobody is
+    /// answered about files meanwhile.
+    fn compare(&mut self, comparison: Comparison) {
+        let Comparison {
+            number,
+            track,
+            files,
+        } = comparison;
+        if track {
+            for (path, _) in &files {
+                self.watcher.track_unlinked(path);
+            }
+        }
+        let (unknowable, seen): (Vec<_>, Vec<_>) = files
+            .into_iter()
+            .partition(|(path, _)| self.watcher.must_be_read(path));
+        let mut differ = self.reader.differing(seen);
+        differ.extend(unknowable.into_iter().map(|(path, _)| path));
+        if track {
+            for path in &differ {
+                self.watcher.follow(path);
+            }
+        }
+        self.decide(Input::Compared { number, differ });
     }
 
     /// What a read tells watcher and store, and the engine's part of it.

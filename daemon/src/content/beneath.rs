@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use touchmark_proto::RelPath;
 
-use crate::links::{End, relative, resolve};
+use crate::links::{End, resolve};
 
 /// What opening a path came to.
 pub(crate) enum Opened {
@@ -51,22 +51,38 @@ pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {
         Err(errno) => return failed(errno),
     };
     #[cfg(target_os = "linux")]
-    match by_kernel(&top, path) {
-        Ok(handle) => {
-            let real = real_name(&handle, root, path);
-            return read_handle(handle, real);
-        }
-        // Out by an absolute link or `..`, which may lead in again; too many
-        // links; or a kernel (or a sandbox) without openat2.
+    match by_kernel(&top, path, LOOK) {
+        Ok(handle) => return read_handle(handle, None, |flags| by_kernel(&top, path, flags)),
+        // A symlink on the way, whose real name is wanted; or a kernel (or a
+        // sandbox) without openat2.
         Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
         Err(errno) => return failed(errno),
     }
     by_hand(&top, root, path)
 }
 
-/// Resolution by the kernel, which refuses to leave `top` at any step.
+/// A handle on the directory of that relative name, empty for `root` itself;
+/// `None` if it cannot be had, or a symlink lies on the way.
 #[cfg(target_os = "linux")]
-fn by_kernel(top: &OwnedFd, path: &RelPath) -> Result<OwnedFd, Errno> {
+pub(super) fn directory(root: &Path, name: &[u8]) -> Option<OwnedFd> {
+    let top = rustix::fs::open(root, LOOK | OFlags::DIRECTORY, Mode::empty()).ok()?;
+    if name.is_empty() {
+        return Some(top);
+    }
+    let path = RelPath::new(name).ok()?;
+    by_kernel(&top, &path, LOOK | OFlags::DIRECTORY).ok()
+}
+
+/// Nothing is known of what lies on the way.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn directory(_root: &Path, _name: &[u8]) -> Option<OwnedFd> {
+    None
+}
+
+/// Resolution by the kernel, which refuses to leave `top` and to follow a
+/// symlink at any step.
+#[cfg(target_os = "linux")]
+fn by_kernel(top: &OwnedFd, path: &RelPath, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
     let mut result = Err(Errno::AGAIN);
     // EAGAIN: something was renamed meanwhile, so `..` could not be trusted.
@@ -74,25 +90,15 @@ fn by_kernel(top: &OwnedFd, path: &RelPath) -> Result<OwnedFd, Errno> {
         result = rustix::fs::openat2(
             top,
             path.as_bytes(),
-            LOOK,
+            flags,
             Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
         );
         if !matches!(result, Err(Errno::AGAIN | Errno::INTR)) {
             break;
         }
     }
     result
-}
-
-/// Where the handle's file lies, relative to the root, if not at `path`.
-#[cfg(target_os = "linux")]
-fn real_name(handle: &OwnedFd, root: &Path, path: &RelPath) -> Option<RelPath> {
-    let name = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd())).ok()?;
-    let real = relative(root, &name)?;
-    // So the kernel marks a name that has gone since.
-    let gone = real.as_bytes().ends_with(b" (deleted)");
-    (real != *path && !gone).then_some(real)
 }
 
 /// Resolution component by component: first to learn where the links lead,
@@ -105,28 +111,31 @@ pub(super) fn by_hand(top: &OwnedFd, root: &Path, path: &RelPath) -> Opened {
         End::Outside => return Opened::Outside,
         End::Denied(error) => return Opened::Unreadable(error.to_string()),
     };
-    let mut handle: Option<OwnedFd> = None;
+    let mut directory: Option<OwnedFd> = None;
     let mut names = end.as_bytes().split(|byte| *byte == b'/').peekable();
     while let Some(name) = names.next() {
-        let flags = match names.peek() {
-            Some(_) => LOOK | OFlags::NOFOLLOW | OFlags::DIRECTORY,
-            None => LOOK | OFlags::NOFOLLOW,
-        };
-        let above = handle.as_ref().unwrap_or(top);
-        match rustix::fs::openat(above, name, flags, Mode::empty()) {
-            Ok(next) => handle = Some(next),
+        let above = directory.as_ref().unwrap_or(top);
+        let look = |flags| rustix::fs::openat(above, name, flags | OFlags::NOFOLLOW, Mode::empty());
+        let last = names.peek().is_none();
+        match look(if last { LOOK } else { LOOK | OFlags::DIRECTORY }) {
+            Ok(file) if last => {
+                return read_handle(file, Some(end.clone()).filter(|end| end != path), look);
+            }
+            Ok(next) => directory = Some(next),
             Err(Errno::LOOP | Errno::NOTDIR) => return Opened::Changing,
             Err(errno) => return failed(errno),
         }
     }
-    match handle {
-        Some(handle) => read_handle(handle, Some(end).filter(|end| end != path)),
-        None => Opened::Absent,
-    }
+    Opened::Absent
 }
 
-/// Opens what a handle stands for, if it is a regular file.
-fn read_handle(handle: OwnedFd, real: Option<RelPath>) -> Opened {
+/// Opens what a handle stands for, if it is a regular file; `again` opens the
+/// same name once more.
+fn read_handle(
+    handle: OwnedFd,
+    real: Option<RelPath>,
+    again: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+) -> Opened {
     let handle = File::from(handle);
     let file_type = match handle.metadata() {
         Ok(metadata) => metadata.file_type(),
@@ -146,7 +155,7 @@ fn read_handle(handle: OwnedFd, real: Option<RelPath>) -> Opened {
             "device"
         });
     }
-    match reopen(&handle) {
+    match reopen(&handle, again) {
         Ok(file) => Opened::File {
             file: file.into(),
             real,
@@ -159,13 +168,33 @@ fn read_handle(handle: OwnedFd, real: Option<RelPath>) -> Opened {
 
 /// The very inode that was looked at, whatever its name leads to by now.
 #[cfg(target_os = "linux")]
-fn reopen(handle: &File) -> Result<OwnedFd, Errno> {
+fn reopen(
+    handle: &File,
+    again: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
     let descriptor = handle.as_fd().as_raw_fd();
-    rustix::fs::open(format!("/proc/self/fd/{descriptor}"), READ, Mode::empty())
+    match rustix::fs::open(format!("/proc/self/fd/{descriptor}"), READ, Mode::empty()) {
+        // Where no /proc is mounted the name has to do. What it leads to now
+        // counts if it is the same file still; the handle keeps its number
+        // from being given to another.
+        Err(Errno::NOENT) => {
+            let file = again(READ)?;
+            let (before, now) = (rustix::fs::fstat(handle)?, rustix::fs::fstat(&file)?);
+            if (before.st_dev, before.st_ino) == (now.st_dev, now.st_ino) {
+                Ok(file)
+            } else {
+                Err(Errno::AGAIN)
+            }
+        }
+        opened => opened,
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn reopen(handle: &File) -> Result<OwnedFd, Errno> {
+fn reopen(
+    handle: &File,
+    _again: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
     rustix::io::dup(handle.as_fd())
 }
 

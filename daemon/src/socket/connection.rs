@@ -1,5 +1,6 @@
 //! One connection's task.
 
+use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,11 @@ use crate::time::Timeline;
 
 /// Bytes taken from a socket at a time.
 const READ_BYTES: usize = 16 << 10;
+
+thread_local! {
+    /// One for all connections, each of which empties it at once.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
+}
 
 /// What all connections share.
 #[derive(Debug)]
@@ -101,18 +107,29 @@ impl Connection {
 
     /// Takes bytes from the socket; false if the client is gone.
     fn read(&mut self) -> io::Result<bool> {
-        let mut buffer = [0_u8; READ_BYTES];
-        match self.stream.try_read(&mut buffer) {
-            Ok(0) => {
-                self.half_closed = true;
-                Ok(!hung_up(&self.stream))
+        BUFFER.with_borrow_mut(|buffer| {
+            let mut taken = 0;
+            let read = self.stream.try_io(Interest::READABLE, || {
+                taken = rustix::io::read(&self.stream, &mut *buffer)?;
+                if (1..buffer.len()).contains(&taken) {
+                    // That was all there is: no other look is needed until
+                    // the system says that there is more.
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Ok(())
+            });
+            match (read, taken) {
+                (Ok(()), 0) => {
+                    self.half_closed = true;
+                    Ok(!hung_up(&self.stream))
+                }
+                (_, 1..) => {
+                    self.push(buffer.get(..taken).unwrap_or_default());
+                    Ok(true)
+                }
+                (read, 0) => or_later(read).map(|()| true),
             }
-            Ok(count) => {
-                self.push(buffer.get(..count).unwrap_or_default());
-                Ok(true)
-            }
-            Err(error) => or_later(Err(error)).map(|()| true),
-        }
+        })
     }
 
     fn push(&mut self, bytes: &[u8]) {

@@ -141,12 +141,19 @@ impl Directories {
     /// Needs every directory above `entry`, and watches those that are there.
     pub(super) fn need(&mut self, entry: &RelPath) {
         let mut fresh = Vec::new();
-        for path in above(entry) {
-            let dir = self.below.entry(path.clone()).or_insert_with(|| {
-                fresh.push(path);
-                Dir::default()
-            });
-            dir.needed += 1;
+        let mut bytes = entry.as_bytes();
+        while let Some(cut) = bytes.iter().rposition(|byte| *byte == b'/') {
+            bytes = &bytes[..cut];
+            match self.below.get_mut(bytes) {
+                Some(dir) => dir.needed += 1,
+                None => fresh.extend(RelPath::new(bytes)),
+            }
+        }
+        if fresh.is_empty() {
+            return;
+        }
+        for path in &fresh {
+            self.below.entry(path.clone()).or_default().needed += 1;
         }
         fresh.sort();
         self.watch_all(&fresh);
@@ -349,6 +356,9 @@ impl Directories {
 
     /// Why events about `entry` may be missing, if they may.
     pub(super) fn blind(&self, entry: &RelPath) -> Option<&str> {
+        if self.degraded.is_empty() {
+            return self.top.cause();
+        }
         self.top
             .cause()
             .or_else(|| above(entry).find_map(|path| self.below.get(&path).and_then(Dir::cause)))

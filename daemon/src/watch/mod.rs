@@ -196,9 +196,24 @@ impl Watcher {
         if self.cover.is_tracked(path) {
             return;
         }
-        self.cover.add(path, path);
+        self.cover.track(path);
         self.directories.need(path);
         self.follow(path);
+    }
+
+    /// The same, but for where symlinks lead to: for a path of which that is
+    /// found out next, and then, if there are any, [`follow`](Self::follow)ed.
+    pub fn track_unlinked(&mut self, path: &RelPath) {
+        if !self.cover.is_tracked(path) {
+            self.cover.track(path);
+            self.directories.need(path);
+        }
+    }
+
+    /// Whether a look at the stat of `path` does not tell whether it was
+    /// written: it may be without an event, or by another name.
+    pub fn must_be_read(&self, path: &RelPath) -> bool {
+        self.blind(path) || self.mounts.is_place(&absolute(&self.root, path))
     }
 
     /// Watches a directory outside the workspace. Nothing that happens there
@@ -423,7 +438,7 @@ impl Watcher {
 
     /// Makes the set of names that speak for `path` true again: itself, each
     /// symlink on its way, and where it ends. Returns whether it grew.
-    fn follow(&mut self, path: &RelPath) -> bool {
+    pub fn follow(&mut self, path: &RelPath) -> bool {
         let mut grew = false;
         // A link may change while its target's directory is about to be
         // watched: look again until what is watched is what is there.

@@ -425,6 +425,7 @@ impl Engine {
         let found = pending.found.get(path).map(|outcome| &outcome.found);
         if let Some(crate::input::Found::File(content)) = found {
             self.live.entry(path.clone()).or_default().stamp = Some(content.stamp);
+            self.note_stamp(path, *content);
         }
         // A file that cannot be read is not absent (LOSS-4).
         if let Some(obstacle) = found.and_then(Obstacle::of) {

@@ -1,10 +1,11 @@
 //! What sessions hold and have seen.
 
 use super::{PathState, State};
+use crate::few::Few;
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::ranges::RangeSet;
 use crate::record::Held;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use touchmark_proto::files::Source;
 use touchmark_proto::{HashOrAbsent, Millis, RelPath, SessionId};
 
@@ -42,7 +43,7 @@ impl State {
             None => {
                 session
                     .files
-                    .insert(path.clone(), Knowledge::new(n, held.hash, record));
+                    .insert(path.clone(), Box::new(Knowledge::new(n, held.hash, record)));
             }
         }
     }
@@ -53,14 +54,16 @@ impl State {
         };
         let holders = source.holders.clone();
         let held = source.held;
-        self.paths.entry(to.clone()).or_insert_with(|| PathState {
-            // The version that follows says what came here.
-            held: Held::ABSENT,
-            baseline: n,
-            versions: VecDeque::new(),
-            newest: n,
-            taken: Vec::new(),
-            holders: BTreeSet::new(),
+        self.paths.entry(to.clone()).or_insert_with(|| {
+            Box::new(PathState {
+                // The version that follows says what came here.
+                held: Held::ABSENT,
+                baseline: n,
+                versions: VecDeque::new(),
+                newest: n,
+                taken: Vec::new(),
+                holders: Few::default(),
+            })
         });
         for holder in holders {
             let Some(session) = self.sessions.get_mut(&holder) else {
@@ -124,7 +127,7 @@ impl State {
         let knowledge = owner
             .files
             .entry(path.clone())
-            .or_insert_with(|| Knowledge::new(n, held, record.clone()));
+            .or_insert_with(|| Box::new(Knowledge::new(n, held, record.clone())));
         knowledge.copied = false;
         knowledge.at = at;
         knowledge.foreign = foreign;
