@@ -190,7 +190,10 @@ fn goals(storms: &Rounds, count: usize, after: Memory) -> Vec<Goal> {
     });
     let mut goals = vec![
         Goal::new(
-            "storm: all tracked files rewritten",
+            match count {
+                MOST => "storm: 100,000 tracked files rewritten",
+                _ => "storm: 10,000 tracked files rewritten",
+            },
             format!(
                 "{} after the end, {} lost",
                 units::duration(storms.after.p50()),
