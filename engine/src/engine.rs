@@ -267,18 +267,14 @@ impl Engine {
     /// until now (ATTR-13). Queries wait until that is done.
     pub fn start(&mut self, now: Millis, effects: &mut Vec<Effect>) {
         self.now = now.max(self.now);
-        let paths: Vec<RelPath> = self.state.paths.keys().cloned().collect();
-        // The comparison has those watched whose stamps are known.
-        let mut known = paths
-            .iter()
-            .filter(|path| self.stamps.of(path).is_some())
-            .cloned()
-            .collect();
-        self.watched.append(&mut known);
-        for path in &paths {
+        let paths = self.state.paths.keys().cloned();
+        let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) =
+            paths.partition(|path| self.stamps.of(path).is_some());
+        for path in &unknown {
             self.watch(path);
         }
-        self.reconciliation.track();
+        self.watched.append(&mut known.clone());
+        self.begin_comparison(known, unknown);
         let edits: Vec<(u64, Millis)> = self
             .state
             .edits
@@ -289,7 +285,6 @@ impl Engine {
             self.timers.insert((deadline, Timer::Edit(edit)));
         }
         self.resume_commands();
-        self.lose_coverage(paths);
         self.reconcile();
         effects.append(&mut self.out);
     }
