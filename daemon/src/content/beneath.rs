@@ -19,13 +19,6 @@ use crate::system::look::LOOK;
 
 use kernel::{by_kernel, reopen};
 
-/// Reading that never waits for a writer or a lease and never gains a
-/// terminal, should the file have become something else at the last moment.
-const READ: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::CLOEXEC)
-    .union(OFlags::NOCTTY);
-
 /// Opens a file of the workspace at `root` for reading.
 pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {
     // Not held between reads: it would keep the news of the root's removal

@@ -7,7 +7,12 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use touchmark_proto::RelPath;
 
-use super::READ;
+/// Reading that never waits for a writer or a lease and never gains a
+/// terminal, should the file have become something else at the last moment.
+const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOCTTY);
 
 /// Resolution by the kernel, which refuses to leave `top` and to follow a
 /// symlink at any step.
