@@ -33,6 +33,14 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// Whether this system has what it takes.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where it has not.
+    pub fn is_possible() -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Binds. What a dead daemon left under the name is removed, so the
     /// caller must hold the workspace's [`Lock`](crate::life::Lock).
     ///

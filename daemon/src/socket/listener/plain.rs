@@ -25,6 +25,14 @@ impl Passed {
 pub enum Listener {}
 
 impl Listener {
+    /// Says that this system has not what it takes.
+    ///
+    /// # Errors
+    /// Always: [`Error::Unsupported`].
+    pub fn is_possible() -> Result<(), Error> {
+        Err(Error::Unsupported)
+    }
+
     /// Refuses.
     ///
     /// # Errors
