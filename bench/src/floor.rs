@@ -5,10 +5,13 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+
+use crate::queue::Queue;
 
 /// The argument that makes this program the other end of the ping-pong.
 pub(crate) const ECHO: &str = "echo-floor";
@@ -26,10 +29,20 @@ pub(crate) struct Echo {
 
 impl Echo {
     pub(crate) fn start(directory: &Path) -> Result<Self> {
-        let socket = directory.join("echo.sock");
+        Self::spawn(directory.join("echo.sock"), &[])
+    }
+
+    /// One that empties an inotify queue of these directories before each
+    /// answer: nothing that watches can be faster.
+    pub(crate) fn start_watching(directory: &Path, watched: &[&Path]) -> Result<Self> {
+        Self::spawn(directory.join("watching-echo.sock"), watched)
+    }
+
+    fn spawn(socket: PathBuf, watched: &[&Path]) -> Result<Self> {
         let process = Command::new(std::env::current_exe()?)
             .arg(ECHO)
             .arg(&socket)
+            .args(watched)
             .stdin(Stdio::null())
             .spawn()
             .context("the echo process cannot be started")?;
@@ -69,16 +82,26 @@ impl Pinger {
 }
 
 /// The echoing process.
-pub(crate) fn serve_echo(socket: &Path) -> Result<()> {
+pub(crate) fn serve_echo(socket: &Path, watched: &[PathBuf]) -> Result<()> {
+    let queue = match watched {
+        [] => None,
+        watched => Some(Arc::new(Queue::of_writes(
+            watched.iter().map(PathBuf::as_path),
+        )?)),
+    };
     // Bound aside and renamed, so that whoever sees the name can connect.
     let aside = socket.with_extension("new");
     let listener = UnixListener::bind(&aside)?;
     fs::rename(&aside, socket)?;
     for stream in listener.incoming() {
         let mut stream = stream?;
+        let queue = queue.clone();
         thread::spawn(move || {
             let mut bytes = [0; PING];
-            while stream.read_exact(&mut bytes).is_ok() && stream.write_all(&bytes).is_ok() {}
+            while stream.read_exact(&mut bytes).is_ok()
+                && queue.as_ref().is_none_or(|queue| queue.drain().is_ok())
+                && stream.write_all(&bytes).is_ok()
+            {}
         });
     }
     Ok(())

@@ -4,25 +4,30 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-/// Counted since the process started.
+/// Counted since the process started, over all threads it has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
-    /// Times any of its threads went to sleep of itself, hence was woken.
-    pub(crate) sleeps: u64,
+    /// Times a thread went to sleep, hence was woken, or was interrupted.
+    pub(crate) switches: u64,
+    /// Calls that read or wrote, whatever: files, sockets, queues.
+    pub(crate) transfers: u64,
+    /// Bytes read from and written to disks.
+    pub(crate) disk: u64,
     /// Processor time in ticks of the system's clock.
-    pub(crate) ticks: u64,
-    /// Resident memory in bytes.
-    pub(crate) resident: u64,
+    ticks: u64,
 }
 
 impl Usage {
     pub(crate) fn of(pid: u32) -> Result<Self> {
-        let mut sleeps = 0;
+        let mut switches = 0;
         for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-            let status = fs::read_to_string(task?.path().join("status"))?;
-            sleeps += field(&status, "voluntary_ctxt_switches:")?;
+            // A thread may have ended since.
+            if let Ok(status) = fs::read_to_string(task?.path().join("status")) {
+                switches += field(&status, "voluntary_ctxt_switches:")?
+                    + field(&status, "nonvoluntary_ctxt_switches:")?;
+            }
         }
-        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let io = fs::read_to_string(format!("/proc/{pid}/io"))?;
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
         // The name in parentheses may hold anything; fields are counted from
         // behind it: the 14th and 15th are user and system time.
@@ -34,18 +39,20 @@ impl Usage {
             .map(|ticks| ticks.parse().unwrap_or(0))
             .sum::<u64>();
         Ok(Self {
-            sleeps,
+            switches,
+            transfers: field(&io, "syscr:")? + field(&io, "syscw:")?,
+            disk: field(&io, "read_bytes:")? + field(&io, "write_bytes:")?,
             ticks,
-            resident: field(&status, "VmRSS:")? * 1024,
         })
     }
 
     /// Since an earlier look.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
-            sleeps: self.sleeps.saturating_sub(earlier.sleeps),
+            switches: self.switches.saturating_sub(earlier.switches),
+            transfers: self.transfers.saturating_sub(earlier.transfers),
+            disk: self.disk.saturating_sub(earlier.disk),
             ticks: self.ticks.saturating_sub(earlier.ticks),
-            resident: self.resident,
         }
     }
 
@@ -55,10 +62,30 @@ impl Usage {
     }
 }
 
-fn field(status: &str, name: &str) -> Result<u64> {
-    status
+/// Bytes of memory, from `smaps_rollup`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    /// Written to, and shared with nobody. What is only read of the program's
+    /// file counts as somebody's own or not by how many run it.
+    pub(crate) private: u64,
+    /// With the program's file and libraries.
+    pub(crate) resident: u64,
+}
+
+impl Memory {
+    pub(crate) fn of(pid: u32) -> Result<Self> {
+        let maps = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+        Ok(Self {
+            private: field(&maps, "Private_Dirty:")? * 1024,
+            resident: field(&maps, "Rss:")? * 1024,
+        })
+    }
+}
+
+fn field(lines: &str, name: &str) -> Result<u64> {
+    lines
         .lines()
         .find_map(|line| line.strip_prefix(name))
         .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .with_context(|| format!("no {name} in a process's status"))
+        .with_context(|| format!("no {name} among what the kernel counts"))
 }

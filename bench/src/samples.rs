@@ -8,12 +8,13 @@ pub(crate) struct Samples {
     nanos: Vec<u64>,
 }
 
-/// The usual three points of a distribution.
+/// The usual points of a distribution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Points {
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
     pub(crate) p999: Duration,
+    pub(crate) worst: Duration,
 }
 
 impl Samples {
@@ -46,6 +47,7 @@ impl Samples {
             p50: at(500),
             p99: at(990),
             p999: at(999),
+            worst: at(1000),
         }
     }
 
@@ -64,10 +66,15 @@ mod tests {
         for n in (1..=1000).rev() {
             samples.add(Duration::from_nanos(n));
         }
-        let Points { p50, p99, p999 } = samples.points();
+        let Points {
+            p50,
+            p99,
+            p999,
+            worst,
+        } = samples.points();
         assert_eq!(
-            [p50, p99, p999].map(|point| point.as_nanos()),
-            [500, 990, 999]
+            [p50, p99, p999, worst].map(|point| point.as_nanos()),
+            [500, 990, 999, 1000]
         );
     }
 

@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
 
     let (counts, passed) = play(repeat, only.as_deref())?;
     let table = table(&rows, &counts)?;
-    print!("{}\n{table}", crate::machine());
+    print!("{}\n\n{table}", crate::machine::line());
     if only.is_none() {
         write(&table)?;
     }
@@ -172,8 +172,7 @@ fn write(table: &str) -> Result<()> {
     let document = fs::read_to_string(&path)?;
     let (before, rest) = document.split_once(BEGIN).context("no place for results")?;
     let (_, after) = rest.split_once(END).context("no end of results")?;
-    let machine = crate::machine();
-    let machine = machine.lines().next().unwrap_or_default();
+    let machine = crate::machine::line();
     let text = format!("{before}{BEGIN}\n\n{machine}\n\n{table}\n{END}{after}");
     Ok(fs::write(path, text)?)
 }

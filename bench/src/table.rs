@@ -4,153 +4,158 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::samples::Samples;
+use crate::units;
 
-/// One line of the table. Cells that make no sense for it are empty.
+/// One line of a section. Cells that make no sense for it are empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     what: String,
-    cells: [String; 3],
-    count: String,
-    floor: String,
-    multiple: String,
-    goal: String,
+    /// p50 or the one value, p99, p99.9, the worst, how many.
+    cells: [String; 5],
+    beside: Vec<String>,
 }
 
-/// Results in the order in which they came.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    sections: Vec<(String, Vec<Row>)>,
-}
-
-const HEADINGS: [&str; 8] = [
-    "what", "p50", "p99", "p99.9", "n", "floor", "x floor", "goal",
-];
+/// Cells of a line, and their headings.
+type Cells = Vec<String>;
 
 impl Row {
     /// A distribution.
-    pub(crate) fn of(what: &str, samples: &Samples) -> Self {
+    pub(crate) fn of(what: impl Into<String>, samples: &Samples) -> Self {
         let points = samples.points();
+        let [p50, p99, p999, worst] =
+            [points.p50, points.p99, points.p999, points.worst].map(units::duration);
         Self {
             what: what.into(),
-            cells: [points.p50, points.p99, points.p999].map(duration),
-            count: samples.count().to_string(),
-            ..Self::default()
+            cells: [p50, p99, p999, worst, units::count(samples.count())],
+            beside: Vec::new(),
         }
     }
 
     /// One value, already in words.
-    pub(crate) fn value(what: &str, value: impl Into<String>) -> Self {
-        Self {
+    pub(crate) fn value(what: impl Into<String>, value: impl Into<String>) -> Self {
+        let mut row = Self {
             what: what.into(),
-            cells: [value.into(), String::new(), String::new()],
             ..Self::default()
-        }
+        };
+        let [first, ..] = &mut row.cells;
+        *first = value.into();
+        row
     }
 
-    /// Compares a duration with its floor.
-    pub(crate) fn over(mut self, name: &str, took: Duration, floor: Duration) -> Self {
-        self.floor = format!("{name} {}", duration(floor));
-        self.multiple = ratio(took.as_secs_f64(), floor.as_secs_f64());
-        self
+    /// Compares with what took so long.
+    pub(crate) fn beside(self, name: &str, took: Duration, other: Duration) -> Self {
+        self.against(name, took.as_secs_f64(), other.as_secs_f64())
     }
 
     /// Compares rates, or anything of one unit.
-    pub(crate) fn against(mut self, name: &str, value: f64, floor: f64) -> Self {
-        self.floor = name.into();
-        self.multiple = ratio(value, floor);
+    pub(crate) fn against(mut self, name: &str, value: f64, other: f64) -> Self {
+        if other > 0.0 {
+            self.beside
+                .push(format!("{} x {name}", units::number(value / other)));
+        }
         self
     }
-
-    pub(crate) fn goal(mut self, goal: &str) -> Self {
-        self.goal = goal.into();
-        self
-    }
-
-    fn columns(&self) -> [&str; 8] {
-        let [p50, p99, p999] = &self.cells;
-        [
-            &self.what,
-            p50,
-            p99,
-            p999,
-            &self.count,
-            &self.floor,
-            &self.multiple,
-            &self.goal,
-        ]
-    }
 }
 
-impl Table {
-    pub(crate) fn section(&mut self, title: &str, rows: Vec<Row>) {
-        if !rows.is_empty() {
-            self.sections.push((title.into(), rows));
-        }
+/// A section's lines with their headings. Columns that all rows leave empty
+/// are left out.
+fn lines(rows: &[Row]) -> Vec<Cells> {
+    let distributions = rows
+        .iter()
+        .any(|row| row.cells.iter().skip(1).any(|cell| !cell.is_empty()));
+    let first = if distributions { "p50" } else { "measured" };
+    let heading = ["what", first, "p99", "p99.9", "worst", "n", "beside"];
+    let keep = |column: usize| match column {
+        0 | 1 => true,
+        6 => rows.iter().any(|row| !row.beside.is_empty()),
+        _ => distributions,
+    };
+    let kept = |cells: Vec<String>| -> Cells {
+        let numbered = cells.into_iter().enumerate();
+        numbered
+            .filter(|(column, _)| keep(*column))
+            .map(|(_, cell)| cell)
+            .collect()
+    };
+    let mut lines = vec![kept(heading.map(String::from).to_vec())];
+    for row in rows {
+        let mut cells = vec![row.what.clone()];
+        cells.extend(row.cells.iter().cloned());
+        cells.push(row.beside.join("; "));
+        lines.push(kept(cells));
     }
-
-    /// For a terminal.
-    pub(crate) fn text(&self) -> String {
-        let mut widths = HEADINGS.map(str::len);
-        for (_, rows) in &self.sections {
-            for row in rows {
-                for (width, cell) in widths.iter_mut().zip(row.columns()) {
-                    *width = (*width).max(cell.chars().count());
-                }
-            }
-        }
-        let mut text = String::new();
-        line(&mut text, HEADINGS, widths);
-        for (title, rows) in &self.sections {
-            let _ = writeln!(text, "\n{title}");
-            for row in rows {
-                line(&mut text, row.columns(), widths);
-            }
-        }
-        text
-    }
-
-    /// For a document.
-    pub(crate) fn markdown(&self) -> String {
-        let mut text = String::new();
-        for (title, rows) in &self.sections {
-            let _ = writeln!(text, "## {title}\n\n| {} |", HEADINGS.join(" | "));
-            let _ = writeln!(text, "| --- |{}", " ---: |".repeat(HEADINGS.len() - 1));
-            for row in rows {
-                let _ = writeln!(text, "| {} |", row.columns().join(" | "));
-            }
-            text.push('\n');
-        }
-        text
-    }
+    lines
 }
 
-/// The first column to the left, the others to the right.
-fn line(text: &mut String, cells: [&str; 8], widths: [usize; 8]) {
-    let mut line = String::new();
-    for (column, (cell, width)) in cells.into_iter().zip(widths).enumerate() {
-        let _ = match column {
-            0 => write!(line, "{cell:<width$}"),
-            _ => write!(line, "  {cell:>width$}"),
-        };
-    }
-    let _ = writeln!(text, "{}", line.trim_end());
+/// For a terminal.
+pub(crate) fn text(rows: &[Row]) -> String {
+    aligned(&lines(rows))
 }
 
-/// Three digits that mean something.
-pub(crate) fn duration(took: Duration) -> String {
-    let micros = took.as_secs_f64() * 1e6;
-    match micros {
-        micros if micros < 100.0 => format!("{micros:.1} us"),
-        micros if micros < 10_000.0 => format!("{micros:.0} us"),
-        micros if micros < 100_000.0 => format!("{:.1} ms", micros / 1e3),
-        micros => format!("{:.0} ms", micros / 1e3),
-    }
+/// For a document.
+pub(crate) fn markdown(rows: &[Row]) -> String {
+    marked(&lines(rows))
 }
 
-fn ratio(value: f64, floor: f64) -> String {
-    if floor > 0.0 {
-        format!("{:.2}", value / floor)
-    } else {
-        String::new()
+/// Lines of cells, the first with the headings: the first column to the left,
+/// the others to the right.
+pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for line in lines {
+        widths.resize(widths.len().max(line.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for cells in lines {
+        let mut line = String::new();
+        for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+            let _ = match column {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// The same as a Markdown table.
+pub(crate) fn marked(lines: &[Vec<String>]) -> String {
+    let mut text = String::new();
+    for (n, line) in lines.iter().enumerate() {
+        let _ = writeln!(text, "| {} |", line.join(" | "));
+        if n == 0 {
+            let columns = line.len().saturating_sub(1);
+            let _ = writeln!(text, "| --- |{}", " ---: |".repeat(columns));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_alone_have_one_column() {
+        let rows = [
+            Row::value("a", "1"),
+            Row::value("b", "2").against("a", 2.0, 1.0),
+        ];
+        assert_eq!(
+            markdown(&rows),
+            "| what | measured | beside |\n| --- | ---: | ---: |\n| a | 1 |  |\n| b | 2 | 2 x a |\n"
+        );
+    }
+
+    #[test]
+    fn nothing_is_compared_with_nothing() {
+        let row = Row::value("a", "1").against("an absent peer", 1.0, 0.0);
+        assert_eq!(
+            markdown(&[row]),
+            "| what | measured |\n| --- | ---: |\n| a | 1 |\n"
+        );
     }
 }

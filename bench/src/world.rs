@@ -1,6 +1,7 @@
 //! A workspace, directories of its own, and a real daemon.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -9,31 +10,30 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 use touchmark_client::blocking::Client;
-use touchmark_client::{Hello, proto};
+use touchmark_client::{Hello, hash_of};
 use touchmark_proto::daemon::{Shutdown, Status, StatusReport};
 use touchmark_proto::files::{FileRead, FileStatus};
-use touchmark_proto::{BaseDirectories, ClientPath, FileState, Places, SessionId, State};
+use touchmark_proto::{
+    Author, AuthorKind, BaseDirectories, ClientPath, FileState, Places, SessionId, State,
+};
 
-/// Bytes of every file in a workspace.
-pub(crate) const FILE_BYTES: usize = 1024;
-
-/// Files of one directory.
-const PER_DIRECTORY: usize = 100;
+use crate::tree::Tree;
 
 /// A large workspace takes this long to be read at the most.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// All is quiet so long after the last request or event: threads have ended,
+/// memory is given back.
+pub(crate) const CALM: Duration = Duration::from_secs(3);
+
+/// Files of one answer.
+const PAGE: u32 = 10_000;
 
 /// A workspace with its files, where nothing of the user's is touched.
 #[derive(Debug)]
 pub(crate) struct World {
-    home: TempDir,
-    /// On a file system in memory where there is one, as users have it.
+    pub(crate) tree: Tree,
     runtime: TempDir,
-    pub(crate) root: PathBuf,
-    /// Relative to the root.
-    pub(crate) names: Vec<String>,
-    /// The same, absolute.
-    pub(crate) files: Vec<PathBuf>,
     binary: PathBuf,
     socket: PathBuf,
 }
@@ -46,48 +46,24 @@ pub(crate) struct Daemon {
 }
 
 impl World {
-    /// A workspace of `count` files of [`FILE_BYTES`] each.
+    /// A workspace of `count` files.
     pub(crate) fn new(binary: &Path, count: usize) -> Result<Self> {
-        let home = tempfile::tempdir()?;
-        let shared_memory = Path::new("/dev/shm");
-        let runtime = if shared_memory.is_dir() {
-            tempfile::tempdir_in(shared_memory)?
-        } else {
-            tempfile::tempdir()?
-        };
-        let root = home.path().canonicalize()?.join("workspace");
-        fs::create_dir(&root)?;
-        let mut names = Vec::with_capacity(count);
-        for n in 0..count {
-            let directory = format!("d{}", n / PER_DIRECTORY);
-            if n % PER_DIRECTORY == 0 {
-                fs::create_dir(root.join(&directory))?;
-            }
-            names.push(format!("{directory}/f{n}.txt"));
-        }
-        let files: Vec<PathBuf> = names.iter().map(|name| root.join(name)).collect();
-        for (n, file) in files.iter().enumerate() {
-            fs::write(file, content(n as u64))?;
-        }
         let mut world = Self {
-            home,
-            runtime,
-            root,
-            names,
-            files,
+            tree: Tree::new(count)?,
+            runtime: scratch()?,
             binary: binary.into(),
             socket: PathBuf::new(),
         };
-        world.socket = Places::new(&world.directories(), &world.root, None).socket;
+        world.socket = Places::new(&world.directories(), &world.tree.root, None).socket;
         Ok(world)
     }
 
     fn directories(&self) -> BaseDirectories {
         BaseDirectories {
             runtime: Some(self.runtime.path().into()),
-            state: self.home.path().join("state"),
-            config: self.home.path().join("config"),
-            cache: self.home.path().join("cache"),
+            state: self.tree.beside().join("state"),
+            config: self.tree.beside().join("config"),
+            cache: self.tree.beside().join("cache"),
         }
     }
 
@@ -99,7 +75,7 @@ impl World {
     /// The command in this world.
     pub(crate) fn command(&self) -> Command {
         let mut command = self.bare_command();
-        command.arg("--workspace").arg(&self.root);
+        command.arg("--workspace").arg(&self.tree.root);
         command
     }
 
@@ -112,7 +88,7 @@ impl World {
             .env_remove("TOUCHMARK_BIN")
             .env_remove("TOUCHMARK_LOG")
             .env_remove("TOUCHMARK_SESSION")
-            .env("HOME", self.home.path())
+            .env("HOME", self.tree.beside())
             .env("XDG_RUNTIME_DIR", self.runtime.path())
             .env("XDG_STATE_HOME", &directories.state)
             .env("XDG_CONFIG_HOME", &directories.config)
@@ -123,9 +99,9 @@ impl World {
         command
     }
 
-    /// Starts the daemon; ready as soon as it answers a query as of now.
-    pub(crate) fn start(&self) -> Result<(Daemon, Duration)> {
-        let started = Instant::now();
+    /// Starts the daemon; returns when it can be asked.
+    pub(crate) fn start(&self) -> Result<(Daemon, Client)> {
+        let until = Instant::now() + PATIENCE;
         let daemon = Daemon {
             process: self
                 .command()
@@ -136,11 +112,8 @@ impl World {
         };
         loop {
             match daemon.connect() {
-                Ok(client) => {
-                    client.call(proto::daemon::Sync {})?;
-                    return Ok((daemon, started.elapsed()));
-                }
-                Err(error) if started.elapsed() > PATIENCE => return Err(error),
+                Ok(client) => return Ok((daemon, client)),
+                Err(error) if Instant::now() > until => return Err(error),
                 Err(_) => thread::sleep(Duration::from_micros(200)),
             }
         }
@@ -191,14 +164,15 @@ impl Drop for Daemon {
     }
 }
 
-/// A file's content that no other number has.
-pub(crate) fn content(number: u64) -> Vec<u8> {
-    let mut text = format!("{number}\n").into_bytes();
-    while text.len() < FILE_BYTES {
-        text.extend_from_slice(b"a line of text like another\n");
-    }
-    text.truncate(FILE_BYTES);
-    text
+/// On a file system in memory where there is one, as users have it for what
+/// lives as long as they are logged in.
+pub(crate) fn scratch() -> Result<TempDir> {
+    let shared_memory = Path::new("/dev/shm");
+    Ok(if shared_memory.is_dir() {
+        tempfile::tempdir_in(shared_memory)?
+    } else {
+        tempfile::tempdir()?
+    })
 }
 
 pub(crate) fn session(name: &str) -> Result<SessionId> {
@@ -240,9 +214,9 @@ pub(crate) fn state_of(client: &Client, query: FileStatus) -> Result<FileState> 
     }
 }
 
-/// How many of a session's files are in a state.
-pub(crate) fn count_in(client: &Client, session: &SessionId, state: State) -> Result<usize> {
-    let mut count = 0;
+/// All of a session's files that are in a state, as of now.
+pub(crate) fn all_in(client: &Client, session: &SessionId, state: State) -> Result<Vec<FileState>> {
+    let mut files = Vec::new();
     let mut cursor = None;
     loop {
         let page = client.call(FileStatus {
@@ -251,17 +225,29 @@ pub(crate) fn count_in(client: &Client, session: &SessionId, state: State) -> Re
             state: vec![state],
             sync: Some(cursor.is_none()),
             verify: None,
-            limit: None,
+            limit: Some(PAGE),
             cursor,
         })?;
-        count += page.files.len();
+        files.extend(page.files);
         cursor = page.more;
         if cursor.is_none() {
-            return Ok(count);
+            return Ok(files);
         }
     }
 }
 
+/// Whether a file's state tells what its file holds.
+pub(crate) fn is_as_on_disk(tree: &Tree, file: &FileState) -> Result<bool> {
+    let name = std::ffi::OsStr::from_bytes(file.path.as_bytes());
+    let bytes = fs::read(tree.root.join(name))?;
+    Ok(file.hash == Some(hash_of(&bytes)))
+}
+
 pub(crate) fn report(client: &Client) -> Result<StatusReport> {
     Ok(client.call(Status {})?)
+}
+
+/// Whether one of the authors is of a kind.
+pub(crate) fn is_by(authors: Option<&[Author]>, kind: AuthorKind) -> bool {
+    authors.is_some_and(|authors| authors.iter().any(|author| author.kind == kind))
 }

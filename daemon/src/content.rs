@@ -5,25 +5,28 @@
 //! midst can find equal stats. It has not returned then, no answer owes it
 //! (SYNC-1), and its event, which comes when it ends, brings another read.
 
+#[cfg_attr(not(unix), path = "content/beneath/plain.rs")]
 mod beneath;
-#[cfg(test)]
+mod compare;
+mod opened;
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use std::cell::RefCell;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
-use touchmark_proto::{Hash, RelPath};
+use touchmark_proto::{Hash, RelPath, native};
 
 pub(crate) use self::beneath::{Opened, open};
+use self::compare::{is_settled, stamp};
 use crate::links::absolute;
+use crate::system::stat::MetadataExt as _;
 
 /// The default of `contents.exclude` (SEC-3).
 pub const SECRETS: &[&str] = &[".env*", "*.pem", "id_*", "*.key"];
@@ -117,9 +120,8 @@ impl Reader {
 
     /// Whether the content of `path` may not be kept (SEC-3).
     pub fn is_secret(&self, path: &RelPath) -> bool {
-        let name = |bytes| Path::new(std::ffi::OsStr::from_bytes(bytes));
-        self.exclude.is_match(name(path.file_name()))
-            || self.exclude.is_match(name(path.as_bytes()))
+        self.exclude.is_match(native::name(path.file_name()))
+            || self.exclude.is_match(native::name(path.as_bytes()))
     }
 
     /// The size of what `path` names now, in bytes, 0 if nothing: to decide
@@ -128,6 +130,12 @@ impl Reader {
         absolute(&self.root, path)
             .metadata()
             .map_or(0, |metadata| metadata.len())
+    }
+
+    /// The paths among `files` that may hold something else than what was read
+    /// at these stats, that have several names, or that symlinks lead to.
+    pub fn differing(&self, files: Vec<(RelPath, Stamp)>) -> Vec<RelPath> {
+        compare::differing(&self.root, files)
     }
 
     /// Reads and hashes as ordered. Blocks for as long as the disk does; a
@@ -212,6 +220,7 @@ impl Reader {
                     mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
                         .unwrap_or(0),
                     stamp: stamp(&after),
+                    settled: is_settled(&stamp(&after)),
                 }),
                 prefixes: pass.prefixes,
                 bytes: kept.clone().filter(|_| bytes),
@@ -222,17 +231,6 @@ impl Reader {
             links: after.nlink(),
             size,
         }))
-    }
-}
-
-/// What tells this stat from another.
-fn stamp(metadata: &Metadata) -> Stamp {
-    let nanoseconds =
-        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    Stamp {
-        inode: metadata.ino(),
-        modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-        changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
     }
 }
 

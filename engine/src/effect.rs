@@ -7,6 +7,7 @@ use touchmark_proto::{
     Author, Clock, ConnectionId, Error, Hash, Millis, RelPath, Reply, Request, RequestId,
 };
 
+use crate::input::Stamp;
 use crate::record::Record;
 
 /// Something the shell is to do. Effects are carried out in their order;
@@ -23,6 +24,9 @@ pub enum Effect {
     /// Read and hash this path, then hand over
     /// [`Input::Read`](crate::Input::Read).
     Read(ReadOrder),
+    /// Look which of these files are as they were, then hand over
+    /// [`Input::Compared`](crate::Input::Compared).
+    Compare(Comparison),
     /// Make a fence, then hand over `FenceReached` with this number behind
     /// everything the watcher saw earlier.
     Fence(u64),
@@ -45,7 +49,7 @@ pub enum Effect {
         /// Which.
         request: RequestId,
         /// The answer.
-        answer: Result<Answer, Error>,
+        answer: Result<Box<Answer>, Error>,
     },
     /// Answer a request out of the log; see [`crate::recall`].
     Recall {
@@ -83,6 +87,19 @@ pub struct ReadOrder {
     /// Whether the content should be kept by its hash, for line counts
     /// (within the configured caps, never of secrets).
     pub keep: bool,
+}
+
+/// An order to compare files with the stats that vouch for what is known of
+/// them. A file that has several names, or that a symlink leads to, differs in
+/// any case, and so does one whose changes may come without events (LOSS-2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// Comes back with the outcome.
+    pub number: u64,
+    /// They are to be watched first, as by [`Effect::Track`].
+    pub track: bool,
+    /// Which, with the stat that the content was read at.
+    pub files: Vec<(RelPath, Stamp)>,
 }
 
 /// An order to put a content in the place of another, and of no third

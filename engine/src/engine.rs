@@ -7,11 +7,12 @@ use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 use crate::asks::audit::Audit;
 use crate::config::Config;
 use crate::effect::{Effect, Notice, ReadOrder};
-use crate::input::{Hint, Input, ReadOutcome};
+use crate::input::{Content, Hint, Input, ReadOutcome};
 use crate::live::Live;
 use crate::pending::{Ask, Pending};
 use crate::reconcile::Reconciliation;
 use crate::record::{Fact, Record};
+use crate::stamps::Stamps;
 use crate::state::State;
 use touchmark_proto::events::Happening;
 
@@ -49,6 +50,9 @@ const RETRY_LONGEST: Millis = 2_000;
 pub struct Engine {
     pub(crate) config: Config,
     pub(crate) state: State,
+    pub(crate) stamps: Stamps,
+    /// Changes whenever a stat is noted.
+    stamps_noted: u64,
     pub(crate) now: Millis,
     pub(crate) out: Vec<Effect>,
     /// Passing state of watched paths; absent means idle.
@@ -73,7 +77,7 @@ pub struct Engine {
     /// end of it: what lies between makes no version (GUARD-1).
     pub(crate) writing: BTreeMap<RelPath, Option<u64>>,
     pub(crate) fences: Fences,
-    pub(crate) pending: BTreeMap<RequestId, Pending>,
+    pub(crate) pending: BTreeMap<RequestId, Box<Pending>>,
     pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
     pub(crate) timers: BTreeSet<(Millis, Timer)>,
     /// For a version: the marked versions that are its beginnings.
@@ -99,6 +103,24 @@ pub struct Engine {
     pub(crate) next_internal: u64,
     pub(crate) episodes: u64,
     pub(crate) counts: Counts,
+}
+
+/// What a life of the engine leaves to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The durable state.
+    pub state: State,
+    /// What saves reading; may be empty.
+    pub stamps: Stamps,
+}
+
+impl From<State> for Kept {
+    fn from(state: State) -> Self {
+        Self {
+            state,
+            stamps: Stamps::default(),
+        }
+    }
 }
 
 /// Reads of one path ordered and not done.
@@ -182,13 +204,18 @@ impl Engine {
     /// A new workspace hands over a [`State::new`] and no records.
     pub fn restore(
         config: Config,
-        mut state: State,
+        kept: impl Into<Kept>,
         records: impl IntoIterator<Item = Record>,
         now: Millis,
     ) -> Self {
+        let Kept {
+            mut state,
+            mut stamps,
+        } = kept.into();
         for record in records {
             if record.n > state.n {
                 state.apply(&record);
+                stamps.recorded(&record);
             }
         }
         let now = now.max(state.time);
@@ -203,6 +230,8 @@ impl Engine {
         Self {
             config,
             state,
+            stamps,
+            stamps_noted: 0,
             now,
             out: Vec::new(),
             live: BTreeMap::new(),
@@ -238,10 +267,14 @@ impl Engine {
     /// until now (ATTR-13). Queries wait until that is done.
     pub fn start(&mut self, now: Millis, effects: &mut Vec<Effect>) {
         self.now = now.max(self.now);
-        let paths: Vec<RelPath> = self.state.paths.keys().cloned().collect();
-        for path in &paths {
+        let paths = self.state.paths.keys().cloned();
+        let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) =
+            paths.partition(|path| self.stamps.of(path).is_some());
+        for path in &unknown {
             self.watch(path);
         }
+        self.watched.append(&mut known.clone());
+        self.begin_comparison(known, unknown);
         let edits: Vec<(u64, Millis)> = self
             .state
             .edits
@@ -252,7 +285,6 @@ impl Engine {
             self.timers.insert((deadline, Timer::Edit(edit)));
         }
         self.resume_commands();
-        self.lose_coverage(paths);
         self.reconcile();
         effects.append(&mut self.out);
     }
@@ -292,6 +324,7 @@ impl Engine {
                 ticket,
                 outcome,
             } => self.read_done(&path, ticket, outcome),
+            Input::Compared { number, differ } => self.compared(number, differ),
             Input::Written {
                 path,
                 ticket,
@@ -322,6 +355,26 @@ impl Engine {
         &self.state
     }
 
+    /// What saves the next life reading.
+    pub fn stamps(&self) -> &Stamps {
+        &self.stamps
+    }
+
+    /// Changes whenever [`stamps`](Self::stamps) has learned something.
+    pub fn stamps_noted(&self) -> u64 {
+        self.stamps_noted
+    }
+
+    /// A content was read that is recorded.
+    pub(crate) fn note_stamp(&mut self, path: &RelPath, content: Content) {
+        let held = self.state.paths.get(path).map(|state| state.held.hash);
+        if held != Some(Some(content.hash)) {
+            self.stamps.forget(path);
+        } else if self.stamps.note(path, content) {
+            self.stamps_noted += 1;
+        }
+    }
+
     /// Counts for `status`.
     pub fn counts(&self) -> Counts {
         Counts {
@@ -350,6 +403,7 @@ impl Engine {
             fact,
         };
         self.state.apply(&record);
+        self.stamps.recorded(&record);
         self.out.push(Effect::Record(record));
         self.state.n
     }
@@ -389,6 +443,7 @@ impl Engine {
                 .is_some_and(|live| live.copy_of.is_some());
         if !needed && self.watched.remove(path) {
             self.live.remove(path);
+            self.stamps.forget(path);
             self.dirty.remove(path);
             self.unsettled.remove(path);
             self.unconfirmed.remove(path);
@@ -541,11 +596,16 @@ impl Engine {
                 pending.take_found(path, &outcome, awaited);
             }
         }
-        if self.live.get(path).is_some_and(Live::is_idle) {
-            // The stamp is worth keeping only while a mark may ask for it.
-            if self.state.edits_on(path).next().is_none() {
-                self.live.remove(path);
-            }
+        self.forget_idle(path);
+    }
+
+    /// Drops the passing state of a path that nothing is going on with.
+    pub(crate) fn forget_idle(&mut self, path: &RelPath) {
+        // The stamp is worth keeping only while a mark may ask for it.
+        if self.live.get(path).is_some_and(Live::is_idle)
+            && self.state.edits_on(path).next().is_none()
+        {
+            self.live.remove(path);
         }
     }
 

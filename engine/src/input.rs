@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use touchmark_proto::writes::Guard;
 use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId};
 
@@ -62,6 +63,14 @@ pub enum Input {
         ticket: u64,
         /// What was found.
         outcome: ReadOutcome,
+    },
+    /// A comparison that the engine ordered is done.
+    Compared {
+        /// The number the order carried.
+        number: u64,
+        /// The paths that may hold something else, or may be reached in
+        /// another way.
+        differ: Vec<RelPath>,
     },
     /// A guarded write that the engine ordered is done, or was not done.
     Written {
@@ -246,17 +255,22 @@ pub struct Content {
     pub mtime_ms: Millis,
     /// What tells this stat from another.
     pub stamp: Stamp,
+    /// The stat was older than a clock tick of the file system when the
+    /// content was read: whatever is written later gets another (SYNC-4).
+    pub settled: bool,
 }
 
 /// A stat, as far as it tells one state of a file from another. Equal stamps
 /// mean that nothing was written in between, as far as the file system's
 /// clock can tell; they never prove equal content (SYNC-4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// The inode's number.
     pub inode: u64,
-    /// Modification time in nanoseconds.
-    pub modified: i128,
-    /// Change time in nanoseconds.
-    pub changed: i128,
+    /// In bytes.
+    pub size: u64,
+    /// Modification time in nanoseconds since 1970.
+    pub modified: i64,
+    /// Change time in nanoseconds since 1970.
+    pub changed: i64,
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::{Hash, LineRange, Millis, SessionId};
 
+use crate::few;
 use crate::ranges::RangeSet;
 use crate::state::PathState;
 
@@ -186,7 +187,7 @@ impl Knowledge {
         for absence in self.seen.iter_mut().filter(|seen| seen.hash.is_none()) {
             absence.ranges = RangeSet::default();
         }
-        self.seen.push(entry);
+        few::push(&mut self.seen, entry);
         if self.seen.len() > CONTENTS_KEPT {
             self.seen.remove(0);
         }
@@ -230,7 +231,7 @@ impl Knowledge {
     pub fn supersede(&mut self, mut record: PastRecord) {
         record.step = record.step.or(self.record.step);
         let old = std::mem::replace(&mut self.record, record);
-        self.past.push(old);
+        few::push(&mut self.past, old);
         if self.past.len() > RECORDS_KEPT {
             self.past.remove(0);
         }

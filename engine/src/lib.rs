@@ -10,6 +10,7 @@ pub mod config;
 mod cursor;
 pub mod effect;
 mod engine;
+pub mod few;
 mod fold;
 pub mod globs;
 pub mod input;
@@ -24,16 +25,19 @@ mod reconcile;
 pub mod record;
 mod resolve;
 mod similarity;
+mod stamps;
 pub mod state;
 pub mod text;
 mod view;
 
 pub use config::Config;
 pub use effect::{
-    Answer, Effect, LinesWanted, Marks, Moment, Notice, Question, ReadOrder, Recall, WriteOrder,
+    Answer, Comparison, Effect, LinesWanted, Marks, Moment, Notice, Question, ReadOrder, Recall,
+    WriteOrder,
 };
-pub use engine::{Counts, Engine};
+pub use engine::{Counts, Engine, Kept};
 pub use input::{Content, Edited, Found, Hint, Input, Learned, ReadOutcome, Stamp, WriteOutcome};
 pub use record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
 pub use resolve::within;
+pub use stamps::Stamps;
 pub use state::State;

@@ -63,6 +63,7 @@ impl Engine {
         }
         if matches!(outcome.found, Found::Unstable { .. }) {
             self.live.entry(path.clone()).or_default().obstacle = Some(Obstacle::Unstable);
+            self.stamps.forget(path);
             self.retry(path);
             return;
         }
@@ -73,6 +74,7 @@ impl Engine {
             Found::File(content) => {
                 let hints = self.take_hints(path);
                 self.observe_file(path, *content, &outcome.prefixes, hints);
+                return self.note_stamp(path, *content);
             }
             // A directory in its place: the file is gone.
             Found::Absent | Found::NotAFile { .. } => {
@@ -83,6 +85,7 @@ impl Engine {
             // next read that succeeds tells what became of it.
             Found::Unreadable { .. } | Found::Outside | Found::Unstable { .. } => {}
         }
+        self.stamps.forget(path);
     }
 
     fn take_hints(&mut self, path: &RelPath) -> Hints {
@@ -91,7 +94,7 @@ impl Engine {
             closes: std::mem::take(&mut live.closes),
             written_closes: std::mem::take(&mut live.written_closes),
             writing: live.writing,
-            gap: std::mem::take(&mut live.gap),
+            gap: std::mem::take(&mut live.gap) || self.reconciliation.awaits(path),
         }
     }
 

@@ -1,17 +1,18 @@
 //! Sets of lines.
 
 use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 use touchmark_proto::LineRange;
 
 /// A set of lines as sorted, disjoint, non-adjacent ranges. The whole of a
 /// file, however many lines it has, is `1..=u32::MAX`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RangeSet(Vec<(u32, u32)>);
+pub struct RangeSet(SmallVec<[(u32, u32); 2]>);
 
 impl RangeSet {
     /// Every line there is.
     pub fn whole() -> Self {
-        Self(vec![(1, u32::MAX)])
+        Self(smallvec![(1, u32::MAX)])
     }
 
     /// The lines of one read of a file of `lines`: all for `None`. A range
@@ -19,8 +20,8 @@ impl RangeSet {
     /// together cover every line make the whole.
     pub fn of_read(range: Option<LineRange>, lines: u32) -> Self {
         match range {
-            Some(range) if range.end < lines => Self(vec![(range.start, range.end)]),
-            Some(range) => Self(vec![(range.start, u32::MAX)]),
+            Some(range) if range.end < lines => Self(smallvec![(range.start, range.end)]),
+            Some(range) => Self(smallvec![(range.start, u32::MAX)]),
             None => Self::whole(),
         }
     }
@@ -46,7 +47,7 @@ impl RangeSet {
     /// This set without the lines of `other`.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
-        let mut left = Vec::new();
+        let mut left = SmallVec::new();
         for &(start, end) in &self.0 {
             // The next line of this range not yet accounted for; past the
             // last line there is none.
@@ -96,7 +97,7 @@ mod tests {
     fn set(ranges: &[(u32, u32)]) -> RangeSet {
         let mut all = RangeSet::default();
         for &range in ranges {
-            all.add(&RangeSet(vec![range]));
+            all.add(&RangeSet(smallvec![range]));
         }
         all
     }

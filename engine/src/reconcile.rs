@@ -2,8 +2,9 @@
 //! replaced, another file system mounted, a place without events (ATTR-13,
 //! LOSS-1, LOSS-2).
 //!
-//! Only what is tracked is read, so many files at a time, so that the loop
-//! gets its turns meanwhile. A file that is lost again before its turn came
+//! Where a stat vouches for a content, the stat is compared, else the file is
+//! read: only what is tracked, so many files at a time, so that the loop gets
+//! its turns meanwhile. A file that is lost again before its turn came
 //! is still read once. Where coverage is lost again and again while nobody
 //! asks, the comparison begins later each time. Whoever asks waits for all of
 //! it and starts it at once.
@@ -12,10 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::{Millis, RelPath};
 
+use crate::effect::{Comparison, Effect};
 use crate::engine::{Engine, Timer, release};
 
 /// Files read at a time.
 const WINDOW: usize = 512;
+
+/// Stats compared at a time: some milliseconds.
+const COMPARED: usize = 8_192;
 
 /// How late the comparison begins after the second loss in a row, while
 /// nobody asks; it doubles with each.
@@ -30,6 +35,14 @@ const IN_A_ROW: Millis = 10_000;
 /// What is still to be compared with the disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reconciliation {
+    /// Paths whose stat vouches for them, if it is still the same.
+    unchecked: BTreeSet<RelPath>,
+    /// The comparison under way, and what it speaks of.
+    checking: Option<(u64, Vec<RelPath>)>,
+    /// The last comparison ordered.
+    checks: u64,
+    /// The comparisons have their files watched first.
+    track: bool,
     /// Paths whose read is not ordered yet.
     waiting: BTreeSet<RelPath>,
     /// Reads ordered and not done.
@@ -46,7 +59,21 @@ impl Reconciliation {
     /// Whether what is believed may be out of date for want of a comparison:
     /// nothing is answered then.
     pub(crate) fn is_under_way(&self) -> bool {
-        !self.waiting.is_empty() || !self.ordered.is_empty()
+        !self.unchecked.is_empty()
+            || self.checking.is_some()
+            || !self.waiting.is_empty()
+            || !self.ordered.is_empty()
+    }
+
+    /// Whether a path is still to be compared, so that a difference may be
+    /// of the time when nobody watched.
+    pub(crate) fn awaits(&self, path: &RelPath) -> bool {
+        self.unchecked.contains(path)
+            || self.waiting.contains(path)
+            || self
+                .checking
+                .as_ref()
+                .is_some_and(|(_, paths)| paths.binary_search(path).is_ok())
     }
 
     /// A read is done.
@@ -82,6 +109,21 @@ impl Engine {
         self.lose_coverage(paths);
     }
 
+    /// Nobody watched until now. What is compared by its stat is watched by
+    /// that as well, the rest is watched already.
+    pub(crate) fn begin_comparison(
+        &mut self,
+        mut known: BTreeSet<RelPath>,
+        unknown: BTreeSet<RelPath>,
+    ) {
+        if !known.is_empty() || !unknown.is_empty() {
+            self.counts.rescans += 1;
+        }
+        self.reconciliation.track = true;
+        self.reconciliation.unchecked.append(&mut known);
+        self.compare(unknown);
+    }
+
     /// Nobody watched these paths for a while: they are compared with the
     /// disk before anything is answered (ATTR-13).
     pub(crate) fn lose_coverage(&mut self, paths: Vec<RelPath>) {
@@ -90,32 +132,98 @@ impl Engine {
         }
         for path in &paths {
             self.note_for_audits(path);
+            if let Some(live) = self.live.get_mut(path) {
+                live.writing = false;
+            }
         }
-        self.compare(paths);
+        let (known, unknown): (Vec<RelPath>, Vec<RelPath>) = paths
+            .into_iter()
+            .filter(|path| self.watched.contains(path))
+            .partition(|path| self.stamps.of(path).is_some());
+        // At once: a tree made of what is sorted is full, and soon made.
+        let mut known = known.into_iter().collect();
+        self.reconciliation.unchecked.append(&mut known);
+        self.compare(unknown);
     }
 
     /// Changes of these paths come without an event (LOSS-2): what they hold
     /// is unknown at every question. For an audit that is no news.
-    pub(crate) fn compare(&mut self, paths: Vec<RelPath>) {
+    pub(crate) fn compare(&mut self, paths: impl IntoIterator<Item = RelPath>) {
         for path in paths {
-            if self.watched.contains(&path) {
-                let live = self.live.entry(path.clone()).or_default();
-                live.gap = true;
-                live.writing = false;
-                self.reconciliation.waiting.insert(path);
+            if !self.watched.contains(&path) {
+                continue;
             }
+            if let Some(live) = self.live.get_mut(&path) {
+                live.writing = false;
+            }
+            self.reconciliation.waiting.insert(path);
         }
     }
 
-    /// Orders the next reads.
-    pub(crate) fn reconcile(&mut self) {
-        if self.reconciliation.waiting.is_empty() {
+    /// Stats were compared.
+    pub(crate) fn compared(&mut self, number: u64, differ: Vec<RelPath>) {
+        if self.reconciliation.checking.as_ref().map(|(of, _)| *of) != Some(number) {
             return;
         }
-        let paused = self.now < self.reconciliation.not_before;
+        self.reconciliation.checking = None;
+        // One that was lost again meanwhile is compared again.
+        self.compare(differ);
+    }
+
+    /// Orders the next comparison, the next reads.
+    pub(crate) fn reconcile(&mut self) {
+        let lost = &self.reconciliation;
+        if lost.unchecked.is_empty() && lost.waiting.is_empty() {
+            return;
+        }
+        let paused = self.now < lost.not_before;
         if paused && !self.is_anybody_waiting() {
             return;
         }
+        self.check();
+        self.read_what_waits();
+    }
+
+    fn check(&mut self) {
+        let lost = &mut self.reconciliation;
+        if lost.checking.is_some() || lost.unchecked.is_empty() {
+            return;
+        }
+        let paths: Vec<RelPath> = match lost.unchecked.iter().nth(COMPARED).cloned() {
+            Some(next) => {
+                let rest = lost.unchecked.split_off(&next);
+                std::mem::replace(&mut lost.unchecked, rest)
+            }
+            None => std::mem::take(&mut lost.unchecked),
+        }
+        .into_iter()
+        .collect();
+        let mut files = Vec::with_capacity(paths.len());
+        // A read has found something else meanwhile.
+        let mut read = Vec::new();
+        for path in paths.iter().filter(|path| self.watched.contains(*path)) {
+            match self.stamps.of(path) {
+                Some(stamp) => files.push((path.clone(), stamp)),
+                None => read.push(path.clone()),
+            }
+        }
+        let lost = &mut self.reconciliation;
+        lost.checks += 1;
+        lost.checking = Some((lost.checks, paths));
+        let track = lost.track;
+        lost.track &= !lost.unchecked.is_empty();
+        self.out.push(Effect::Compare(Comparison {
+            number: lost.checks,
+            track,
+            files,
+        }));
+        if track {
+            self.out.extend(read.iter().cloned().map(Effect::Track));
+        }
+        self.compare(read);
+    }
+
+    fn read_what_waits(&mut self) {
         while self.reconciliation.ordered.len() < WINDOW {
             let waiting = &self.reconciliation.waiting;
             // One that is being read is read again only after that: a read
@@ -150,7 +258,7 @@ impl Engine {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::effect::{Effect, ReadOrder};
+    use crate::effect::ReadOrder;
     use crate::input::{Found, Input};
     use crate::{Config, State};
     use touchmark_proto::files::FileStatus;

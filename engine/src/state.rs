@@ -15,6 +15,7 @@ use touchmark_proto::{
     Author, Clock, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
 };
 
+use crate::few::Few;
 use crate::globs::Cover;
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::notes::{Note, Notes};
@@ -38,8 +39,8 @@ pub struct State {
     pub n: u64,
     /// When it was recorded.
     pub time: Millis,
-    /// Every tracked path.
-    pub paths: BTreeMap<RelPath, PathState>,
+    /// Every tracked path. In boxes, since a tree's nodes are half empty.
+    pub paths: BTreeMap<RelPath, Box<PathState>>,
     /// Every session known.
     pub sessions: BTreeMap<SessionId, Session>,
     /// Every open edit, by its number.
@@ -80,7 +81,7 @@ pub struct PathState {
     /// Corrections that took a version away from a session: whose, which fact.
     pub taken: Vec<(SessionId, u64)>,
     /// Sessions that hold it.
-    pub holders: BTreeSet<SessionId>,
+    pub holders: Few<SessionId>,
 }
 
 /// A version as it is known now.
@@ -132,7 +133,7 @@ pub struct Session {
     /// Edits begun.
     pub edits: u64,
     /// What it knows of each file it holds.
-    pub files: BTreeMap<RelPath, Knowledge>,
+    pub files: BTreeMap<RelPath, Box<Knowledge>>,
     /// Paths with facts not yet told, so that a take costs what changed and
     /// not what is tracked (MOD-3).
     pub pending: BTreeSet<RelPath>,
@@ -227,6 +228,33 @@ impl State {
         }
     }
 
+    /// Has every name stored once: what was read back has each as often as it
+    /// was written. The trees become full as well.
+    pub fn share_names(&mut self) {
+        let paths = std::mem::take(&mut self.paths);
+        self.paths = paths.into_iter().collect();
+        for path in self.paths.values_mut() {
+            let holders = std::mem::take(&mut path.holders).into_iter();
+            path.holders = holders
+                .map(|holder| match self.sessions.get_key_value(&holder) {
+                    Some((shared, _)) => shared.clone(),
+                    None => holder,
+                })
+                .collect();
+        }
+        for session in self.sessions.values_mut() {
+            let mut names = self.paths.keys().peekable();
+            session.files = std::mem::take(&mut session.files)
+                .into_iter()
+                .map(|(path, knowledge)| {
+                    while names.next_if(|name| **name < path).is_some() {}
+                    let shared = names.peek().filter(|name| ***name == path);
+                    (shared.map_or(path, |name| (*name).clone()), knowledge)
+                })
+                .collect();
+        }
+    }
+
     /// The fact since which the log is needed whole: of the oldest checkpoint,
     /// else the newest of all (CHK-1).
     pub fn oldest_needed(&self) -> u64 {
@@ -250,7 +278,7 @@ impl State {
 
     /// What a session knows of a file.
     pub fn knowledge(&self, session: &SessionId, path: &RelPath) -> Option<&Knowledge> {
-        self.sessions.get(session)?.files.get(path)
+        self.sessions.get(session)?.files.get(path).map(Box::as_ref)
     }
 
     /// Open edits with that path open, the oldest first.
@@ -301,14 +329,14 @@ impl State {
             Fact::Baseline { path, held } => {
                 self.paths.insert(
                     path.clone(),
-                    PathState {
+                    Box::new(PathState {
                         held: *held,
                         baseline: n,
                         versions: VecDeque::new(),
                         newest: n,
                         taken: Vec::new(),
-                        holders: BTreeSet::new(),
-                    },
+                        holders: Few::default(),
+                    }),
                 );
             }
             Fact::Version(version) => self.version(n, time, version),

@@ -194,7 +194,7 @@ impl Engine {
                         .state
                         .paths
                         .get(&file.path)
-                        .is_some_and(|state| std::ptr::eq(state, path))
+                        .is_some_and(|state| std::ptr::eq(state.as_ref(), path))
                     && self
                         .live
                         .get(&file.path)

@@ -170,6 +170,14 @@ impl RelPath {
     }
 }
 
+/// Bytes compare as paths do, so that maps by path can be asked by a part of
+/// one.
+impl std::borrow::Borrow<[u8]> for RelPath {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl From<&RelPath> for ClientPath {
     fn from(path: &RelPath) -> Self {
         Self(path.as_bytes().to_vec())
@@ -188,11 +196,9 @@ impl From<String> for ClientPath {
     }
 }
 
-#[cfg(unix)]
 impl From<&std::path::Path> for ClientPath {
     fn from(path: &std::path::Path) -> Self {
-        use std::os::unix::ffi::OsStrExt as _;
-        Self(path.as_os_str().as_bytes().to_vec())
+        Self(crate::native::bytes(path).into_owned())
     }
 }
 

@@ -1,4 +1,5 @@
 //! What the documents say about the tests is so.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -106,6 +107,46 @@ fn every_scenario_came_to_nothing_wrong() {
         let cells: Vec<&str> = line.split(" | ").collect();
         assert!(cells[1].parse::<u32>().unwrap() >= 30, "too few: {line}");
         assert_eq!(cells[2], "0", "wrong: {line}");
+    }
+}
+
+#[test]
+fn the_readme_quotes_what_was_measured() {
+    let readme = fs::read_to_string(format!("{TOP}/README.md")).unwrap();
+    let page = fs::read_to_string(format!("{TOP}/docs/performance.md")).unwrap();
+    let (_, rest) = readme
+        .split_once("<!-- measured: written by the bench -->")
+        .unwrap();
+    let (quoted, _) = rest.split_once("<!-- end of measured -->").unwrap();
+    let rows: Vec<&str> = quoted
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| ---"))
+        .collect();
+    assert_eq!(rows.len(), 1 + 3, "the heading and three rows: {quoted}");
+    for row in rows {
+        // The page's rows go on with the goals.
+        let row = row.strip_suffix('|').unwrap();
+        let found = page.lines().any(|line| line.starts_with(row));
+        assert!(found, "not as on docs/performance.md: {row}");
+    }
+}
+
+#[test]
+fn the_page_of_measurements_has_its_drawings() {
+    let page = fs::read_to_string(format!("{TOP}/docs/performance.md")).unwrap();
+    let drawn: Vec<&str> = page
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("![")?
+                .split_once("](")?
+                .1
+                .strip_suffix(')')
+        })
+        .collect();
+    assert!(drawn.len() >= 6, "the drawings were not found: {drawn:?}");
+    for drawing in drawn {
+        let drawing = fs::read_to_string(format!("{TOP}/docs/{drawing}")).expect(drawing);
+        assert!(drawing.starts_with("<svg ") && !drawing.contains("NaN"));
     }
 }
 

@@ -1,4 +1,5 @@
 //! DUR-2: store files that are not what was written, seen by a whole daemon.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

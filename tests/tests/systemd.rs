@@ -1,5 +1,6 @@
 //! The service (LIFE-1, LIFE-2, DUR-1) under a real user manager, in a sandbox
 //! that is enforced.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

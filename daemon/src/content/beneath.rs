@@ -1,8 +1,11 @@
 //! Opening a path without leaving the workspace (SEC-2) and without waking
 //! what is not a regular file (LOSS-4).
 
+#[cfg_attr(not(target_os = "linux"), path = "beneath/kernel/plain.rs")]
+mod kernel;
+
 use std::fs::File;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
@@ -10,24 +13,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use touchmark_proto::RelPath;
 
-use crate::links::{End, relative, resolve};
+pub(crate) use super::opened::Opened;
+use crate::links::{End, resolve};
+use crate::system::look::LOOK;
 
-/// What opening a path came to.
-pub(crate) enum Opened {
-    /// A regular file, open for reading.
-    File {
-        file: File,
-        /// Its real name, if symlinks led to it.
-        real: Option<RelPath>,
-    },
-    Absent,
-    Outside,
-    /// Looked at, not opened.
-    NotAFile(&'static str),
-    Unreadable(String),
-    /// What lay on the way changed under the reader; to be tried again.
-    Changing,
-}
+use kernel::{by_kernel, reopen};
 
 /// Reading that never waits for a writer or a lease and never gains a
 /// terminal, should the file have become something else at the last moment.
@@ -35,12 +25,6 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
-
-/// A handle on a name that opens nothing.
-#[cfg(target_os = "linux")]
-const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-#[cfg(not(target_os = "linux"))]
-const LOOK: OFlags = READ;
 
 /// Opens a file of the workspace at `root` for reading.
 pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {
@@ -50,49 +34,25 @@ pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {
         Ok(top) => top,
         Err(errno) => return failed(errno),
     };
-    #[cfg(target_os = "linux")]
-    match by_kernel(&top, path) {
-        Ok(handle) => {
-            let real = real_name(&handle, root, path);
-            return read_handle(handle, real);
-        }
-        // Out by an absolute link or `..`, which may lead in again; too many
-        // links; or a kernel (or a sandbox) without openat2.
+    match by_kernel(&top, path, LOOK) {
+        Ok(handle) => return read_handle(handle, None, |flags| by_kernel(&top, path, flags)),
+        // A symlink on the way, whose real name is wanted; or a kernel (or a
+        // sandbox) without openat2.
         Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
         Err(errno) => return failed(errno),
     }
     by_hand(&top, root, path)
 }
 
-/// Resolution by the kernel, which refuses to leave `top` at any step.
-#[cfg(target_os = "linux")]
-fn by_kernel(top: &OwnedFd, path: &RelPath) -> Result<OwnedFd, Errno> {
-    use rustix::fs::ResolveFlags;
-    let mut result = Err(Errno::AGAIN);
-    // EAGAIN: something was renamed meanwhile, so `..` could not be trusted.
-    for _ in 0..32 {
-        result = rustix::fs::openat2(
-            top,
-            path.as_bytes(),
-            LOOK,
-            Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
-        );
-        if !matches!(result, Err(Errno::AGAIN | Errno::INTR)) {
-            break;
-        }
+/// A handle on the directory of that relative name, empty for `root` itself;
+/// `None` if it cannot be had, or a symlink lies on the way.
+pub(super) fn directory(root: &Path, name: &[u8]) -> Option<OwnedFd> {
+    let top = rustix::fs::open(root, LOOK | OFlags::DIRECTORY, Mode::empty()).ok()?;
+    if name.is_empty() {
+        return Some(top);
     }
-    result
-}
-
-/// Where the handle's file lies, relative to the root, if not at `path`.
-#[cfg(target_os = "linux")]
-fn real_name(handle: &OwnedFd, root: &Path, path: &RelPath) -> Option<RelPath> {
-    let name = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd())).ok()?;
-    let real = relative(root, &name)?;
-    // So the kernel marks a name that has gone since.
-    let gone = real.as_bytes().ends_with(b" (deleted)");
-    (real != *path && !gone).then_some(real)
+    let path = RelPath::new(name).ok()?;
+    by_kernel(&top, &path, LOOK | OFlags::DIRECTORY).ok()
 }
 
 /// Resolution component by component: first to learn where the links lead,
@@ -105,28 +65,31 @@ pub(super) fn by_hand(top: &OwnedFd, root: &Path, path: &RelPath) -> Opened {
         End::Outside => return Opened::Outside,
         End::Denied(error) => return Opened::Unreadable(error.to_string()),
     };
-    let mut handle: Option<OwnedFd> = None;
+    let mut directory: Option<OwnedFd> = None;
     let mut names = end.as_bytes().split(|byte| *byte == b'/').peekable();
     while let Some(name) = names.next() {
-        let flags = match names.peek() {
-            Some(_) => LOOK | OFlags::NOFOLLOW | OFlags::DIRECTORY,
-            None => LOOK | OFlags::NOFOLLOW,
-        };
-        let above = handle.as_ref().unwrap_or(top);
-        match rustix::fs::openat(above, name, flags, Mode::empty()) {
-            Ok(next) => handle = Some(next),
+        let above = directory.as_ref().unwrap_or(top);
+        let look = |flags| rustix::fs::openat(above, name, flags | OFlags::NOFOLLOW, Mode::empty());
+        let last = names.peek().is_none();
+        match look(if last { LOOK } else { LOOK | OFlags::DIRECTORY }) {
+            Ok(file) if last => {
+                return read_handle(file, Some(end.clone()).filter(|end| end != path), look);
+            }
+            Ok(next) => directory = Some(next),
             Err(Errno::LOOP | Errno::NOTDIR) => return Opened::Changing,
             Err(errno) => return failed(errno),
         }
     }
-    match handle {
-        Some(handle) => read_handle(handle, Some(end).filter(|end| end != path)),
-        None => Opened::Absent,
-    }
+    Opened::Absent
 }
 
-/// Opens what a handle stands for, if it is a regular file.
-fn read_handle(handle: OwnedFd, real: Option<RelPath>) -> Opened {
+/// Opens what a handle stands for, if it is a regular file; `again` opens the
+/// same name once more.
+fn read_handle(
+    handle: OwnedFd,
+    real: Option<RelPath>,
+    again: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+) -> Opened {
     let handle = File::from(handle);
     let file_type = match handle.metadata() {
         Ok(metadata) => metadata.file_type(),
@@ -146,7 +109,7 @@ fn read_handle(handle: OwnedFd, real: Option<RelPath>) -> Opened {
             "device"
         });
     }
-    match reopen(&handle) {
+    match reopen(&handle, again) {
         Ok(file) => Opened::File {
             file: file.into(),
             real,
@@ -155,18 +118,6 @@ fn read_handle(handle: OwnedFd, real: Option<RelPath>) -> Opened {
         Err(Errno::AGAIN) => Opened::Changing,
         Err(errno) => Opened::Unreadable(std::io::Error::from(errno).to_string()),
     }
-}
-
-/// The very inode that was looked at, whatever its name leads to by now.
-#[cfg(target_os = "linux")]
-fn reopen(handle: &File) -> Result<OwnedFd, Errno> {
-    let descriptor = handle.as_fd().as_raw_fd();
-    rustix::fs::open(format!("/proc/self/fd/{descriptor}"), READ, Mode::empty())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn reopen(handle: &File) -> Result<OwnedFd, Errno> {
-    rustix::io::dup(handle.as_fd())
 }
 
 fn failed(errno: Errno) -> Opened {

@@ -421,7 +421,7 @@ fn no_save_is_lost_to_a_write_at_any_moment() {
         let new = format!("agent {rounds}\n");
         // Half of the writes are begun with the first save, whenever that is,
         // on what was read before it.
-        let together = (random >> 60) % 2 == 0;
+        let together = (random >> 60).is_multiple_of(2);
         let saving = AtomicBool::new(false);
         let outcome = std::thread::scope(|scope| {
             scope.spawn(|| {

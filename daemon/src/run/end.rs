@@ -83,7 +83,9 @@ impl Daemon {
                 Ok(None) | Err(_) => break,
             }
         }
-        if !again && self.facts_since_snapshot > 0 && self.storage_trouble.is_none() {
+        let news =
+            self.facts_since_snapshot > 0 || self.stamps_in_snapshot != self.engine.stamps_noted();
+        if !again && news && self.storage_trouble.is_none() {
             self.snapshot();
         }
         let Self {

@@ -1,21 +1,21 @@
 //! Putting the daemon together, from what was kept.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use touchmark_engine::{Engine, State};
+use touchmark_engine::{Engine, Kept, State};
 use touchmark_proto::daemon::Configuration;
 use touchmark_proto::sessions::SessionClose;
-use touchmark_proto::{Request, SessionId};
+use touchmark_proto::{Request, SessionId, native};
 
 use super::backlog::Backlog;
 use super::hooks::Hooks;
 use super::outbox::Outbox;
 use super::searches::Searches;
+use super::snapshot;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
 use crate::Error;
@@ -54,7 +54,7 @@ impl Daemon {
             contents_file: config.contents_file,
             ..store::Options::new(&places.state, workspace)
         };
-        let (opened, state) = open_store(&store_options, &events)?;
+        let (opened, kept) = open_store(&store_options, &events)?;
         let Opened {
             store,
             facts,
@@ -67,16 +67,16 @@ impl Daemon {
         }
 
         let facts_since_snapshot = facts.len() as u64;
-        let newest = facts.last().map_or(state.time, |fact| fact.time);
-        let time = Timeline::start(newest.max(state.time));
+        let newest = facts.last().map_or(0, |fact| fact.time);
+        let time = Timeline::start(newest.max(kept.state.time));
         let case_insensitive = match config.case {
             Some(case) => case == Case::Insensitive,
             None => probe_case_insensitive(workspace),
         };
-        let root = workspace.as_os_str().as_bytes();
+        let root = native::bytes(workspace);
         let mut engine_config = config.engine(root.to_vec(), case_insensitive);
         engine_config.utc_offset = crate::time::utc_offset();
-        let engine = Engine::restore(engine_config, state, facts, time.now());
+        let engine = Engine::restore(engine_config, kept, facts, time.now());
 
         boundary::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
@@ -113,7 +113,7 @@ impl Daemon {
             events: events.clone(),
             requests: AtomicU64::new(1),
             max_frame: usize::try_from(config.frame).unwrap_or(usize::MAX),
-            root: Arc::from(root),
+            root: Arc::from(&*root),
             time,
         };
         let daemon = Self {
@@ -137,14 +137,17 @@ impl Daemon {
             processes: HashSet::new(),
             asked: HashMap::new(),
             effects: VecDeque::new(),
+            decided: Vec::new(),
             facts: Vec::new(),
             outbox: Outbox::default(),
+            answered: Vec::new(),
             subscriptions: Subscriptions::default(),
             searches: Searches::default(),
             hooks: Hooks::default(),
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),
             facts_since_snapshot,
+            stamps_in_snapshot: 0,
             inline_reads: 0,
             requests: 0,
             last_use: Instant::now(),
@@ -199,11 +202,11 @@ impl Daemon {
     /// Has the store keep the engine's state, so that the facts so far need
     /// not be read at the next start.
     pub(super) fn snapshot(&mut self) {
-        let state = self.engine.state();
-        match serde_json::to_vec(state) {
+        match snapshot::encode(&self.engine) {
             Ok(body) => {
-                self.store.snapshot(state.n, body);
+                self.store.snapshot(self.engine.state().n, body);
                 self.facts_since_snapshot = 0;
+                self.stamps_in_snapshot = self.engine.stamps_noted();
                 self.prune();
             }
             Err(error) => tracing::error!("no snapshot: {error}"),
@@ -226,7 +229,7 @@ impl Daemon {
 fn open_store(
     options: &store::Options,
     events: &UnboundedSender<Event>,
-) -> Result<(Opened, State), Error> {
+) -> Result<(Opened, Kept), Error> {
     let open = || {
         let events = events.clone();
         store::open(options, move |event| {
@@ -234,8 +237,8 @@ fn open_store(
         })
     };
     let opened = open()?;
-    let cause = match state(&opened) {
-        Ok(state) => return Ok((opened, state)),
+    let cause = match kept(&opened) {
+        Ok(kept) => return Ok((opened, kept)),
         Err(cause) => cause,
     };
     if opened.refused.is_some() {
@@ -248,7 +251,7 @@ fn open_store(
             ..opened
         };
         let state = State::new(opened.epoch, true);
-        return Ok((opened, state));
+        return Ok((opened, state.into()));
     }
     opened.store.close();
     let aside = store::set_aside(&options.directory)?;
@@ -258,16 +261,17 @@ fn open_store(
         aside.display()
     ));
     let state = State::new(opened.epoch, true);
-    Ok((opened, state))
+    Ok((opened, state.into()))
 }
 
-/// The state to go on from.
-fn state(opened: &Opened) -> Result<State, serde_json::Error> {
+/// What to go on from.
+fn kept(opened: &Opened) -> Result<Kept, snapshot::NotUnderstood> {
     let epoch = opened.epoch;
     let Some(snapshot) = &opened.snapshot else {
-        return Ok(State::new(epoch, opened.trouble.is_some()));
+        return Ok(State::new(epoch, opened.trouble.is_some()).into());
     };
-    let mut state: State = serde_json::from_slice(snapshot)?;
+    let mut kept = snapshot::decode(snapshot)?;
+    let state = &mut kept.state;
     let another = std::mem::replace(&mut state.epoch, epoch) != epoch;
     // A life that is not stored has an epoch of its own with nothing lost.
     if another && (opened.refused.is_none() || opened.trouble.is_some()) {
@@ -276,7 +280,7 @@ fn state(opened: &Opened) -> Result<State, serde_json::Error> {
             session.reset_told = false;
         }
     }
-    Ok(state)
+    Ok(kept)
 }
 
 fn part(part: &'static str, cause: &dyn std::fmt::Display) -> Error {

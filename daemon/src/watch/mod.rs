@@ -24,17 +24,19 @@ mod cover;
 mod digest;
 mod dirs;
 mod fence;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "inotify/plain.rs")]
 mod inotify;
 mod links;
+#[cfg_attr(not(target_os = "linux"), path = "mounts/plain.rs")]
 mod mounts;
 mod notifier;
-#[cfg(test)]
+#[cfg_attr(not(target_os = "linux"), path = "silent/plain.rs")]
+mod silent;
+#[cfg(all(test, unix))]
 mod tests;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,13 +48,15 @@ pub use self::backend::RawEvent;
 use self::backend::{Backend, NoBackend, Sink};
 use self::cover::Cover;
 use self::dirs::Directories;
-pub use self::dirs::silent_file_system;
 use self::fence::Fence;
+use self::inotify::Inotify;
 use self::links::HardLinks;
 pub use self::mounts::MountBell;
 use self::mounts::Mounts;
 use self::notifier::Notifier;
+pub use self::silent::silent_file_system;
 use crate::links::{End, absolute, relative, resolve};
+use crate::system::stat::MetadataExt as _;
 
 /// How to watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -196,9 +200,24 @@ impl Watcher {
         if self.cover.is_tracked(path) {
             return;
         }
-        self.cover.add(path, path);
+        self.cover.track(path);
         self.directories.need(path);
         self.follow(path);
+    }
+
+    /// The same, but for where symlinks lead to: for a path of which that is
+    /// found out next, and then, if there are any, [`follow`](Self::follow)ed.
+    pub fn track_unlinked(&mut self, path: &RelPath) {
+        if !self.cover.is_tracked(path) {
+            self.cover.track(path);
+            self.directories.need(path);
+        }
+    }
+
+    /// Whether a look at the stat of `path` does not tell whether it was
+    /// written: it may be without an event, or by another name.
+    pub fn must_be_read(&self, path: &RelPath) -> bool {
+        self.blind(path) || self.mounts.is_place(&absolute(&self.root, path))
     }
 
     /// Watches a directory outside the workspace. Nothing that happens there
@@ -423,7 +442,7 @@ impl Watcher {
 
     /// Makes the set of names that speak for `path` true again: itself, each
     /// symlink on its way, and where it ends. Returns whether it grew.
-    fn follow(&mut self, path: &RelPath) -> bool {
+    pub fn follow(&mut self, path: &RelPath) -> bool {
         let mut grew = false;
         // A link may change while its target's directory is about to be
         // watched: look again until what is watched is what is there.
@@ -478,14 +497,12 @@ impl Watcher {
 /// A backend of the wanted kind, or one that says why there is none.
 fn make_backend(choice: Choice, generation: u64, sink: &Sink) -> Box<dyn Backend> {
     let made: Result<Box<dyn Backend>, String> = match choice {
-        #[cfg(target_os = "linux")]
-        Choice::Auto | Choice::Inotify => {
-            inotify::Inotify::new(generation, sink.clone()).map(|made| Box::new(made) as _)
+        Choice::Auto if !inotify::IS_HERE => {
+            Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _)
         }
-        #[cfg(not(target_os = "linux"))]
-        Choice::Inotify => Err("inotify is Linux's".to_owned()),
-        #[cfg(not(target_os = "linux"))]
-        Choice::Auto => Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _),
+        Choice::Auto | Choice::Inotify => {
+            Inotify::new(generation, sink.clone()).map(|made| Box::new(made) as _)
+        }
         Choice::Notify => Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _),
         Choice::Off => Err("watching is switched off".to_owned()),
     };

@@ -1,14 +1,28 @@
 //! What sessions hold and have seen.
 
 use super::{PathState, State};
+use crate::few::Few;
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::ranges::RangeSet;
 use crate::record::Held;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use touchmark_proto::files::Source;
 use touchmark_proto::{HashOrAbsent, Millis, RelPath, SessionId};
 
 impl State {
+    /// A session holds a path from now on. Returns that path by the one name
+    /// that all of the state shares: every request brings another copy.
+    fn hold(&mut self, session: &SessionId, path: &RelPath) -> RelPath {
+        let holder = self.sessions.get_key_value(session);
+        let holder = holder.map_or(session, |(shared, _)| shared).clone();
+        let name = self.paths.get_key_value(path);
+        let name = name.map_or(path, |(shared, _)| shared).clone();
+        if let Some(state) = self.paths.get_mut(path) {
+            state.holders.insert(holder);
+        }
+        name
+    }
+
     pub(super) fn tracked(
         &mut self,
         n: u64,
@@ -18,11 +32,11 @@ impl State {
         source: Source,
         step: Option<u64>,
     ) {
-        let Some(state) = self.paths.get_mut(path) else {
+        let Some(state) = self.paths.get(path) else {
             return;
         };
-        state.holders.insert(session.clone());
         let held = state.held;
+        let name = self.hold(session, path);
         let record = PastRecord {
             source,
             step,
@@ -42,7 +56,7 @@ impl State {
             None => {
                 session
                     .files
-                    .insert(path.clone(), Knowledge::new(n, held.hash, record));
+                    .insert(name, Box::new(Knowledge::new(n, held.hash, record)));
             }
         }
     }
@@ -53,14 +67,16 @@ impl State {
         };
         let holders = source.holders.clone();
         let held = source.held;
-        self.paths.entry(to.clone()).or_insert_with(|| PathState {
-            // The version that follows says what came here.
-            held: Held::ABSENT,
-            baseline: n,
-            versions: VecDeque::new(),
-            newest: n,
-            taken: Vec::new(),
-            holders: BTreeSet::new(),
+        self.paths.entry(to.clone()).or_insert_with(|| {
+            Box::new(PathState {
+                // The version that follows says what came here.
+                held: Held::ABSENT,
+                baseline: n,
+                versions: VecDeque::new(),
+                newest: n,
+                taken: Vec::new(),
+                holders: Few::default(),
+            })
         });
         for holder in holders {
             let Some(session) = self.sessions.get_mut(&holder) else {
@@ -115,16 +131,14 @@ impl State {
             },
         };
         let time = record.time;
-        if let Some(state) = self.paths.get_mut(path) {
-            state.holders.insert(session.clone());
-        }
+        let name = self.hold(session, path);
         let owner = self.session_mut(session, time);
         owner.reads += 1;
         let known = owner.files.contains_key(path);
         let knowledge = owner
             .files
-            .entry(path.clone())
-            .or_insert_with(|| Knowledge::new(n, held, record.clone()));
+            .entry(name)
+            .or_insert_with(|| Box::new(Knowledge::new(n, held, record.clone())));
         knowledge.copied = false;
         knowledge.at = at;
         knowledge.foreign = foreign;

@@ -28,6 +28,9 @@ impl State {
         if !fact.unobserved {
             path.newest = n;
         }
+        if path.versions.len() == path.versions.capacity() {
+            path.versions.reserve_exact(1 + path.versions.len() / 2);
+        }
         path.versions.push_back(Kept {
             n,
             time,

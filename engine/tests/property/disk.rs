@@ -30,8 +30,8 @@ impl At {
 struct Node {
     bytes: Arc<[u8]>,
     inode: u64,
-    modified: i128,
-    changed: i128,
+    modified: i64,
+    changed: i64,
     readable: bool,
     links: u32,
 }
@@ -69,8 +69,19 @@ impl Disk {
         }
     }
 
-    fn stamp(&self, now: Millis) -> i128 {
-        i128::from(now / self.tick * self.tick) * 1_000_000
+    fn stamp(&self, now: Millis) -> i64 {
+        i64::try_from(now / self.tick * self.tick * 1_000_000).unwrap_or(i64::MAX)
+    }
+
+    /// What a stat of a file tells now.
+    pub fn stat(&self, path: &str) -> Option<Stamp> {
+        let node = &self.nodes[*self.names.get(path)?];
+        Some(Stamp {
+            inode: node.inode,
+            size: node.bytes.len() as u64,
+            modified: node.modified,
+            changed: node.changed,
+        })
     }
 
     pub fn at(&self, path: &str) -> At {
@@ -222,7 +233,7 @@ impl Disk {
     }
 
     /// What a reader finds now.
-    pub fn read(&self, path: &str, prefixes: &[u64], with_bytes: bool) -> ReadOutcome {
+    pub fn read(&self, path: &str, prefixes: &[u64], with_bytes: bool, now: Millis) -> ReadOutcome {
         let Some(node) = self.names.get(path).map(|node| &self.nodes[*node]) else {
             return Found::Absent.into();
         };
@@ -239,11 +250,8 @@ impl Disk {
                 size,
                 lines: lines(&node.bytes),
                 mtime_ms: (node.modified / 1_000_000) as Millis,
-                stamp: Stamp {
-                    inode: node.inode,
-                    modified: node.modified,
-                    changed: node.changed,
-                },
+                stamp: self.stat(path).unwrap_or_default(),
+                settled: node.modified.max(node.changed) < self.stamp(now),
             }),
             prefixes: prefixes
                 .iter()

@@ -8,11 +8,13 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use touchmark_engine::{
-    Config, Content, Edited, Effect, Engine, Found, Hint, Input, Learned, Question, ReadOrder,
-    ReadOutcome, Record, Stamp, State, WriteOrder, WriteOutcome,
+    Comparison, Config, Content, Edited, Effect, Engine, Found, Hint, Input, Kept, Learned,
+    Question, ReadOrder, ReadOutcome, Record, Stamp, State, WriteOrder, WriteOutcome,
 };
 use touchmark_proto::writes::Guard;
-use touchmark_proto::{ConnectionId, Error, ErrorCode, METHODS, Millis, Request, RequestId};
+use touchmark_proto::{
+    ConnectionId, Error, ErrorCode, METHODS, Millis, RelPath, Request, RequestId,
+};
 
 use crate::content::{COMMON, content, hash, lines};
 use crate::op::{ALL_FILES, SESSIONS};
@@ -38,6 +40,7 @@ pub fn run(rng: Rng) {
         records: Vec::new(),
         now: START,
         reads: Vec::new(),
+        comparisons: Vec::new(),
         writes: Vec::new(),
         fences: Vec::new(),
         asked: BTreeSet::new(),
@@ -63,6 +66,7 @@ struct Stage {
     records: Vec<Record>,
     now: Millis,
     reads: Vec<ReadOrder>,
+    comparisons: Vec<Comparison>,
     writes: Vec<WriteOrder>,
     fences: Vec<u64>,
     /// Requests without an answer.
@@ -88,6 +92,7 @@ impl Stage {
                 ]);
                 self.handle(Input::Hint { path, hint });
             }
+            12..=13 if self.rng.chance(30) => self.compared(),
             12..=13 => self.fence_done(),
             14 => self.write_done(),
             15 => {
@@ -198,7 +203,7 @@ impl Stage {
         let bytes = self.content();
         let size = bytes.len() as u64;
         let time = self.now - self.rng.pick(&[0, 1, 5_000, 100_000]);
-        let nanos = i128::from(time) * 1_000_000;
+        let nanos = time as i64 * 1_000_000;
         let outcome = ReadOutcome {
             found: Found::File(Content {
                 hash: hash(&bytes),
@@ -207,9 +212,11 @@ impl Stage {
                 mtime_ms: time,
                 stamp: Stamp {
                     inode: self.rng.next(),
+                    size,
                     modified: nanos,
                     changed: nanos,
                 },
+                settled: self.rng.chance(50),
             }),
             prefixes: order
                 .prefixes
@@ -225,6 +232,24 @@ impl Stage {
             ticket: order.ticket,
             outcome,
         });
+    }
+
+    fn compared(&mut self) {
+        let (number, mut files) = match self.comparisons.len() {
+            0 => (self.rng.next(), Vec::new()),
+            count => {
+                let comparison = self.comparisons.remove(self.rng.below(count));
+                (comparison.number, comparison.files)
+            }
+        };
+        if self.rng.chance(50) {
+            files.clear();
+        }
+        let mut differ: Vec<RelPath> = files.into_iter().map(|(path, _)| path).collect();
+        if self.rng.chance(30) {
+            differ.push(rel(self.path()));
+        }
+        self.handle(Input::Compared { number, differ });
     }
 
     fn fence_done(&mut self) {
@@ -273,15 +298,15 @@ impl Stage {
     /// The daemon dies; what it recorded is all that the next one knows.
     fn restart(&mut self) {
         self.reads.clear();
+        self.comparisons.clear();
         self.writes.clear();
         self.fences.clear();
         self.asked.clear();
-        self.engine = Engine::restore(
-            self.config.clone(),
-            State::new(EPOCH, false),
-            self.records.clone(),
-            self.now,
-        );
+        let mut kept = Kept::from(State::new(EPOCH, false));
+        if self.rng.chance(50) {
+            kept.stamps = self.engine.stamps().clone();
+        }
+        self.engine = Engine::restore(self.config.clone(), kept, self.records.clone(), self.now);
         self.start();
     }
 
@@ -310,6 +335,7 @@ impl Stage {
                     self.records.push(record);
                 }
                 Effect::Read(order) => self.reads.push(order),
+                Effect::Compare(comparison) => self.comparisons.push(comparison),
                 Effect::Write(order) => self.writes.push(order),
                 Effect::Fence(fence) => self.fences.push(fence),
                 Effect::Reply { request, answer } => {

@@ -443,9 +443,11 @@ impl Stage {
             mtime_ms: *stamp,
             stamp: Stamp {
                 inode: 1,
-                modified: i128::from(*stamp),
-                changed: i128::from(*stamp),
+                size: content.len() as u64,
+                modified: *stamp as i64,
+                changed: *stamp as i64,
             },
+            settled: false,
         })
         .into()
     }

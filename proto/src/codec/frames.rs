@@ -56,6 +56,19 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     Ok(value)
 }
 
+/// The same of bytes that this program wrote itself and a check sum vouches
+/// for: they may claim as much as they like.
+///
+/// # Errors
+/// As [`decode`], but for `tooLarge`.
+pub fn decode_trusted<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    let (value, consumed) = decode_with(bytes, config::standard())?;
+    if consumed != bytes.len() {
+        return Err(invalid_request("there are bytes after the value"));
+    }
+    Ok(value)
+}
+
 fn encode_into<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Error> {
     bincode::serde::encode_into_std_write(value, out, config::standard())
         .map(|_| ())

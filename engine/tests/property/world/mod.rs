@@ -6,7 +6,8 @@ mod users;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_engine::{
-    Answer, Config, Effect, Engine, Found, Hint, Input, ReadOrder, ReadOutcome, Record, State,
+    Answer, Comparison, Config, Effect, Engine, Found, Hint, Input, Kept, ReadOrder, ReadOutcome,
+    Record, State,
 };
 use touchmark_proto::{
     ConnectionId, Error, Hash, HashOrAbsent, Millis, RelPath, Reply, Request, RequestId,
@@ -39,6 +40,7 @@ enum Queued {
     Gap(String),
     Fence(u64),
     FenceFailed(u64),
+    Compared(u64, Vec<RelPath>),
 }
 
 struct DoneRead {
@@ -118,10 +120,11 @@ pub struct World {
     watched: BTreeSet<String>,
     queue: VecDeque<Queued>,
     reads: Vec<ReadOrder>,
+    comparisons: Vec<Comparison>,
     done: Vec<DoneRead>,
     writers: BTreeMap<usize, Writer>,
     outside: BTreeMap<Path, usize>,
-    snapshot: Option<(State, usize)>,
+    snapshot: Option<(Kept, usize)>,
     last_cursor: BTreeMap<usize, String>,
     connections: BTreeMap<u64, u64>,
     next_connection: u64,
@@ -160,6 +163,7 @@ impl World {
             watched: BTreeSet::new(),
             queue: VecDeque::new(),
             reads: Vec::new(),
+            comparisons: Vec::new(),
             done: Vec::new(),
             writers: BTreeMap::new(),
             outside: BTreeMap::new(),
@@ -198,12 +202,12 @@ impl World {
     // --- the daemon's side ---
 
     fn up(&mut self, snapshot: bool) {
-        let (state, skip) = match (&self.snapshot, snapshot) {
-            (Some((state, count)), true) => (state.clone(), *count),
-            _ => (State::new(EPOCH, false), 0),
+        let (kept, skip) = match (&self.snapshot, snapshot) {
+            (Some((kept, count)), true) => (kept.clone(), *count),
+            _ => (State::new(EPOCH, false).into(), 0),
         };
         let records: Vec<Record> = self.records[skip..].to_vec();
-        let mut engine = Engine::restore(self.config.clone(), state, records, self.now);
+        let mut engine = Engine::restore(self.config.clone(), kept, records, self.now);
         let mut effects = Vec::new();
         engine.start(self.now, &mut effects);
         self.engine = Some(engine);
@@ -215,10 +219,15 @@ impl World {
         if let Some(engine) = self.engine.take()
             && self.records.len().is_multiple_of(2)
         {
-            self.snapshot = Some((engine.state().clone(), self.records.len()));
+            let kept = Kept {
+                state: engine.state().clone(),
+                stamps: engine.stamps().clone(),
+            };
+            self.snapshot = Some((kept, self.records.len()));
         }
         self.queue.clear();
         self.reads.clear();
+        self.comparisons.clear();
         self.done.clear();
         self.pending.clear();
         self.tracked.clear();
@@ -261,6 +270,15 @@ impl World {
                     self.watch();
                 }
                 Effect::Read(order) => self.reads.push(order),
+                Effect::Compare(comparison) => {
+                    if comparison.track {
+                        let files = comparison.files.iter();
+                        self.tracked
+                            .extend(files.map(|(path, _)| path.to_string_lossy()));
+                        self.watch();
+                    }
+                    self.comparisons.push(comparison);
+                }
                 Effect::Fence(fence) => {
                     if std::mem::take(&mut self.fail_fence) {
                         self.queue.push_back(Queued::FenceFailed(fence));
@@ -268,7 +286,9 @@ impl World {
                         self.queue.push_back(Queued::Fence(fence));
                     }
                 }
-                Effect::Reply { request, answer } => self.reply(request, Outcome::Reply(answer)),
+                Effect::Reply { request, answer } => {
+                    self.reply(request, Outcome::Reply(answer.map(|answer| *answer)))
+                }
                 Effect::Recall { request, .. } | Effect::Host { request, .. } => {
                     self.reply(request, Outcome::Shell);
                 }
@@ -366,12 +386,19 @@ impl World {
             Queued::Gap(below) => Input::Gap { below: rel(&below) },
             Queued::Fence(fence) => Input::FenceReached { fence },
             Queued::FenceFailed(fence) => Input::FenceFailed { fence },
+            Queued::Compared(number, differ) => Input::Compared { number, differ },
         };
         self.handle(input);
         true
     }
 
     fn exec_read(&mut self, which: usize, unstable: bool) -> bool {
+        if (self.reads.is_empty() || which % 3 == 1)
+            && let Some(comparison) = self.comparisons.pop()
+        {
+            self.compare(comparison);
+            return true;
+        }
         if self.reads.is_empty() {
             return false;
         }
@@ -386,10 +413,20 @@ impl World {
             }
             .into()
         } else {
-            self.disk.read(&path, &order.prefixes, order.bytes)
+            self.disk
+                .read(&path, &order.prefixes, order.bytes, self.now)
         };
         self.done.push(DoneRead { order, outcome });
         true
+    }
+
+    fn compare(&mut self, Comparison { number, files, .. }: Comparison) {
+        let differ = files
+            .into_iter()
+            .filter(|(path, stamp)| self.disk.stat(&path.to_string_lossy()) != Some(*stamp))
+            .map(|(path, _)| path)
+            .collect();
+        self.queue.push_back(Queued::Compared(number, differ));
     }
 
     fn give_read(&mut self, which: usize) -> bool {

@@ -268,7 +268,10 @@ impl World {
                     // The rest of the queue is lost but for the fences, whose
                     // end the watcher reports after the overflow.
                     self.queue.retain(|queued| {
-                        matches!(queued, Queued::Fence(_) | Queued::FenceFailed(_))
+                        matches!(
+                            queued,
+                            Queued::Fence(_) | Queued::FenceFailed(_) | Queued::Compared(..)
+                        )
                     });
                     self.queue.push_front(Queued::Overflow);
                     self.seen.push(Seen::Gap(String::new()));

@@ -1,0 +1,218 @@
+//! `docs/performance.md` with its drawings, and the README's rows of it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::goal::{self, Goal};
+use crate::part::Part;
+use crate::table;
+
+/// Rows that the README quotes.
+const QUOTED: [&str; 3] = [
+    "file/status with fence",
+    "write 1 KiB, then a synced query shows it",
+    "one hook process",
+];
+
+const README_BEGIN: &str = "<!-- measured: written by the bench -->";
+const README_END: &str = "<!-- end of measured -->";
+
+/// What stands in the way of goals that are not met.
+const NOTES: &str = include_str!("../notes.md");
+
+/// Everything measured in one run.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// What it was measured on and beside, a line each.
+    pub(crate) facts: Vec<String>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) quick: bool,
+}
+
+impl Report {
+    fn goals(&self) -> impl Iterator<Item = &Goal> {
+        self.parts.iter().flat_map(|part| &part.goals)
+    }
+
+    fn goals_lines(&self) -> Vec<Vec<String>> {
+        let heading = goal::HEADINGS.map(String::from).to_vec();
+        let goals = self.goals().map(|goal| goal.cells().to_vec());
+        std::iter::once(heading).chain(goals).collect()
+    }
+
+    fn met(&self) -> String {
+        let met = self.goals().filter(|goal| goal.is_met()).count();
+        format!("{met} of {} goals are met.", self.goals().count())
+    }
+
+    /// For a terminal.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{}\n", self.facts.join("\n"));
+        for part in &self.parts {
+            let _ = write!(text, "\n{}\n{}", part.title, table::text(&part.rows));
+        }
+        let goals = table::aligned(&self.goals_lines());
+        let _ = write!(text, "\nGoals\n{goals}\n{}\n", self.met());
+        text
+    }
+
+    /// Writes the page, its drawings and the README's rows.
+    pub(crate) fn write(&self) -> Result<()> {
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let drawings = top.join("docs/performance");
+        fs::create_dir_all(&drawings)?;
+        for plot in self.parts.iter().flat_map(|part| &part.plots) {
+            let file = drawings.join(format!("{}.svg", plot.name));
+            fs::write(file, plot.svg())?;
+        }
+        fs::write(top.join("docs/performance.md"), self.markdown())?;
+        self.quote(&top.join("README.md"))
+    }
+
+    fn markdown(&self) -> String {
+        let flag = if self.quick { " --quick" } else { "" };
+        let mut text = format!(
+            "# Performance\n\nWritten by `cargo run --release -p touchmark-bench --{flag} \
+             --write`; run it to measure your machine. {}\n\n\
+             What counts are the multiples, not the times: every number was measured in one run, \
+             a round of each in turn, beside the floor it is compared with (what the machine \
+             itself takes for the least that would do) and the peers that are installed. The \
+             goals are those the project set itself.\n\n",
+            if self.quick {
+                "This was a quick run, with smaller sizes and fewer rounds: look at it with \
+                 caution."
+            } else {
+                "It takes ten minutes on a machine that does nothing else."
+            }
+        );
+        for fact in &self.facts {
+            let _ = writeln!(text, "- {fact}");
+        }
+        let goals = table::marked(&self.goals_lines());
+        let _ = write!(text, "\n## Goals\n\n{goals}\n{}\n\n", self.met());
+        self.tell_missed(&mut text);
+        text.push_str(TO_TAKE);
+        for part in &self.parts {
+            let _ = write!(
+                text,
+                "\n## {}\n\n{}\n\n{}",
+                part.title,
+                part.about,
+                table::markdown(&part.rows)
+            );
+            for plot in &part.plots {
+                let _ = write!(text, "\n![{}](performance/{}.svg)\n", plot.title, plot.name);
+            }
+        }
+        text
+    }
+
+    fn tell_missed(&self, text: &mut String) {
+        for goal in self.goals().filter(|goal| !goal.is_met()) {
+            let note = note(NOTES, goal.what()).unwrap_or("Why is not known yet.");
+            let _ = write!(text, "**{}**, {}. {note}\n\n", goal.what(), goal.verdict());
+        }
+    }
+
+    /// Puts rows between the README's markers.
+    fn quote(&self, readme: &Path) -> Result<()> {
+        let document = fs::read_to_string(readme)?;
+        let text = put_between(&document, &self.quoted())
+            .with_context(|| format!("no place for rows in {}", readme.display()))?;
+        Ok(fs::write(readme, text)?)
+    }
+
+    fn quoted(&self) -> String {
+        let mut lines = Vec::new();
+        for (n, line) in self.goals_lines().into_iter().enumerate() {
+            let of = line
+                .first()
+                .is_some_and(|what| QUOTED.contains(&what.as_str()));
+            if n == 0 || of {
+                lines.push(line.into_iter().take(3).collect());
+            }
+        }
+        table::marked(&lines)
+    }
+}
+
+/// What a reader should take from it.
+const TO_TAKE: &str = "\
+## What to take from it
+
+- **An answer as of now is cheap enough to ask for before every edit.** It costs a few round trips \
+over a socket; there is no reason to cache it, or to ask without a fence.
+- **It does not cost more in a large workspace**, nor while many ask: who asks at the same time \
+shares the fence.
+- **What is not asked costs nothing.** Others' reads make no events, files that nobody tracks are \
+not looked at where no tracked file is beside them, and a daemon that nobody asks sleeps.
+- **The price is paid at the write:** every change of a tracked file is read and hashed, once. \
+Watchers that tell names do not do that, and cannot say whether a file's content is another.
+- **After a gap** (a start, a queue that overflowed) everything tracked is compared with the disk \
+before it answers. That grows with the number of tracked files.
+";
+
+/// The note on a goal: the text below a heading with its name.
+fn note<'a>(notes: &'a str, what: &str) -> Option<&'a str> {
+    let mut sections = notes.split("\n## ").skip(1);
+    let section = sections.find_map(|section| section.strip_prefix(what)?.strip_prefix('\n'))?;
+    Some(section.trim())
+}
+
+/// Replaces what is between the README's markers.
+fn put_between(document: &str, rows: &str) -> Option<String> {
+    let (before, rest) = document.split_once(README_BEGIN)?;
+    let (_, after) = rest.split_once(README_END)?;
+    Some(format!(
+        "{before}{README_BEGIN}\n\n{rows}\n{README_END}{after}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn report() -> Report {
+        let mut part = Part::new("Part", "How.");
+        part.goals = vec![
+            Goal::new(QUOTED[0], "18 us").at_most(5.0, "x floor", 4.0),
+            Goal::new("another", "3 ms").at_most(2.0, "ms", 3.0),
+        ];
+        Report {
+            facts: vec!["a machine".into()],
+            parts: vec![part],
+            quick: false,
+        }
+    }
+
+    #[test]
+    fn the_readme_quotes_rows_of_the_page() {
+        let report = report();
+        let readme = format!("a\n{README_BEGIN}\nold\n{README_END}\nb\n");
+        let readme = put_between(&readme, &report.quoted()).unwrap();
+        assert!(!readme.contains("old") && !readme.contains("another"));
+        assert!(readme.ends_with("\nb\n"));
+        let quoted = readme
+            .lines()
+            .find(|line| line.starts_with("| file/status"));
+        let quoted = quoted.unwrap().strip_suffix(" |").unwrap();
+        assert!(report.markdown().contains(quoted), "{quoted}");
+    }
+
+    #[test]
+    fn a_missed_goal_has_its_note() {
+        let page = report().markdown();
+        assert!(page.contains("1 of 2 goals are met."), "{page}");
+        assert!(
+            page.contains("**another**, no: 1.50 times too much."),
+            "{page}"
+        );
+        let notes = "Notes\n\n## one\n\nBecause.\n\n## two\n\nTwo.\n";
+        assert_eq!(note(notes, "one"), Some("Because."));
+        assert_eq!(note(notes, "tw"), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! Programs that do something like it, where they are installed.
+
+pub(crate) mod chokidar;
+pub(crate) mod watchman;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::table::Row;
+
+/// What there is to compare with.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    pub(crate) watchman: Option<PathBuf>,
+    pub(crate) chokidar: Option<chokidar::Program>,
+    /// A line for each peer: its version, or that it is not there.
+    pub(crate) said: Vec<String>,
+}
+
+impl Peers {
+    /// Looks for them; `target` is cargo's, where packages are fetched to.
+    pub(crate) fn find(target: &Path) -> Self {
+        let version = first_line("watchman", &["--version"]);
+        let chokidar = chokidar::Program::find(target);
+        let said = vec![
+            match &version {
+                Some(version) => format!("watchman {version}, its JSON over a kept connection"),
+                None => "watchman: not installed".into(),
+            },
+            match (&chokidar, first_line("node", &["--version"])) {
+                (Some(_), Some(node)) => format!(
+                    "{} on Node.js {node}, a watcher for each file, `awaitWriteFinish` of 100 ms",
+                    chokidar::PACKAGE
+                ),
+                _ => "chokidar: not installed".into(),
+            },
+            git(),
+        ];
+        Self {
+            watchman: version.map(|_| PathBuf::from("watchman")),
+            chokidar,
+            said,
+        }
+    }
+
+    /// Says in a section that there was no watchman, if so.
+    pub(crate) fn absent_watchman(&self) -> Option<Row> {
+        let absent = self.watchman.is_none();
+        absent.then(|| Row::value("watchman", "not installed"))
+    }
+
+    /// The same of chokidar.
+    pub(crate) fn absent_chokidar(&self) -> Option<Row> {
+        let absent = self.chokidar.is_none();
+        absent.then(|| Row::value("chokidar", "not installed"))
+    }
+}
+
+/// Not every git has its own monitor on Linux.
+fn git() -> String {
+    let Some(version) = first_line("git", &["--version"]) else {
+        return "git's own monitor: git is not installed".into();
+    };
+    let built = Command::new("git")
+        .args(["version", "--build-options"])
+        .output()
+        .map(|output| String::from_utf8_lossy(&output.stdout).contains("fsmonitor--daemon"));
+    if built.unwrap_or(false) {
+        format!("git's own monitor: in {version}, not compared")
+    } else {
+        format!("git's own monitor: {version} has none on this system")
+    }
+}
+
+fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().next().map(str::to_owned)
+}

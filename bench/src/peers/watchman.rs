@@ -1,0 +1,234 @@
+//! Watchman, with a place of its own, so that nothing of the user's is
+//! touched.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::tree::Tree;
+use crate::world::{PATIENCE, scratch};
+
+/// Where it keeps its socket and its state between two lives.
+#[derive(Debug)]
+pub(crate) struct Home {
+    program: PathBuf,
+    place: TempDir,
+}
+
+/// A running server; ended when dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    process: Child,
+    socket: PathBuf,
+}
+
+/// A kept connection.
+#[derive(Debug)]
+pub(crate) struct Connection(BufReader<UnixStream>);
+
+/// A server with one tree, and the clock of its last answer.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    connection: Connection,
+    clock: String,
+    server: Server,
+    home: Home,
+}
+
+/// What changed since a clock.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Changes {
+    pub(crate) clock: String,
+    pub(crate) files: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Refused {
+    error: String,
+}
+
+impl Home {
+    pub(crate) fn new(program: &Path) -> Result<Self> {
+        Ok(Self {
+            program: program.into(),
+            place: scratch()?,
+        })
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.place.path().join("socket")
+    }
+
+    /// Its command, which starts a server where none runs.
+    pub(crate) fn command(&self) -> Command {
+        let place = self.place.path();
+        let option = |name: &str, file: &str| format!("--{name}={}", place.join(file).display());
+        let mut command = Command::new(&self.program);
+        command
+            .args([
+                option("sockname", "socket"),
+                option("statefile", "state"),
+                option("logfile", "log"),
+                option("pidfile", "pid"),
+            ])
+            .env("HOME", place)
+            // Else the machine's own would count.
+            .env("WATCHMAN_CONFIG_FILE", place.join("no-configuration"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// Starts the server; what it watched before, it watches again.
+    pub(crate) fn start(&self) -> Result<Server> {
+        let process = self
+            .command()
+            .arg("--foreground")
+            .spawn()
+            .context("watchman cannot be started")?;
+        let server = Server {
+            process,
+            socket: self.socket(),
+        };
+        server.connect()?;
+        Ok(server)
+    }
+
+    /// Ends a server that the command has started.
+    pub(crate) fn stop(&self) -> Result<()> {
+        let mut connection = connect(&self.socket())?;
+        connection.ask(&json!(["shutdown-server"]))?;
+        // It closes all connections when it is gone.
+        let mut rest = Vec::new();
+        let _ = connection.0.read_until(0, &mut rest);
+        wait_until(|| Ok(UnixStream::connect(self.socket()).is_err()))
+    }
+}
+
+impl Server {
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn connect(&self) -> Result<Connection> {
+        connect(&self.socket)
+    }
+
+    /// Ends it cleanly, so that its state is on disk.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        self.connect()?.ask(&json!(["shutdown-server"]))?;
+        wait_until(|| Ok(self.process.try_wait()?.is_some()))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Connection {
+    /// Asks, and waits for the answer.
+    fn ask(&mut self, command: &Value) -> Result<String> {
+        let mut line = command.to_string();
+        line.push('\n');
+        self.0.get_mut().write_all(line.as_bytes())?;
+        line.clear();
+        self.0.read_line(&mut line)?;
+        if let Ok(Refused { error }) = serde_json::from_str(&line) {
+            bail!("watchman: {error}");
+        }
+        Ok(line)
+    }
+
+    /// Has a tree watched; the clock by which all of it is known.
+    pub(crate) fn watch(&mut self, tree: &Tree) -> Result<String> {
+        self.ask(&json!(["watch", tree.root]))?;
+        let found = self.query(&json!(["query", tree.root, {"fields": ["name"]}]))?;
+        let files = files_of(&found);
+        ensure!(
+            files == tree.count(),
+            "watchman sees {files} of {} files",
+            tree.count()
+        );
+        Ok(found.clock)
+    }
+
+    /// As of now, by its cookie: what changed since.
+    pub(crate) fn since(&mut self, tree: &Tree, clock: &str) -> Result<Changes> {
+        self.query(&json!(["query", tree.root, {"since": clock, "fields": ["name"]}]))
+    }
+
+    fn query(&mut self, query: &Value) -> Result<Changes> {
+        let line = self.ask(query)?;
+        serde_json::from_str(&line).with_context(|| format!("watchman said {line:.200}"))
+    }
+}
+
+impl Watched {
+    pub(crate) fn new(program: &Path, tree: &Tree) -> Result<Self> {
+        let home = Home::new(program)?;
+        let server = home.start()?;
+        let mut connection = server.connect()?;
+        let clock = connection.watch(tree)?;
+        Ok(Self {
+            connection,
+            clock,
+            server,
+            home,
+        })
+    }
+
+    /// As of now, what changed since the last call.
+    pub(crate) fn since(&mut self, tree: &Tree) -> Result<Changes> {
+        let changes = self.connection.since(tree, &self.clock)?;
+        self.clock.clone_from(&changes.clock);
+        Ok(changes)
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Ends the server; what it watched stays in its state.
+    pub(crate) fn stop(self) -> Result<Home> {
+        self.server.stop()?;
+        Ok(self.home)
+    }
+}
+
+/// How many of the changes are of a tree's files.
+pub(crate) fn files_of(changes: &Changes) -> usize {
+    let files = changes.files.iter();
+    files.filter(|name| name.ends_with(".txt")).count()
+}
+
+fn connect(socket: &Path) -> Result<Connection> {
+    let mut stream = None;
+    wait_until(|| {
+        stream = UnixStream::connect(socket).ok();
+        Ok(stream.is_some())
+    })?;
+    let stream = stream.context("watchman does not listen")?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(Connection(BufReader::with_capacity(1 << 16, stream)))
+}
+
+fn wait_until(mut so: impl FnMut() -> Result<bool>) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    while !so()? {
+        ensure!(Instant::now() < until, "watchman does not do as it is told");
+        thread::sleep(Duration::from_micros(200));
+    }
+    Ok(())
+}

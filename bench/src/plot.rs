@@ -1,0 +1,71 @@
+//! What is drawn: lines over a growing number of something, and spans from
+//! the median to the rare.
+
+mod svg;
+
+/// Whose numbers they are; the same colour in every plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    Touchmark,
+    /// Touchmark in another way of asking.
+    TouchmarkToo,
+    Watchman,
+    Chokidar,
+    Floor,
+}
+
+impl Who {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Touchmark | Self::TouchmarkToo => "touchmark",
+            Self::Watchman => "watchman",
+            Self::Chokidar => "chokidar",
+            Self::Floor => "floor",
+        }
+    }
+}
+
+/// A drawing for the page.
+#[derive(Clone, Debug)]
+pub(crate) struct Plot {
+    /// The file's name without its ending.
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// Both axes are logarithmic.
+    Lines {
+        across: &'static str,
+        up: &'static str,
+        series: Vec<Series>,
+    },
+    /// Each from p50 over p99 to p99.9, in microseconds, on one logarithmic
+    /// axis.
+    Spans(Vec<Span>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) who: Who,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    pub(crate) name: String,
+    pub(crate) who: Who,
+    pub(crate) micros: [f64; 3],
+}
+
+impl Plot {
+    pub(crate) fn svg(&self) -> String {
+        match &self.kind {
+            Kind::Lines { across, up, series } => svg::lines(&self.title, across, up, series),
+            Kind::Spans(spans) => svg::spans(&self.title, spans),
+        }
+    }
+}

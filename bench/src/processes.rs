@@ -1,0 +1,141 @@
+//! One process of the command against a process that does nothing.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::goal::{self, Goal};
+use crate::part::Part;
+use crate::peers::watchman::Home;
+use crate::samples::Samples;
+use crate::table::Row;
+use crate::units;
+use crate::world::World;
+use crate::{Options, progress};
+
+/// The argument by which this program does nothing.
+pub(crate) const EMPTY: &str = "nothing";
+
+#[derive(Default)]
+struct Measured {
+    nothing: Samples,
+    empty: Samples,
+    hook: Samples,
+    socket: Samples,
+    status: Samples,
+    cold: Samples,
+    watchman: Samples,
+    watchman_cold: Samples,
+}
+
+/// An event as an agent's hook gets it before each tool: a file that has been
+/// read is about to be read again.
+fn hook_event(world: &World) -> Result<PathBuf> {
+    let (file, event) = (world.tree.files.first(), world.scratch().join("event.json"));
+    let file = file.context("a file")?;
+    let text = serde_json::json!({
+        "session_id": "bench", "cwd": world.tree.root, "hook_event_name": "PreToolUse",
+        "tool_name": "Read", "tool_use_id": "t", "tool_input": {"file_path": file},
+    });
+    fs::write(&event, text.to_string())?;
+    Ok(event)
+}
+
+pub(crate) fn part(options: &Options) -> Result<Part> {
+    let warm = World::new(&options.binary, 1)?;
+    let (_daemon, _client) = warm.start()?;
+    let cold = World::new(&options.binary, 1)?;
+    let watchman = options.peers.watchman.as_deref();
+    let warm_watchman = watchman.map(Home::new).transpose()?;
+    let _server = warm_watchman.as_ref().map(Home::start).transpose()?;
+    let cold_watchman = watchman.map(Home::new).transpose()?;
+    let event = hook_event(&warm)?;
+    let mut measured = Measured::default();
+    let rounds = options.pick(50, 300);
+    for round in 0..rounds {
+        progress(&format!("processes, round {} of {rounds}", round + 1));
+        let Measured { nothing, empty, .. } = &mut measured;
+        run(nothing, &mut Command::new("true"))?;
+        // As little as a program of this language can be.
+        run(empty, Command::new(std::env::current_exe()?).arg(EMPTY))?;
+        let mut hook = warm.bare_command();
+        hook.args(["hook", "claude"]).stdin(File::open(&event)?);
+        run(&mut measured.hook, &mut hook)?;
+        run(&mut measured.socket, warm.command().arg("socket"))?;
+        run(&mut measured.status, warm.command().arg("status"))?;
+        if let Some(home) = &warm_watchman {
+            run(&mut measured.watchman, home.command().arg("watch-list"))?;
+        }
+        // A start takes longer than all of these.
+        if round % 5 == 0 {
+            // `touchmark status` starts nothing: the same request does.
+            let mut status = cold.command();
+            run(&mut measured.cold, status.args(["call", "status", "{}"]))?;
+            run(&mut Samples::default(), cold.command().arg("stop"))?;
+            if let Some(home) = &cold_watchman {
+                run(
+                    &mut measured.watchman_cold,
+                    home.command().arg("watch-list"),
+                )?;
+                home.stop()?;
+            }
+        }
+    }
+    Ok(tell(options, &measured))
+}
+
+fn run(samples: &mut Samples, command: &mut Command) -> Result<()> {
+    let started = Instant::now();
+    let done = command
+        .status()
+        .with_context(|| format!("{command:?} cannot be started"))?;
+    samples.add(started.elapsed());
+    ensure!(done.success(), "{command:?} ended with {done}");
+    Ok(())
+}
+
+fn tell(options: &Options, measured: &Measured) -> Part {
+    let nothing = measured.nothing.p50();
+    let mut part = Part::new(
+        "One process",
+        "From the start of a process to its end. `true` is the floor. The hook is told of a read \
+         by Claude Code, asks the daemon and answers. Cold: no daemon runs, so that the command \
+         starts one, which opens its store and listens.",
+    );
+    let rows: [(&str, &Samples); 8] = [
+        ("`true`", &measured.nothing),
+        ("a Rust program that does nothing", &measured.empty),
+        ("`touchmark hook claude`", &measured.hook),
+        ("`touchmark socket`", &measured.socket),
+        ("`touchmark status`", &measured.status),
+        ("`watchman watch-list`", &measured.watchman),
+        ("`touchmark call status`, cold", &measured.cold),
+        ("`watchman watch-list`, cold", &measured.watchman_cold),
+    ];
+    for (what, samples) in rows {
+        if samples.count() > 0 {
+            let row = Row::of(what, samples);
+            part.rows.push(row.beside("`true`", samples.p50(), nothing));
+        }
+    }
+    part.rows.extend(options.peers.absent_watchman());
+    let p50 = |samples: &Samples| units::duration(samples.p50());
+    let peer = |samples: &Samples| (samples.count() > 0).then(|| p50(samples));
+    part.goals = vec![
+        Goal::new("one hook process", p50(&measured.hook))
+            .beside("`true`", units::duration(nothing))
+            .beside("an empty Rust program", p50(&measured.empty))
+            .at_most(
+                3.0,
+                "x `true`",
+                goal::times(measured.hook.p50(), Some(nothing)),
+            ),
+        Goal::new("status cold, daemon to be started", p50(&measured.cold))
+            .beside_peer("watchman", peer(&measured.watchman_cold))
+            .at_most(15.0, "ms", goal::millis(measured.cold.p50())),
+    ];
+    part
+}

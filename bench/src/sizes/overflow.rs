@@ -1,0 +1,209 @@
+//! The kernel's queue overflows: the watcher stands still while more is
+//! written than the queue holds.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use touchmark_proto::{State, daemon};
+
+use super::{LARGE, SMALL, Size};
+use crate::goal::{self, Goal};
+use crate::part::Part;
+use crate::peers::watchman::files_of;
+use crate::samples::Samples;
+use crate::table::Row;
+use crate::units;
+use crate::world::{all_in, is_as_on_disk, report, state_of, status_of};
+use crate::{Options, progress};
+
+/// Files that are written in one go.
+const WRITTEN: usize = 10_000;
+
+/// What each write of a file puts into the queue at the least: that it was
+/// modified, and that it was closed.
+const EVENTS: usize = 2;
+
+/// What one size came to.
+#[derive(Default)]
+struct Measured {
+    count: usize,
+    /// Until a file is known.
+    first: Samples,
+    /// Until all are.
+    all: Samples,
+    wrong: usize,
+    watchman: Samples,
+    watchman_lost: usize,
+}
+
+pub(super) fn part(options: &Options, sizes: &mut [Size]) -> Result<Part> {
+    let mut part = Part::new(
+        "An overflow of the queue",
+        format!(
+            "The daemon is stopped by a signal, {} files are written, more events than the \
+             kernel keeps, and it goes on: the time from then until it has said of every file \
+             whether it has changed, and who cannot be known. Each answer was compared with the \
+             files. The same with watchman.",
+            units::count(WRITTEN)
+        ),
+    );
+    for size in sizes.iter_mut().filter(|size| size.count() >= SMALL) {
+        let mut measured = Measured {
+            count: size.count(),
+            ..Measured::default()
+        };
+        let rounds = options.pick(3, 7);
+        for round in 0..rounds {
+            progress(&format!(
+                "overflow, {} tracked, round {} of {rounds}",
+                units::count(size.count()),
+                round + 1
+            ));
+            measured.own(size)?;
+            measured.watchman(size)?;
+        }
+        measured.tell(&mut part);
+    }
+    part.rows.extend(options.peers.absent_watchman());
+    Ok(part)
+}
+
+impl Measured {
+    fn own(&mut self, size: &mut Size) -> Result<()> {
+        size.world
+            .read(&size.client, &size.session, &size.world.tree.names)?;
+        let overflows = report(&size.client)?.counters.overflows;
+        let stopped = Stopped::new(size.daemon.pid())?;
+        write_more_than_fits(size)?;
+        if let Some(watched) = &mut size.watchman {
+            watched.since(&size.world.tree)?;
+        }
+        let last = size.world.tree.names.get(WRITTEN - 1).context("a file")?;
+        let goes_on = stopped.go_on()?;
+        let file = state_of(&size.client, status_of(&size.session, last, true))?;
+        self.first.add(goes_on.elapsed());
+        let stale = all_in(&size.client, &size.session, State::Stale)?;
+        self.all.add(goes_on.elapsed());
+
+        ensure!(
+            report(&size.client)?.counters.overflows > overflows,
+            "the queue did not overflow"
+        );
+        ensure!(
+            file.state == State::Stale && is_as_on_disk(&size.world.tree, &file)?,
+            "a write was missed by an overflow"
+        );
+        let mut right = 0;
+        for file in &stale {
+            right += usize::from(is_as_on_disk(&size.world.tree, file)?);
+        }
+        self.wrong += WRITTEN.abs_diff(right) + (stale.len() - right);
+        Ok(())
+    }
+
+    fn watchman(&mut self, size: &mut Size) -> Result<()> {
+        let Some(watched) = &size.watchman else {
+            return Ok(());
+        };
+        let stopped = Stopped::new(watched.server().pid())?;
+        write_more_than_fits(size)?;
+        size.client.call(daemon::Sync {})?;
+        let goes_on = stopped.go_on()?;
+        let Some(watched) = &mut size.watchman else {
+            return Ok(());
+        };
+        let told = watched.since(&size.world.tree)?;
+        self.watchman.add(goes_on.elapsed());
+        self.watchman_lost += WRITTEN.saturating_sub(files_of(&told));
+        Ok(())
+    }
+
+    fn tell(self, part: &mut Part) {
+        let tracked = units::count(self.count);
+        let has_watchman = self.watchman.count() > 0;
+        part.rows.extend([
+            Row::of(
+                format!("{tracked} tracked: until one file is known"),
+                &self.first,
+            ),
+            Row::of(format!("{tracked} tracked: until all are known"), &self.all).beside(
+                "watchman",
+                self.all.p50(),
+                self.watchman.p50(),
+            ),
+        ]);
+        if has_watchman {
+            part.rows.push(Row::of(
+                format!("{tracked} tracked: watchman, {} lost", self.watchman_lost),
+                &self.watchman,
+            ));
+        }
+        let (what, limit) = match self.count {
+            SMALL => ("overflow, 10,000 tracked", 20.0),
+            LARGE => ("overflow, 100,000 tracked", 150.0),
+            _ => return,
+        };
+        let watchman = has_watchman.then(|| units::duration(self.watchman.p50()));
+        part.goals.push(
+            Goal::new(what, units::duration(self.all.p50()))
+                .beside_peer("watchman", watchman)
+                .at_most(limit, "ms", goal::millis(self.all.p50()))
+                .at_most(0.0, "wrong", self.wrong as f64),
+        );
+    }
+}
+
+/// A process that stands still; goes on when dropped, whatever happened.
+struct Stopped(Pid);
+
+impl Stopped {
+    fn new(pid: u32) -> Result<Self> {
+        let process = Pid::from_raw(pid.cast_signed()).context("a process has an id")?;
+        kill_process(process, Signal::STOP)?;
+        let stopped = Self(process);
+        let until = Instant::now() + Duration::from_secs(5);
+        // The signal takes effect once every thread has seen it.
+        while !stands_still(pid)? {
+            if Instant::now() > until {
+                bail!("process {pid} does not stop");
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(stopped)
+    }
+
+    fn go_on(self) -> Result<Instant> {
+        kill_process(self.0, Signal::CONT)?;
+        Ok(Instant::now())
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT);
+    }
+}
+
+fn stands_still(pid: u32) -> Result<bool> {
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let stat = fs::read_to_string(task?.path().join("stat"))?;
+        let (_, rest) = stat.rsplit_once(") ").context("no stat")?;
+        if !rest.starts_with('T') {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Writes the first files until there were more events than the queue holds.
+/// What the system allows is only looked at.
+fn write_more_than_fits(size: &mut Size) -> Result<()> {
+    let holds = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")?;
+    let holds: usize = holds.trim().parse().context("max_queued_events")?;
+    for _ in 0..(holds / (WRITTEN * EVENTS) + 1) {
+        size.world.tree.rewrite(WRITTEN, &mut size.contents)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Numbers as people read them.
+
+use std::time::Duration;
+
+/// Three digits that mean something.
+pub(crate) fn duration(took: Duration) -> String {
+    let micros = took.as_secs_f64() * 1e6;
+    match micros {
+        micros if micros < 99.95 => format!("{micros:.1} us"),
+        micros if micros < 9_999.5 => format!("{} us", grouped(micros)),
+        micros if micros < 99_950.0 => format!("{:.1} ms", micros / 1e3),
+        micros => format!("{} ms", grouped(micros / 1e3)),
+    }
+}
+
+/// Megabytes: millions of bytes.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+pub(crate) fn rate(per_second: f64) -> String {
+    format!("{} /s", grouped(per_second))
+}
+
+/// As few digits as it can be told from its neighbours by.
+pub(crate) fn number(value: f64) -> String {
+    if value.fract().abs() < 1e-9 || value >= 1_000.0 {
+        grouped(value)
+    } else if value >= 100.0 {
+        format!("{value:.0}")
+    } else if value >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// A whole number, in groups of three digits.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) && !text.ends_with('-') {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// How many a count is.
+pub(crate) fn count(value: usize) -> String {
+    grouped(value as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_come_in_groups() {
+        let said = [0.0, 999.0, 1_000.0, 123_456.0, -1_234.0].map(grouped);
+        assert_eq!(said, ["0", "999", "1,000", "123,456", "-1,234"]);
+    }
+
+    #[test]
+    fn durations_keep_three_digits() {
+        let said = [99_940, 99_960, 12_345_000, 123_456_000]
+            .map(|nanos| duration(Duration::from_nanos(nanos)));
+        assert_eq!(said, ["99.9 us", "100 us", "12.3 ms", "123 ms"]);
+    }
+}

@@ -1,0 +1,135 @@
+//! Looking which files are as they were, by their stats alone (SYNC-4).
+
+#[cfg_attr(not(unix), path = "compare/directories/plain.rs")]
+mod directories;
+
+use std::fs::Metadata;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use touchmark_engine::Stamp;
+use touchmark_proto::RelPath;
+
+use crate::system::stat::MetadataExt as _;
+
+use directories::Directories;
+
+/// The longest clock tick of a file system that counts parts of a second:
+/// Linux stamps with a clock that ticks at least a hundred times a second.
+const FINE: Duration = Duration::from_millis(100);
+
+/// The longest of one that does not: FAT counts every other second.
+const COARSE: Duration = Duration::from_secs(2);
+
+const SECOND: i64 = 1_000_000_000;
+
+/// The paths that may hold something else than when they had these stats, or
+/// that are reached in another way by now.
+pub(super) fn differing(root: &Path, files: Vec<(RelPath, Stamp)>) -> Vec<RelPath> {
+    let mut directories = Directories::of(root);
+    let mut differ = files;
+    differ.retain(|(path, stamp)| !directories.holds(path, stamp));
+    differ.into_iter().map(|(path, _)| path).collect()
+}
+
+/// What tells this stat from another.
+pub(super) fn stamp(metadata: &Metadata) -> Stamp {
+    Stamp {
+        inode: metadata.ino(),
+        size: metadata.len(),
+        modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+        changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+    }
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(SECOND).saturating_add(rest)
+}
+
+/// Whether a stat taken just now is older than a clock tick of its file
+/// system, so that whatever is written later gets another.
+pub(super) fn is_settled(stamp: &Stamp) -> bool {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| i64::try_from(since.as_nanos()).ok());
+    let newest = stamp.modified.max(stamp.changed);
+    let whole = stamp.modified % SECOND == 0 || stamp.changed % SECOND == 0;
+    let tick = if whole { COARSE } else { FINE };
+    let tick = i64::try_from(tick.as_nanos()).unwrap_or(i64::MAX);
+    now.is_some_and(|now| newest.saturating_add(tick) < now)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn rel(path: &str) -> RelPath {
+        RelPath::new(path.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_replaced_linked_or_removed_differs_and_nothing_else() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        let names = [
+            "a", "d/b", "d/c", "d/e/f", "gone", "linked", "moved", "other", "same/x", "replaced",
+        ];
+        for directory in ["d/e", "same"] {
+            fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        for name in names {
+            fs::write(root.join(name), name).unwrap();
+        }
+        let stamps = || -> Vec<(RelPath, Stamp)> {
+            let stamp = |name| stamp(&fs::metadata(root.join(name)).unwrap());
+            names.iter().map(|name| (rel(name), stamp(*name))).collect()
+        };
+        let before = stamps();
+        assert_eq!(differing(&root, before.clone()), []);
+
+        fs::remove_file(root.join("gone")).unwrap();
+        fs::hard_link(root.join("linked"), root.join("second")).unwrap();
+        fs::write(root.join("d/c"), "other").unwrap();
+        fs::rename(root.join("moved"), root.join("d/moved")).unwrap();
+        symlink("d/moved", root.join("moved")).unwrap();
+        fs::write(root.join("new"), "replaced").unwrap();
+        fs::rename(root.join("new"), root.join("replaced")).unwrap();
+        // The same file by another way.
+        fs::rename(root.join("same"), root.join("renamed")).unwrap();
+        symlink("renamed", root.join("same")).unwrap();
+        let mut differ = differing(&root, before);
+        differ.sort();
+        let expected = ["d/c", "gone", "linked", "moved", "replaced", "same/x"];
+        assert_eq!(differ, expected.map(rel));
+    }
+
+    #[test]
+    fn a_stat_within_a_clock_tick_is_not_trusted() {
+        let now = i64::try_from(
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap()
+                .as_nanos(),
+        )
+        .unwrap();
+        let stamp = |modified, changed| Stamp {
+            modified,
+            changed,
+            ..Stamp::default()
+        };
+        assert!(!is_settled(&stamp(now, now)));
+        assert!(!is_settled(&stamp(1, now)));
+        assert!(is_settled(&stamp(1, now - SECOND)));
+        // Written in the future, as somebody's clock has it.
+        assert!(!is_settled(&stamp(1, now + SECOND)));
+        // Whole seconds: perhaps nothing finer is told.
+        let whole = now / SECOND * SECOND;
+        assert!(!is_settled(&stamp(whole, whole)));
+        assert!(!is_settled(&stamp(whole - SECOND, whole - SECOND)));
+        assert!(is_settled(&stamp(whole - 3 * SECOND, whole - 3 * SECOND)));
+    }
+}

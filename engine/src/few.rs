@@ -1,0 +1,77 @@
+//! Lists and sets that mostly hold one element, and of which there are as
+//! many as files: no room to spare, no tree for a single leaf.
+
+use serde::{Deserialize, Serialize};
+
+/// Appends, and takes room for this element only where there is at most one.
+pub(crate) fn push<T>(list: &mut Vec<T>, element: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(1 + list.len() / 2);
+    }
+    list.push(element);
+}
+
+/// A small set, sorted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Few<T>(Vec<T>);
+
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Ord> Few<T> {
+    /// Takes an element in, unless it is there.
+    pub fn insert(&mut self, element: T) {
+        if let Err(place) = self.0.binary_search(&element) {
+            self.0.reserve_exact(1);
+            self.0.insert(place, element);
+        }
+    }
+
+    /// Takes an element out, if it is there.
+    pub fn remove(&mut self, element: &T) {
+        if let Ok(place) = self.0.binary_search(element) {
+            self.0.remove(place);
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+}
+
+impl<T: Ord> FromIterator<T> for Few<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        let mut all = Self::default();
+        for element in elements {
+            all.insert(element);
+        }
+        all
+    }
+}
+
+impl<T> IntoIterator for Few<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Few<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
