@@ -111,7 +111,7 @@ impl Bound {
         let is = self.is.map_or("not measured".into(), units::number);
         format!(
             "{relation} {} {}: {is}",
-            units::number(self.limit),
+            units::shortest(self.limit),
             self.unit
         )
     }
@@ -171,6 +171,6 @@ mod tests {
         assert!(goal.is_met());
         let cells = goal.cells();
         assert_eq!(cells[2], "watchman not installed");
-        assert_eq!(cells[3], "at most 0.40 x watchman: not measured");
+        assert_eq!(cells[3], "at most 0.4 x watchman: not measured");
     }
 }

@@ -135,7 +135,12 @@ fn the_page_of_measurements_has_its_drawings() {
     let page = fs::read_to_string(format!("{TOP}/docs/performance.md")).unwrap();
     let drawn: Vec<&str> = page
         .lines()
-        .filter_map(|line| line.strip_prefix("![")?.split_once("](")?.1.strip_suffix(')'))
+        .filter_map(|line| {
+            line.strip_prefix("![")?
+                .split_once("](")?
+                .1
+                .strip_suffix(')')
+        })
         .collect();
     assert!(drawn.len() >= 6, "the drawings were not found: {drawn:?}");
     for drawing in drawn {
