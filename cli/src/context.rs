@@ -159,16 +159,6 @@ pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// The terminal's width, if a person reads the output.
-pub(crate) fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    // A terminal that does not know its size says 0.
-    Some(match usize::from(size.ws_col) {
-        0 => 80,
-        columns => columns,
-    })
-}
-
 /// How this command introduces itself.
 pub(crate) fn hello() -> Hello {
     Hello {
@@ -194,7 +184,7 @@ pub(crate) fn directory(path: &Path) -> String {
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

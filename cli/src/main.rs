@@ -13,6 +13,7 @@ mod output;
 mod service;
 mod settings;
 mod style;
+mod system;
 mod text;
 mod tour;
 

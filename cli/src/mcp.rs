@@ -24,11 +24,11 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
-use tokio::signal::unix::{SignalKind, signal};
 use touchmark_client::proto::SessionId;
 use touchmark_client::{Start, Workspace};
 
 use crate::output::{Failure, Outcome};
+use crate::system::signals;
 use link::Link;
 use server::Server;
 use transport::Stdio;
@@ -70,8 +70,7 @@ fn own_session() -> Outcome<SessionId> {
 }
 
 async fn until_the_end(link: &Arc<Link>) -> Outcome {
-    let mut terminated = signal(SignalKind::terminate()).context("signals")?;
-    let mut interrupted = signal(SignalKind::interrupt()).context("signals")?;
+    let told_to_end = signals::told_to_end().context("signals")?;
     let (input, output) = stdio_pipes();
     let server = Server::new(Arc::clone(link));
     let stdio = Stdio::new(AsyncRwTransport::new_server(input, output), server.wires());
@@ -90,7 +89,6 @@ async fn until_the_end(link: &Arc<Link>) -> Outcome {
     };
     tokio::select! {
         served = serving => served,
-        _ = terminated.recv() => Ok(()),
-        _ = interrupted.recv() => Ok(()),
+        () = told_to_end => Ok(()),
     }
 }

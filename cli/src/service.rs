@@ -6,16 +6,15 @@ pub(crate) mod units;
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use touchmark_client::Environment;
-use touchmark_client::proto::Places;
+use touchmark_client::proto::{Places, native};
 
 use crate::commands::daemon::doctor::Finding;
 use crate::output::{Failure, Outcome};
+use crate::system::files::private_directory;
 
 pub(crate) use manager::Manager;
 use units::Instance;
@@ -52,7 +51,7 @@ impl<'e> Service<'e> {
             .filter(|entry| entry.file_name().to_str().is_some_and(Places::is_key))
             .filter_map(|entry| fs::read(entry.path()).ok())
             .map(|note| {
-                let workspace = PathBuf::from(std::ffi::OsStr::from_bytes(&note));
+                let workspace = PathBuf::from(native::owned(note));
                 Self::of(environment, workspace)
             })
             .collect();
@@ -127,7 +126,7 @@ impl<'e> Service<'e> {
         }
         write(&self.drop_in(), drop_in.as_bytes())?;
         // Last, for with it clients leave the daemon to systemd.
-        write(&self.places.service, self.workspace.as_os_str().as_bytes())?;
+        write(&self.places.service, &native::bytes(&self.workspace))?;
         manager.order(&["daemon-reload"])?;
         for unit in [self.socket(), self.daemon()] {
             let state = manager.property(Some(&unit), "LoadState")?;
@@ -222,7 +221,7 @@ impl<'e> Service<'e> {
 
     fn defect(&self) -> Option<String> {
         let note = fs::read(&self.places.service).unwrap_or_default();
-        if note != self.workspace.as_os_str().as_bytes() {
+        if note != *native::bytes(&self.workspace) {
             let note = self.places.service.display();
             return Some(format!("{note} names another workspace"));
         }
@@ -254,10 +253,7 @@ impl<'e> Service<'e> {
 }
 
 fn private(directory: &Path) -> Outcome {
-    let made = fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory);
+    let made = private_directory().recursive(true).create(directory);
     Ok(made.with_context(|| format!("make {}", directory.display()))?)
 }
 

@@ -11,8 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use touchmark_proto::daemon::{Initialize, Initialized, Subscribe};
@@ -22,6 +20,7 @@ use touchmark_proto::{Method, Reply, Request};
 use crate::blocking::wrong_reply;
 use crate::dial::{AGAIN, is_full, refused, try_dial};
 use crate::error::{Error, Result};
+use crate::local::{AsyncStream, OwnedReadHalf, OwnedWriteHalf};
 use crate::wire::{self, Inbox, Incoming};
 use crate::{Hello, MAX_WAITING_EVENTS};
 
@@ -243,7 +242,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Connecting never blocks, so that it can be done on the runtime's thread.
-async fn dial(socket: &Path, deadline: Duration) -> Result<UnixStream> {
+async fn dial(socket: &Path, deadline: Duration) -> Result<AsyncStream> {
     let until = Instant::now() + deadline;
     let stream = loop {
         match try_dial(socket) {
@@ -253,7 +252,7 @@ async fn dial(socket: &Path, deadline: Duration) -> Result<UnixStream> {
             result => break result.map_err(|error| refused(socket, error, deadline))?,
         }
     };
-    UnixStream::from_std(stream).map_err(|error| Error::io("watch the socket", error))
+    AsyncStream::from_std(stream).map_err(|error| Error::io("watch the socket", error))
 }
 
 /// Ends when the last handle is gone and everything queued is out, or when

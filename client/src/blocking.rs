@@ -2,18 +2,17 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::net::SendFlags;
 use touchmark_proto::daemon::{Initialize, Initialized, Subscribe};
 use touchmark_proto::events::Event;
 use touchmark_proto::{Method, Reply, Request};
 
 use crate::dial::dial;
 use crate::error::{Error, Result};
+use crate::local::{Stream, send_at_once};
 use crate::wire::{self, Inbox, Incoming};
 use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
 
@@ -39,7 +38,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct Connection {
-    stream: UnixStream,
+    stream: Stream,
     inbox: Inbox,
     /// Answers that came while another was waited for.
     answers: HashMap<u64, Result<Reply>>,
@@ -337,11 +336,7 @@ impl Connection {
         self.usable()?;
         let started = Instant::now();
         // Mostly there is room for all of it, and nothing to wait for.
-        let at_once = rustix::net::send(
-            &self.stream,
-            bytes,
-            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-        );
+        let at_once = send_at_once(&self.stream, bytes);
         let mut rest = &bytes[at_once.unwrap_or(0)..];
         while !rest.is_empty() {
             let left = until.saturating_duration_since(Instant::now());

@@ -2,29 +2,18 @@
 //! connections is full would block a plain `connect` for ever (LIFE-4).
 
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-
 use crate::error::{Error, Result};
+use crate::local::Stream;
+pub(crate) use crate::local::try_dial;
 
 /// How long to wait between two tries while the queue is full.
 pub(crate) const AGAIN: Duration = Duration::from_millis(10);
 
-/// One try. `WouldBlock` says that the queue is full. The stream does not
-/// block.
-pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(socket)?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&stream, &address)?;
-    Ok(stream.into())
-}
-
 /// A blocking stream, within the deadline.
-pub(crate) fn dial(socket: &Path, deadline: Duration) -> Result<UnixStream> {
+pub(crate) fn dial(socket: &Path, deadline: Duration) -> Result<Stream> {
     let until = Instant::now() + deadline;
     let stream = loop {
         match try_dial(socket) {
@@ -57,7 +46,8 @@ pub(crate) fn refused(socket: &Path, error: io::Error, deadline: Duration) -> Er
     }
 }
 
-#[cfg(test)]
+// Elsewhere a full queue refuses.
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::os::unix::net::UnixListener;

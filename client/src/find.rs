@@ -2,19 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
 use touchmark_proto::places::SOCKET_VARIABLE;
 use touchmark_proto::{BaseDirectories, Places};
 
 use crate::dial::{is_full, try_dial};
 use crate::error::{Error, Result};
-
-/// The longest path of a socket that the kernel takes, in bytes.
-const MAX_SOCKET_BYTES: usize = 107;
+use crate::local::{MAX_SOCKET_BYTES, is_socket, lives};
 
 /// What the environment says about places, read once, so that a caller (or a
 /// test) can say otherwise.
@@ -188,19 +183,15 @@ fn is_held(lock: &Path) -> bool {
     };
     let number = text.split(|&byte| byte == b'\n').next();
     let number = number.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
-    match number.map(Pid::from_raw) {
-        // One that was just taken.
-        None => true,
-        Some(None) => false,
-        Some(Some(pid)) => !matches!(test_kill_process(pid), Err(Errno::SRCH)),
-    }
+    // One without was just taken.
+    number.is_none_or(lives)
 }
 
 /// Whether something listens on that socket.
 pub fn listens(socket: &Path) -> bool {
     // The file is looked at first: connecting costs more than a stat, and
     // most directories have none.
-    fs::symlink_metadata(socket).is_ok_and(|file| file.file_type().is_socket())
+    fs::symlink_metadata(socket).is_ok_and(|file| is_socket(&file))
         && match try_dial(socket) {
             Ok(_) => true,
             // A daemon that is stopped or busy is there all the same.
@@ -230,7 +221,7 @@ pub fn sockets(environment: &Environment) -> Vec<PathBuf> {
     found
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::os::unix::net::UnixListener;

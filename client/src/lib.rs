@@ -42,13 +42,18 @@ mod dial;
 mod error;
 pub mod feed;
 pub mod find;
+#[cfg_attr(not(unix), path = "local/plain.rs")]
+mod local;
 mod requests;
+#[cfg_attr(not(target_os = "linux"), path = "scratch/plain.rs")]
+mod scratch;
 mod session;
 pub mod start;
 pub mod tools;
 mod wire;
 
-#[cfg(test)]
+// A daemon of a few lines needs sockets.
+#[cfg(all(test, unix))]
 mod tests;
 
 pub use error::{Error, Result};

@@ -14,7 +14,7 @@ use touchmark_proto::edits::{
 use touchmark_proto::files::{FileRead, FileReadResult, FileReadText, FileStatus, FileText};
 use touchmark_proto::sessions::{SessionClose, SessionOpen, SessionOpened};
 use touchmark_proto::writes::{FileWrite, FileWritten};
-use touchmark_proto::{Change, ClientPath, FileState, Hash, HashOrAbsent, SessionId};
+use touchmark_proto::{Change, ClientPath, FileState, Hash, HashOrAbsent, SessionId, native};
 
 use crate::blocking::Client;
 use crate::error::{Error, Result};
@@ -328,9 +328,7 @@ impl Edit {
 
     /// The file's path on disk.
     pub fn target(&self) -> PathBuf {
-        use std::ffi::OsStr;
-        use std::os::unix::ffi::OsStrExt as _;
-        self.root.join(OsStr::from_bytes(self.path.as_bytes()))
+        self.root.join(native::name(self.path.as_bytes()))
     }
 
     /// Writes these bytes through the daemon, if the file still holds what it

@@ -8,13 +8,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{MemfdFlags, memfd_create};
 use touchmark_proto::daemon::Shutdown;
 use touchmark_proto::{ErrorCode, PROTOCOL};
 
 use crate::blocking::Client;
 use crate::error::{Error, Result};
 use crate::find::Workspace;
+use crate::scratch;
 use crate::{Hello, START_DEADLINE};
 
 /// The variable that names the binary to start.
@@ -129,16 +129,14 @@ fn is_older(error: &Error) -> bool {
 struct Starting {
     child: Child,
     binary: PathBuf,
-    /// What it writes to stderr before it has a log: a file in memory, since
-    /// a pipe would break when this process ends.
+    /// What it writes to stderr before it has a log: in a file
+    /// without a name.
     said: Option<File>,
     ended: Option<ExitStatus>,
 }
 
 fn spawn(workspace: &Workspace, start: &Start) -> Result<Starting> {
-    let said = memfd_create("touchmark-start", MemfdFlags::CLOEXEC)
-        .ok()
-        .map(File::from);
+    let said = scratch::file().ok();
     let stderr = said
         .as_ref()
         .and_then(|file| file.try_clone().ok())

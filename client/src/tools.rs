@@ -31,6 +31,7 @@ use serde_json::Value;
 use touchmark_proto::ClientPath;
 use touchmark_proto::calls::{CallChecked, Duplicate};
 use touchmark_proto::files::{FileText, TextEncoding};
+use touchmark_proto::native;
 
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -316,12 +317,10 @@ impl Tools {
         path: &ClientPath,
         act: impl FnOnce(&Path) -> std::io::Result<T>,
     ) -> Result<T> {
-        use std::ffi::OsStr;
-        use std::os::unix::ffi::OsStrExt as _;
-        let name = Path::new(OsStr::from_bytes(path.as_bytes()));
+        let name = native::name(path.as_bytes());
         let file = match &self.shared.root {
             Some(root) => root.join(name),
-            None => name.to_owned(),
+            None => PathBuf::from(name.into_owned()),
         };
         act(&file).map_err(|error| Error::io(file.display().to_string(), error))
     }

@@ -30,8 +30,6 @@ mod crash_points {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use rustix::process::{Signal, getpid, kill_process};
-
     /// Boundaries left until the end.
     static LEFT: LazyLock<Option<AtomicU64>> = LazyLock::new(|| {
         let text = std::env::var("TOUCHMARK_CRASH_AT").ok()?;
@@ -51,11 +49,7 @@ mod crash_points {
         if let Some(left) = &*LEFT
             && left.fetch_sub(1, Ordering::Relaxed) == 1
         {
-            let _ends_here = kill_process(getpid(), Signal::KILL);
-            // The signal may reach another thread first.
-            loop {
-                std::thread::park();
-            }
+            crate::system::process::die();
         }
     }
 }

@@ -5,27 +5,28 @@
 //! midst can find equal stats. It has not returned then, no answer owes it
 //! (SYNC-1), and its event, which comes when it ends, brings another read.
 
+#[cfg_attr(not(unix), path = "content/beneath/plain.rs")]
 mod beneath;
 mod compare;
-#[cfg(test)]
+mod opened;
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
-use touchmark_proto::{Hash, RelPath};
+use touchmark_proto::{Hash, RelPath, native};
 
 pub(crate) use self::beneath::{Opened, open};
 use self::compare::{is_settled, stamp};
 use crate::links::absolute;
+use crate::system::stat::MetadataExt as _;
 
 /// The default of `contents.exclude` (SEC-3).
 pub const SECRETS: &[&str] = &[".env*", "*.pem", "id_*", "*.key"];
@@ -119,9 +120,8 @@ impl Reader {
 
     /// Whether the content of `path` may not be kept (SEC-3).
     pub fn is_secret(&self, path: &RelPath) -> bool {
-        let name = |bytes| Path::new(std::ffi::OsStr::from_bytes(bytes));
-        self.exclude.is_match(name(path.file_name()))
-            || self.exclude.is_match(name(path.as_bytes()))
+        self.exclude.is_match(native::name(path.file_name()))
+            || self.exclude.is_match(native::name(path.as_bytes()))
     }
 
     /// The size of what `path` names now, in bytes, 0 if nothing: to decide

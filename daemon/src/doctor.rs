@@ -1,6 +1,7 @@
 //! What can be wrong around a daemon, found without one (`touchmark doctor`).
 //! Nothing is started, made or mended here.
 
+#[cfg_attr(not(target_os = "linux"), path = "doctor/machine/plain.rs")]
 mod machine;
 mod places;
 
@@ -9,6 +10,7 @@ use std::path::Path;
 use touchmark_proto::Places;
 
 use crate::config::{Case, Config, probe_case_insensitive};
+use crate::system::process::most_descriptors;
 use crate::{store, watch};
 
 /// How a check ended.
@@ -99,7 +101,7 @@ pub fn examine(workspace: &Path, places: &Places) -> Vec<Finding> {
     found.push(machine::watches());
     found.push(machine::instances());
     found.push(machine::queue());
-    found.push(machine::descriptors(config.connections));
+    found.push(descriptors(config.connections));
     found
 }
 
@@ -130,6 +132,24 @@ fn file_system(workspace: &Path) -> Finding {
              without a push; a workspace on a local disk has neither",
         ),
     }
+}
+
+/// Open files that a daemon with that many connections would need.
+fn descriptors(connections: u32) -> Finding {
+    const CHECK: &str = "open files";
+    match most_descriptors() {
+        Some(most) if most < u64::from(connections) => Finding::note(
+            CHECK,
+            format!("{most} at most, limits.connections is {connections}"),
+            "raise the hard limit (`ulimit -Hn`), or lower limits.connections",
+        ),
+        Some(most) => Finding::good(CHECK, format!("{most} at most")),
+        None => Finding::good(CHECK, "no limit"),
+    }
+}
+
+fn unknown(check: &'static str) -> Finding {
+    Finding::note(check, "the system does not say", "")
 }
 
 fn case(workspace: &Path, config: &Config) -> Finding {

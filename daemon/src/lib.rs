@@ -10,6 +10,7 @@
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
 //! - `boundary`: where a test may end the process.
+//! - `system`: what each system does in its own way.
 //! - [`doctor`]: what can be wrong around it.
 //! - [`error`]: what stops it.
 
@@ -19,6 +20,7 @@ pub mod content;
 pub mod doctor;
 pub mod error;
 pub mod event;
+#[cfg_attr(not(unix), path = "guard/plain.rs")]
 pub mod guard;
 mod hooks;
 pub mod life;
@@ -29,6 +31,7 @@ pub mod run;
 pub mod socket;
 pub mod start;
 pub mod store;
+mod system;
 pub mod time;
 pub mod tools;
 pub mod watch;

@@ -1,11 +1,11 @@
 //! Where the daemon lives and how it shows that it is the only one: its
-//! directories, its lock, its process; who manages it.
+//! directories, its lock; who manages it.
 
 mod directory;
 mod forget;
 mod instance;
 mod lock;
-mod process;
+#[cfg_attr(not(target_os = "linux"), path = "life/systemd/plain.rs")]
 pub mod systemd;
 mod vanished;
 
@@ -18,15 +18,19 @@ pub use directory::{check_private, private_directory, usable_directory};
 pub use forget::{forget, kept};
 pub use instance::workspace_of_instance;
 pub use lock::Lock;
-pub use process::{
-    descriptors, detach, process_end, process_starts, raise_descriptor_limit, resident_bytes,
-};
 pub use vanished::{Sweep, Vanished, forget_vanished};
 
 use crate::Error;
 
 /// What a state directory is called that is being removed.
 const GONE: &str = "gone";
+
+/// Descriptors that a daemon with that many connections may need.
+pub fn descriptors(connections: u32) -> u64 {
+    /// Store, watcher, reads in hand.
+    const OTHERS: u64 = 512;
+    u64::from(connections) + OTHERS
+}
 
 /// The canonical path of a workspace.
 ///

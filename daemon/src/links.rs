@@ -4,10 +4,9 @@
 
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use touchmark_proto::RelPath;
+use touchmark_proto::{RelPath, native};
 
 /// As many links as the kernel follows before it says `ELOOP`.
 const MAX_LINKS: usize = 40;
@@ -42,13 +41,13 @@ pub(crate) enum End {
 
 /// `path` below `root` as the file system takes it.
 pub(crate) fn absolute(root: &Path, path: &RelPath) -> PathBuf {
-    root.join(std::ffi::OsStr::from_bytes(path.as_bytes()))
+    root.join(native::name(path.as_bytes()))
 }
 
 /// An absolute path as one inside the workspace; `None` for the workspace's
 /// own directory and whatever is not below it.
 pub(crate) fn relative(root: &Path, path: &Path) -> Option<RelPath> {
-    RelPath::new(path.strip_prefix(root).ok()?.as_os_str().as_bytes()).ok()
+    RelPath::new(&native::bytes(path.strip_prefix(root).ok()?)).ok()
 }
 
 /// Follows `path` component by component. `root` is canonical;
@@ -82,7 +81,7 @@ fn walk(
                 // Out by the top; it may come in again (`../here/file`).
                 let mut out = root.parent().unwrap_or(root).to_path_buf();
                 for name in ahead.drain(..).rev() {
-                    out.push(std::ffi::OsString::from_vec(name));
+                    out.push(native::owned(name));
                 }
                 match reenter(root, &out) {
                     Some(rest) => push_reversed(ahead, &rest),
@@ -122,7 +121,7 @@ fn walk(
                     None => return End::Outside,
                 }
             } else {
-                push_reversed(ahead, target.as_os_str().as_bytes());
+                push_reversed(ahead, &native::bytes(&target));
             }
         } else if ahead.is_empty() {
             last = Some((here, metadata));
@@ -166,20 +165,20 @@ fn push_reversed(ahead: &mut Vec<Vec<u8>>, path: &[u8]) {
 /// that directory is spelled (`/home/u/w` where `/home` is itself a link).
 fn reenter(root: &Path, target: &Path) -> Option<Vec<u8>> {
     if let Ok(rest) = target.strip_prefix(root) {
-        return Some(rest.as_os_str().as_bytes().to_vec());
+        return Some(native::bytes(rest).into_owned());
     }
     let mut prefix = PathBuf::new();
     for component in target.components() {
         prefix.push(component);
         if prefix.canonicalize().is_ok_and(|real| real == root) {
             let rest = target.strip_prefix(&prefix).ok()?;
-            return Some(rest.as_os_str().as_bytes().to_vec());
+            return Some(native::bytes(rest).into_owned());
         }
     }
     None
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;

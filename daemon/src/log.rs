@@ -1,11 +1,11 @@
 //! The daemon's own log.
 
+#[cfg_attr(not(target_os = "linux"), path = "log/journal/plain.rs")]
+mod journal;
+
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +15,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::system::open::private;
 
 /// The variable that holds the log filter.
 pub const VARIABLE: &str = "TOUCHMARK_LOG";
@@ -41,7 +43,8 @@ impl Target {
     /// otherwise.
     pub fn choose(foreground: bool) -> Self {
         let journal = std::env::var_os("JOURNAL_STREAM");
-        if journal.is_some_and(|stream| is_that(io::stderr(), &stream.to_string_lossy())) {
+        if journal.is_some_and(|stream| journal::is_stream(io::stderr(), &stream.to_string_lossy()))
+        {
             Self::Journal
         } else if foreground && io::stderr().is_terminal() {
             Self::Stderr
@@ -51,20 +54,13 @@ impl Target {
     }
 }
 
-/// Whether a descriptor is the stream that was named as device and inode. The
-/// variable is handed on to whatever a service starts, its standard error not.
-fn is_that(descriptor: impl AsFd, stream: &str) -> bool {
-    rustix::fs::fstat(descriptor)
-        .is_ok_and(|found| format!("{}:{}", found.st_dev, found.st_ino) == stream)
-}
-
 /// Starts the log of this process; a second call changes nothing. Where the
 /// file cannot be written to, lines are lost until it can (LOSS-3).
 pub fn start(target: Target, state: &Path, workspace: &Path) {
     // A filter that does not parse must not keep the daemon from starting.
     let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
     let journal = match target {
-        Target::Journal => journal(workspace).ok(),
+        Target::Journal => journal::layer(workspace).ok(),
         Target::Stderr | Target::File => None,
     };
     if let Some(journal) = journal {
@@ -99,22 +95,6 @@ fn field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Re
     }
 }
 
-/// The journal, with fields: `TOUCHMARK_WORKSPACE` on each line,
-/// `TOUCHMARK_SESSION`, `TOUCHMARK_PATH` and so on where a line is about one.
-fn journal(workspace: &Path) -> io::Result<tracing_journald::Layer> {
-    use tracing_journald::{Priority, PriorityMappings};
-    let layer = tracing_journald::layer()?
-        .with_syslog_identifier("touchmark".into())
-        .with_field_prefix(Some("TOUCHMARK".into()))
-        .with_custom_fields([("TOUCHMARK_WORKSPACE", workspace.as_os_str().as_bytes())])
-        .with_priority_mappings(PriorityMappings {
-            info: Priority::Informational,
-            debug: Priority::Debug,
-            ..PriorityMappings::new()
-        });
-    Ok(layer)
-}
-
 /// A file that is renamed away when it has grown to a size.
 #[derive(Debug)]
 struct Rotating {
@@ -133,11 +113,7 @@ struct Open {
 
 impl Open {
     fn new(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(path)?;
+        let file = private().create(true).append(true).open(path)?;
         let size = file.metadata()?.len();
         Ok(Self { file, size })
     }
@@ -193,21 +169,6 @@ impl<'a> MakeWriter<'a> for Rotating {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn the_journal_is_known_by_device_and_inode() {
-        use std::os::unix::fs::MetadataExt;
-        let directory = tempfile::tempdir().unwrap();
-        let file = File::create(directory.path().join("a")).unwrap();
-        let found = file.metadata().unwrap();
-        assert!(is_that(&file, &format!("{}:{}", found.dev(), found.ino())));
-        for other in [
-            String::new(),
-            format!("{}:{}", found.dev(), found.ino() + 1),
-        ] {
-            assert!(!is_that(&file, &other), "{other}");
-        }
-    }
 
     #[test]
     fn two_halves_hold_the_newest_lines() {

@@ -29,7 +29,7 @@ mod say;
 mod searches;
 mod snapshot;
 mod subscriptions;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 pub(crate) use searches::SEARCHES_AT_ONCE;
@@ -40,7 +40,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{
     Comparison, Effect, Engine, Hint, Input, Learned, Question, ReadOrder, Record,
@@ -54,10 +53,11 @@ use crate::config::Config;
 use crate::content::{Reader, Report};
 use crate::event::Event;
 use crate::guard::Guard;
+use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
-use crate::life::{self, Lock};
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
+use crate::system::{proc, signals};
 use crate::time::Timeline;
 use crate::watch::{MountBell, Watcher};
 
@@ -159,11 +159,15 @@ struct Daemon {
     asked: HashMap<RequestId, Asked>,
     /// Effects not carried out yet.
     effects: VecDeque<Effect>,
+    /// Always empty between decisions; keeps its room.
+    decided: Vec<Effect>,
     /// Facts of this turn.
     facts: Vec<Record>,
     /// The newest fact whose effects have been carried out.
     newest_fact: u64,
     outbox: Outbox<Say>,
+    /// Whose answers are to be written at the end of the turn.
+    answered: Vec<Arc<Peer>>,
     subscriptions: Subscriptions,
     searches: Searches,
     hooks: Hooks,
@@ -205,7 +209,7 @@ impl Daemon {
         mut events: UnboundedReceiver<Event>,
         mut shutdown: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Option<(Listener, Lock)>, Error> {
-        let mut hangup = signal(SignalKind::hangup()).map_err(|cause| Error::Part {
+        let mut hangup = signals::hangup().map_err(|cause| Error::Part {
             part: "signals",
             cause: cause.to_string(),
         })?;
@@ -394,9 +398,9 @@ impl Daemon {
     /// Hands something to the engine; what follows goes behind the effects
     /// that wait.
     fn decide(&mut self, input: Input) {
-        let mut effects = Vec::new();
-        self.engine.handle(self.time.now(), input, &mut effects);
-        self.effects.extend(effects);
+        self.engine
+            .handle(self.time.now(), input, &mut self.decided);
+        self.effects.extend(self.decided.drain(..));
     }
 
     fn carry_out(&mut self, effect: Effect) {
@@ -413,14 +417,13 @@ impl Daemon {
             Effect::Fence(fence) => self.fence(fence),
             Effect::AwaitProcess(pid) => self.await_process(pid),
             Effect::Write(order) => self.outbox.push(Say::Write(Box::new(order))),
-            Effect::Reply { request, answer } => self.outbox.push(Say::Answer {
-                request,
-                answer: answer.map(Box::new),
-            }),
+            Effect::Reply { request, answer } => {
+                self.outbox.push(Say::Answer { request, answer });
+            }
             Effect::Learn { request, question } => match question {
                 Question::Processes(processes) => self.decide(Input::Learned {
                     request,
-                    learned: Ok(Learned::Processes(life::process_starts(&processes))),
+                    learned: proc::process_starts(&processes).map(Learned::Processes),
                 }),
                 // The log must hold what was recorded in this turn.
                 question => self.outbox.push(Say::Learned { request, question }),
@@ -522,7 +525,7 @@ impl Daemon {
             return;
         }
         let events = self.events.clone();
-        let ended = life::process_end(pid);
+        let ended = proc::process_end(pid);
         tokio::spawn(async move {
             let ended = ended
                 .await
@@ -603,6 +606,7 @@ impl Daemon {
                 break;
             }
         }
+        self.flush();
         if self.facts_since_snapshot >= SNAPSHOT_FACTS && self.storage_trouble.is_none() {
             self.snapshot();
         }

@@ -1,11 +1,9 @@
 //! `touchmark daemon`: from a directory to a running loop.
 
 use std::io::{ErrorKind, IsTerminal};
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
 use touchmark_proto::Places;
 
 use crate::Error;
@@ -15,7 +13,8 @@ use crate::life::systemd::{self, Manager};
 use crate::life::{self, Lock, Sweep, private_directory, usable_directory};
 use crate::log::{self, Target};
 use crate::run::{Options, SEARCHES_AT_ONCE, run};
-use crate::socket::Listener;
+use crate::socket::{Listener, Passed};
+use crate::system::{process, signals};
 
 /// How long a daemon may take to give way to one that the manager starts.
 const GIVING_WAY: Duration = Duration::from_secs(10);
@@ -67,11 +66,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     }
 }
 
-fn serve(
-    options: DaemonOptions,
-    passed: Option<UnixListener>,
-    manager: Manager,
-) -> Result<(), Error> {
+fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Result<(), Error> {
     let workspace = life::canonical_workspace(&options.workspace)?;
     let places = life::places(&workspace)?;
     let user_config = match &options.config {
@@ -84,13 +79,13 @@ fn serve(
     let lock = lock(&places, &workspace, passed.is_some())?;
     boundary::pass("start: the lock is taken");
     usable_directory(&places.state)?;
-    life::detach(options.on_demand);
+    process::detach(options.on_demand);
     log::start(
         Target::choose(!options.on_demand),
         &places.state,
         &workspace,
     );
-    life::raise_descriptor_limit(life::descriptors(config.connections));
+    process::raise_descriptor_limit(life::descriptors(config.connections));
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -102,7 +97,11 @@ fn serve(
             cause: cause.to_string(),
         })?;
     let ended = runtime.block_on(async {
-        let shutdown = shutdown_signals(!options.on_demand && std::io::stderr().is_terminal())?;
+        let terminal = !options.on_demand && std::io::stderr().is_terminal();
+        let shutdown = signals::shutdown(terminal).map_err(|cause| Error::Part {
+            part: "signals",
+            cause: cause.to_string(),
+        })?;
         let listener = match passed {
             Some(socket) => Listener::adopt(socket, &places.socket)?,
             None => Listener::bind(&places.socket)?,
@@ -168,27 +167,4 @@ fn sweep(places: &Places, config: &Config) -> Sweep {
         .max(config.versions_age)
         .max(config.recovery_age);
     Sweep::start(places.clone(), Duration::from_millis(keep))
-}
-
-/// SIGTERM, SIGINT or SIGQUIT; on a terminal SIGHUP as well, which says that
-/// the terminal is closed.
-fn shutdown_signals(terminal: bool) -> Result<impl Future<Output = ()> + use<>, Error> {
-    let on = |kind| {
-        signal(kind).map_err(|cause| Error::Part {
-            part: "signals",
-            cause: cause.to_string(),
-        })
-    };
-    let mut terminate = on(SignalKind::terminate())?;
-    let mut interrupt = on(SignalKind::interrupt())?;
-    let mut quit = on(SignalKind::quit())?;
-    let mut hangup = on(SignalKind::hangup())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = quit.recv() => {}
-            _ = hangup.recv(), if terminal => {}
-        }
-    })
 }

@@ -49,7 +49,7 @@ pub enum Effect {
         /// Which.
         request: RequestId,
         /// The answer.
-        answer: Result<Answer, Error>,
+        answer: Result<Box<Answer>, Error>,
     },
     /// Answer a request out of the log; see [`crate::recall`].
     Recall {

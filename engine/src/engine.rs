@@ -77,7 +77,7 @@ pub struct Engine {
     /// end of it: what lies between makes no version (GUARD-1).
     pub(crate) writing: BTreeMap<RelPath, Option<u64>>,
     pub(crate) fences: Fences,
-    pub(crate) pending: BTreeMap<RequestId, Pending>,
+    pub(crate) pending: BTreeMap<RequestId, Box<Pending>>,
     pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
     pub(crate) timers: BTreeSet<(Millis, Timer)>,
     /// For a version: the marked versions that are its beginnings.
@@ -267,18 +267,14 @@ impl Engine {
     /// until now (ATTR-13). Queries wait until that is done.
     pub fn start(&mut self, now: Millis, effects: &mut Vec<Effect>) {
         self.now = now.max(self.now);
-        let paths: Vec<RelPath> = self.state.paths.keys().cloned().collect();
-        // The comparison has those watched whose stamps are known.
-        let mut known = paths
-            .iter()
-            .filter(|path| self.stamps.of(path).is_some())
-            .cloned()
-            .collect();
-        self.watched.append(&mut known);
-        for path in &paths {
+        let paths = self.state.paths.keys().cloned();
+        let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) =
+            paths.partition(|path| self.stamps.of(path).is_some());
+        for path in &unknown {
             self.watch(path);
         }
-        self.reconciliation.track();
+        self.watched.append(&mut known.clone());
+        self.begin_comparison(known, unknown);
         let edits: Vec<(u64, Millis)> = self
             .state
             .edits
@@ -289,7 +285,6 @@ impl Engine {
             self.timers.insert((deadline, Timer::Edit(edit)));
         }
         self.resume_commands();
-        self.lose_coverage(paths);
         self.reconcile();
         effects.append(&mut self.out);
     }
@@ -601,11 +596,16 @@ impl Engine {
                 pending.take_found(path, &outcome, awaited);
             }
         }
-        if self.live.get(path).is_some_and(Live::is_idle) {
-            // The stamp is worth keeping only while a mark may ask for it.
-            if self.state.edits_on(path).next().is_none() {
-                self.live.remove(path);
-            }
+        self.forget_idle(path);
+    }
+
+    /// Drops the passing state of a path that nothing is going on with.
+    pub(crate) fn forget_idle(&mut self, path: &RelPath) {
+        // The stamp is worth keeping only while a mark may ask for it.
+        if self.live.get(path).is_some_and(Live::is_idle)
+            && self.state.edits_on(path).next().is_none()
+        {
+            self.live.remove(path);
         }
     }
 

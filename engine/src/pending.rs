@@ -118,7 +118,7 @@ impl Engine {
             .entry(connection)
             .or_default()
             .push_back(request);
-        let mut pending = Pending {
+        let mut pending = Box::new(Pending {
             ask: Ask::Client(ask),
             connection: Some(connection),
             until,
@@ -135,7 +135,7 @@ impl Engine {
             first_hash: None,
             write: None,
             learned: None,
-        };
+        });
         // New paths are watched, and read, from the request's arrival on, so
         // that what happens to them after it is noticed (SEEN-1).
         if let Ask::Client(ask) = &pending.ask {
@@ -158,7 +158,7 @@ impl Engine {
         let fence = Some(wanted);
         self.pending.insert(
             request,
-            Pending {
+            Box::new(Pending {
                 ask,
                 connection: None,
                 until: None,
@@ -175,7 +175,7 @@ impl Engine {
                 first_hash: None,
                 write: None,
                 learned: None,
-            },
+            }),
         );
         wanted
     }
@@ -238,7 +238,7 @@ impl Engine {
     }
 
     /// Looks at one request; whether it made others possible.
-    fn step(&mut self, request: RequestId, mut pending: Pending) -> bool {
+    fn step(&mut self, request: RequestId, mut pending: Box<Pending>) -> bool {
         let late = pending.until.is_some_and(|until| self.now > until);
         if late && pending.stage != Stage::Writing {
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
@@ -391,6 +391,7 @@ impl Engine {
     }
 
     fn finish(&mut self, request: RequestId, pending: &Pending, answer: Result<Answer, Error>) {
+        let answer = answer.map(Box::new);
         self.leave(request, pending);
         if pending.connection.is_some() {
             self.counts.requests += 1;
@@ -415,6 +416,9 @@ impl Engine {
         }
         for path in &pending.borrowed {
             self.give_back(path);
+        }
+        for path in pending.found.keys() {
+            self.forget_idle(path);
         }
     }
 

@@ -65,11 +65,6 @@ impl Reconciliation {
             || !self.ordered.is_empty()
     }
 
-    /// Nothing is watched yet of what is compared first.
-    pub(crate) fn track(&mut self) {
-        self.track = true;
-    }
-
     /// Whether a path is still to be compared, so that a difference may be
     /// of the time when nobody watched.
     pub(crate) fn awaits(&self, path: &RelPath) -> bool {
@@ -114,6 +109,21 @@ impl Engine {
         self.lose_coverage(paths);
     }
 
+    /// Nobody watched until now. What is compared by its stat is watched by
+    /// that as well, the rest is watched already.
+    pub(crate) fn begin_comparison(
+        &mut self,
+        mut known: BTreeSet<RelPath>,
+        unknown: BTreeSet<RelPath>,
+    ) {
+        if !known.is_empty() || !unknown.is_empty() {
+            self.counts.rescans += 1;
+        }
+        self.reconciliation.track = true;
+        self.reconciliation.unchecked.append(&mut known);
+        self.compare(unknown);
+    }
+
     /// Nobody watched these paths for a while: they are compared with the
     /// disk before anything is answered (ATTR-13).
     pub(crate) fn lose_coverage(&mut self, paths: Vec<RelPath>) {
@@ -138,7 +148,7 @@ impl Engine {
 
     /// Changes of these paths come without an event (LOSS-2): what they hold
     /// is unknown at every question. For an audit that is no news.
-    pub(crate) fn compare(&mut self, paths: Vec<RelPath>) {
+    pub(crate) fn compare(&mut self, paths: impl IntoIterator<Item = RelPath>) {
         for path in paths {
             if !self.watched.contains(&path) {
                 continue;

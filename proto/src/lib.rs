@@ -8,6 +8,7 @@
 //!
 //! - [`path`]: names as clients speak them ([`ClientPath`]) and names inside
 //!   the workspace ([`RelPath`]).
+//! - [`native`]: the same as the system takes them.
 //! - [`hash`], [`clock`], [`range`], [`ids`]: the small values.
 //! - [`facts`]: versions, changes, states of files: what the daemon tells.
 //! - [`error`]: every error with its code, name and hint.
@@ -40,6 +41,8 @@ pub mod hooks;
 pub mod ids;
 pub mod methods;
 pub mod models;
+#[cfg_attr(not(unix), path = "native/plain.rs")]
+pub mod native;
 pub mod path;
 pub mod places;
 pub mod range;

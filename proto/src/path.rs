@@ -196,11 +196,9 @@ impl From<String> for ClientPath {
     }
 }
 
-#[cfg(unix)]
 impl From<&std::path::Path> for ClientPath {
     fn from(path: &std::path::Path) -> Self {
-        use std::os::unix::ffi::OsStrExt as _;
-        Self(path.as_os_str().as_bytes().to_vec())
+        Self(crate::native::bytes(path).into_owned())
     }
 }
 

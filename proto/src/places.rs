@@ -3,10 +3,11 @@
 //! side looks up in its own environment.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+
+use crate::native;
 
 /// The variable that names the socket outright.
 pub const SOCKET_VARIABLE: &str = "TOUCHMARK_SOCKET";
@@ -109,7 +110,7 @@ impl Places {
 
 /// The first 16 hex digits of the SHA-256 of a canonical path's bytes.
 pub fn key(workspace: &Path) -> String {
-    let digest = Sha256::digest(workspace.as_os_str().as_bytes());
+    let digest = Sha256::digest(native::bytes(workspace));
     hex::encode(digest.get(..8).unwrap_or_default())
 }
 

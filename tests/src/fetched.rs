@@ -1,6 +1,7 @@
 //! Packages that tests drive and do not contain: fetched once from their
 //! registries, by the ordinary clients, into `target/tools/`.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -61,6 +62,49 @@ pub fn node_compiled(room: &str, packages: &[&str], what: &str) -> Option<PathBu
             )
     })
     .then_some(place)
+}
+
+/// A directory in which these Debian packages are unpacked, and those that
+/// they need and this machine lacks. Nothing is installed. As [`python`].
+pub fn debian(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
+    let place = place(room);
+    fetched(&place, packages, what, || {
+        let downloads = place.join("downloads");
+        let mut get = Command::new("apt-get");
+        get.args(["--quiet", "download"])
+            .args(with_what_they_need(packages))
+            .current_dir(&downloads);
+        let unpacked = |file: PathBuf| {
+            let mut unpack = Command::new("dpkg-deb");
+            succeeds(unpack.arg("--extract").arg(file).arg(&place))
+        };
+        fs::create_dir_all(&downloads).is_ok()
+            && succeeds(&mut get)
+            && fs::read_dir(&downloads)
+                .is_ok_and(|mut files| files.all(|file| file.is_ok_and(|f| unpacked(f.path()))))
+            && fs::remove_dir_all(&downloads).is_ok()
+    })
+    .then_some(place)
+}
+
+/// The packages, and what an installation of them would install beside them.
+fn with_what_they_need(packages: &[&str]) -> BTreeSet<String> {
+    let simulated = Command::new("apt-get")
+        .args(["--simulate", "install", "--no-install-recommends"])
+        .args(packages)
+        .stdin(Stdio::null())
+        .output();
+    let said = simulated.map_or_else(|_| Vec::new(), |output| output.stdout);
+    let needed = String::from_utf8_lossy(&said);
+    let needed = needed
+        .lines()
+        .filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next());
+    packages
+        .iter()
+        .copied()
+        .chain(needed)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn install(place: &Path, packages: &[&str]) -> Command {

@@ -27,6 +27,7 @@
 //! - [`race`]: processes that race for the same files, and an oracle.
 //!
 //! A failed expectation in a test panics; nothing here waits without an end.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod fetched;

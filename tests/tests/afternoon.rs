@@ -1,5 +1,6 @@
 //! An agent's afternoon: two sessions and a sub-agent in one workspace, from
 //! the first read to the evening's count.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs;

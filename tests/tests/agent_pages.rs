@@ -1,5 +1,6 @@
 //! The programs on the pages about one's own agent (`docs/agents`) run, and
 //! print what the pages say.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

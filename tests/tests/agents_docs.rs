@@ -1,4 +1,5 @@
 //! Every snippet in `docs/agents` is run, or read as what it is.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};

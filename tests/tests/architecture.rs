@@ -1,4 +1,5 @@
 //! The house's arrows: who may know what. Reads manifests and sources.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -105,12 +106,12 @@ fn arrows_run_one_way() {
     let allowed: &[(&str, &[&str])] = &[
         ("proto", &[]),
         ("engine", &["proto"]),
-        // `tests` has what its own tests say about a machine that lacks something.
+        // Their own tests say with `tests` what a machine lacks.
         ("daemon", &["engine", "proto", "tests"]),
         ("client", &["proto"]),
         ("cli", &["client", "daemon", "proto"]),
         ("tests", &["client", "proto"]),
-        ("bench", &["client", "proto"]),
+        ("bench", &["client", "proto", "tests"]),
     ];
     for (name, may) in allowed {
         let own = dependencies(name, |header| header.ends_with("dependencies"));
@@ -256,6 +257,115 @@ fn the_engine_is_pure() {
         "tracing",
     ] {
         assert!(!own.contains(name), "the engine depends on {name}");
+    }
+}
+
+/// The modules that have a `plain.rs` for the systems on which
+/// `condition` holds: the beginnings of their files' names.
+fn with_counterpart(condition: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for dir in PORTABLE {
+        for (name, path) in sources(dir) {
+            let text = fs::read_to_string(&path).unwrap();
+            for attribute in text.split("#[cfg_attr(").skip(1) {
+                let (attribute, _) = attribute.split_once(")]").unwrap();
+                let attribute = attribute.trim_start();
+                let plain = attribute
+                    .split_once("path = \"")
+                    .and_then(|(_, path)| path.split_once("/plain.rs\""));
+                let Some((module, _)) = plain else { continue };
+                if attribute.starts_with(condition) {
+                    let place = path.parent().unwrap().join(module);
+                    assert!(place.join("plain.rs").is_file(), "{name}: {module}");
+                    let module = Path::new(&name).parent().unwrap().join(module);
+                    found.push(module.to_str().unwrap().to_owned());
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What type-checks for other systems, too.
+const PORTABLE: &[&str] = &[
+    "proto/src",
+    "engine/src",
+    "daemon/src",
+    "client/src",
+    "cli/src",
+];
+
+/// Each module for one kind of system has a counterpart for the others, and
+/// no other file knows of systems.
+#[test]
+fn what_one_system_has_stands_in_a_module_with_a_plain_counterpart() {
+    const LINUX: &[&str] = &[
+        "os::linux",
+        "/proc",
+        "fs::inotify",
+        "fanotify",
+        "memfd_create",
+        "openat2",
+        "pidfd_open",
+        "eventfd",
+        "libc",
+        "listenfd",
+        "tracing_journald",
+    ];
+    const UNIX: &[&str] = &[
+        "os::unix",
+        "os::fd",
+        "rustix",
+        "interprocess",
+        "close_fds",
+        "signal::unix",
+        "net::UnixStream",
+        "net::unix",
+    ];
+    let linux = with_counterpart("not(target_os = \"linux\")");
+    let unix = [with_counterpart("not(unix)"), linux.clone()].concat();
+    assert!(linux.len() >= 10 && unix.len() >= 20, "{linux:?} {unix:?}");
+    for (words, modules) in [(LINUX, linux), (UNIX, unix)] {
+        for dir in PORTABLE {
+            for (name, path) in sources(dir) {
+                let is_own = modules.iter().any(|module| {
+                    let rest = name.strip_prefix(module.as_str());
+                    rest.is_some_and(|rest| rest.starts_with(['.', '/']))
+                });
+                // Whose counterpart is for all that is no Unix is for Unix.
+                let shared = name.ends_with("/plain.rs") && words == LINUX;
+                if (is_own && !shared) || name.ends_with("tests.rs") || name.contains("/tests/") {
+                    continue;
+                }
+                let code = code(&path);
+                // A module of tests stands at the end of its file.
+                let code = code
+                    .split(|(_, line)| line == "mod tests {")
+                    .next()
+                    .unwrap();
+                for (number, line) in code {
+                    for word in words {
+                        assert!(
+                            !has_word(line, word),
+                            "{name}:{number}: {word} outside of a module with a plain counterpart: {line}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Else the tests would not type-check where what they drive is not.
+#[test]
+fn what_drives_linux_says_so() {
+    let tests = sources("tests/tests").into_iter();
+    for (name, path) in tests.filter(|(name, _)| name.matches('/').count() == 2) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("\n#![cfg(target_os = \"linux\")]\n"),
+            "{name} lacks #![cfg(target_os = \"linux\")]"
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! `bindings/typescript`: compiled, and its own tests run, against the real
 //! daemon. The compiler is fetched into `target/tools/typescript`.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::fs::{self, File};

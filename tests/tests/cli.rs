@@ -1,4 +1,5 @@
 //! The command: exit codes, JSON, start and stop, the tour.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,5 +1,6 @@
 //! The commands of checkpoints, warnings, tasks, models, savings and
 //! forgetting.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

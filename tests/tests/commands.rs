@@ -1,5 +1,6 @@
 //! Command windows (ATTR-6) and what ends one, formatters (ATTR-17),
 //! `touchmark run`.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,4 +1,5 @@
 //! The conformance vectors on every wire and on the Rust client.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;

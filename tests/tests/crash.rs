@@ -1,4 +1,5 @@
 //! DUR-1: every answered change of state survives `kill -9`.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;

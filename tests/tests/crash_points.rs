@@ -10,6 +10,7 @@
 //!
 //! Every boundary is tried with `TOUCHMARK_PARTS=1` (`tests/run --parts`),
 //! some of them otherwise.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,6 @@
 //! `touchmark doctor`, `audit` and `logs`: what is wrong is named, with what
 //! to do.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

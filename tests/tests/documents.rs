@@ -1,4 +1,5 @@
 //! What the documents say about the tests is so.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;

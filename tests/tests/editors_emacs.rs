@@ -1,4 +1,5 @@
 //! The example of docs/editors.md, as it stands there, in a real Emacs.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

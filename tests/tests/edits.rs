@@ -1,4 +1,5 @@
 //! ATTR and GUARD: marks, edits, their ends, their refusals.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! Hostile clients, by how much they say, hold open and leave unread
 //! (LIM-1): bounded, refused with a hint, and nobody else notices. By what
 //! they say: `hostile.rs`.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;

@@ -1,4 +1,5 @@
 //! `touchmark hook install` and `uninstall` on settings files as they are.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

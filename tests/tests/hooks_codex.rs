@@ -1,4 +1,5 @@
 //! Codex's hooks, by the real binary and daemon.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! Hostile clients, by what they say (LIM-1): every message that is none, or
 //! almost one, gets an error or ends its connection, and nobody else notices.
 //! By how much they say: `floods.rs`. By the paths they name: `paths.rs`.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
 //! LIFE: the daemon comes when it is wanted, goes when it is not, can be
 //! found meanwhile, and leaves nothing.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs::{self, OpenOptions};

@@ -1,5 +1,6 @@
 //! LOSS-2 and ATTR-13 where file systems come, go, and change behind a mount:
 //! nothing of that makes an event on the files.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

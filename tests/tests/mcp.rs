@@ -1,4 +1,5 @@
 //! `touchmark mcp`, spoken to line by line in both of the protocol's eras.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

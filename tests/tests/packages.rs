@@ -1,5 +1,6 @@
 //! What is handed out: a Debian package, a program that needs nothing beside
 //! it, and what `cargo install` makes.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -4,6 +4,7 @@
 //! This very program is what runs in the machine, too (`guest`): it starts
 //! the daemon, says what is there, makes requests and names each that was
 //! answered on the console.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;

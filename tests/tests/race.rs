@@ -6,6 +6,7 @@
 //!
 //! `TOUCHMARK_SEED=N` runs that seed alone; `TOUCHMARK_SOAK=1` (`tests/run
 //! --soak`) runs new ones for `TOUCHMARK_RACE_SECONDS`, 180 unless told.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::{Duration, Instant};

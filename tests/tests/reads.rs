@@ -1,4 +1,5 @@
 //! SEEN: what sessions know of files; compaction, ranges, renames.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,4 +1,5 @@
 //! The Rust client over the binary wire against a real daemon.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

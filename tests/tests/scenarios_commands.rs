@@ -1,4 +1,5 @@
 //! Rows of the scenarios' table about commands of the agent's: S40, S41.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

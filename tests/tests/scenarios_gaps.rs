@@ -1,5 +1,6 @@
 //! The rows of the scenarios' table about a daemon that could not see: it was
 //! down (S11), or more happened than the kernel keeps for it (S43).
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;

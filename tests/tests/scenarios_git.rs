@@ -1,5 +1,6 @@
 //! Rows of the scenarios' table about many files and git: S7git, S10,
 //! S10git, S41.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;

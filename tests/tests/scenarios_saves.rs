@@ -1,5 +1,6 @@
 //! Rows of the scenarios' table about a user's edits: S7, S9, S12, S20 to
 //! S22, S25, S29.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

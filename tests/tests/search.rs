@@ -1,5 +1,6 @@
 //! `search/grep` with a real daemon. What is found, skipped and cut has its
 //! tests beside the code; here is what takes a workspace, a wire or a client.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,4 +1,5 @@
 //! "Duplicate Detection": tool calls that repeat earlier ones.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! "Context Tracking": what was edited after a checkpoint, warnings that wait,
 //! models in use, and that document's workflow and scenarios.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs;

@@ -1,5 +1,6 @@
 //! "File Read Tracker": what was read is not put into the context again.
 //! The first nine tests bear the names of that document's own.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! "File-Aware Retrieval": what a session accessed lately, and which results
 //! may leave its context. The first two tests bear the names of that
 //! document's own.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! "Tool Enhancements": background tasks that are known after a restart.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::process::{Child, Command, Stdio};

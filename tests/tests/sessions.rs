@@ -1,4 +1,5 @@
 //! Sessions, deliveries, history.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! SEC-1 and the daemon's life: modes, lock, stale sockets, other users.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,5 +1,6 @@
 //! LOSS-3: a disk that is full or read-only, and a state directory that may
 //! not be used, seen by a whole daemon: before its start and while it runs.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs::{self, File};

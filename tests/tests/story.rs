@@ -1,6 +1,7 @@
 //! The main story: a real git repository, an agent that reads and edits
 //! through the client, a user who saves in every way and switches branch,
 //! and `touchmark watch` looking on. Every line must be right.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};

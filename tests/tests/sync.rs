@@ -1,4 +1,5 @@
 //! SYNC: an answer reflects everything that was written before the question.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
@@ -6,11 +7,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use touchmark_tests::repeat::Load;
+use touchmark_tests::repeat::{Load, repetitions};
 use touchmark_tests::{World, sha256, text, user};
 
-/// The writes of one run.
-const WRITES: usize = 20_000;
+/// The writes of one run: 20,000 unless `TOUCHMARK_REPEAT` says otherwise.
+fn writes() -> usize {
+    20_000 * repetitions() / 30
+}
 
 /// The part of another process: for every line on its input it does the next
 /// write to the file named and says so. Written in shell commands it would
@@ -48,7 +51,7 @@ fn sync1_no_write_is_missing_from_the_next_answer() {
     }
     let _load = Load::start();
     let mut missing = Vec::new();
-    for number in 0..WRITES {
+    for number in 0..writes() {
         orders.write_all(b"\n").unwrap();
         let mut byte = [0];
         done.read_exact(&mut byte).unwrap();
@@ -62,8 +65,9 @@ fn sync1_no_write_is_missing_from_the_next_answer() {
     assert!(child.wait().unwrap().success());
     assert!(
         missing.is_empty(),
-        "{} of {WRITES} missing: {:?}",
+        "{} of {} missing: {:?}",
         missing.len(),
+        writes(),
         missing[0]
     );
 }
@@ -281,4 +285,62 @@ fn subscribe_selects_and_unsubscribe_ends() {
     subscriber.ok("sync", json!({}));
     assert_eq!(subscriber.arrived(), Vec::<serde_json::Value>::new());
     subscriber.refused("subscribe", json!({"kinds": ["nonsense"]}), "invalidParams");
+}
+
+/// Bytes that a process has read, from files and sockets alike.
+fn bytes_read(pid: u32) -> u64 {
+    let counted = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let line = counted
+        .lines()
+        .find_map(|line| line.strip_prefix("rchar: "));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn sync4_a_start_reads_only_what_no_stat_vouches_for() {
+    const LARGE: usize = 4 << 20;
+    let mut world = World::new();
+    let names = ["a", "b", "c", "same", "linked", "d/moved", "d/e"];
+    for name in names {
+        world.file(name, vec![name.as_bytes()[0]; LARGE]);
+    }
+    // Older than a clock tick of the file system: what is younger may have
+    // been written once more within it.
+    user::pause(300);
+    let mut agent = world.session("s");
+    agent.read_all(&names.map(String::from));
+    assert_eq!(world.stop(), Some(0), "{}", world.log());
+
+    world.start();
+    let mut agent = world.session("s");
+    for name in names {
+        assert_eq!(agent.state(name), "fresh", "{name}");
+    }
+    let read = bytes_read(world.pid());
+    assert!(read < LARGE as u64, "{read} bytes were read");
+
+    assert_eq!(world.stop(), Some(0), "{}", world.log());
+    let times = fs::metadata(world.path("a")).unwrap().modified().unwrap();
+    user::overwrite(&world.path("a"), &"x".repeat(LARGE));
+    let file = fs::File::options().append(true).open(world.path("a"));
+    file.unwrap().set_modified(times).unwrap();
+    fs::rename(world.path("b"), world.path("d/e")).unwrap();
+    fs::rename(world.path("c"), world.path("b")).unwrap();
+    user::overwrite(&world.path("same"), &"s".repeat(LARGE));
+    fs::hard_link(world.path("linked"), world.outside().join("second")).unwrap();
+    fs::rename(world.path("d/moved"), world.path("moved")).unwrap();
+    world.start();
+    let mut agent = world.session("s");
+    // The same size and the same time of modification.
+    assert_eq!(agent.state("a"), "stale");
+    // Files that are as old as ever, in the places of others.
+    assert_eq!(agent.state("b"), "stale");
+    assert_eq!(agent.state("d/e"), "stale");
+    assert_eq!(agent.state("c"), "deleted");
+    assert_eq!(agent.state("d/moved"), "deleted");
+    assert_eq!(agent.state("same"), "fresh");
+    // Its other name is outside of what is watched.
+    assert_eq!(agent.state("linked"), "fresh");
+    user::overwrite(&world.outside().join("second"), "two");
+    assert_eq!(agent.state("linked"), "stale");
 }

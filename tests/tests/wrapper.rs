@@ -1,5 +1,6 @@
 //! Wrapped tools of the Rust client: what is done already is not done twice,
 //! and nothing out of date is served.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::cell::Cell;

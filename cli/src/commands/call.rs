@@ -1,7 +1,6 @@
 //! `touchmark call`: any request of the protocol.
 
 use std::io::Read as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 use touchmark_client::Error;
 use touchmark_client::proto::codec::json::{parse, server_to_json};
 use touchmark_client::proto::codec::{Incoming, MessageId, ServerMessage};
-use touchmark_client::proto::{METHODS, Reply, Request};
+use touchmark_client::proto::{METHODS, Reply, Request, native};
 
 use crate::context::Context;
 use crate::output::{Failure, Outcome};
@@ -74,7 +73,7 @@ pub(crate) fn result_json(reply: Reply, workspace: &Path) -> Value {
         id: MessageId::Number(1),
         outcome: Ok(reply),
     };
-    match server_to_json(&message, workspace.as_os_str().as_bytes()) {
+    match server_to_json(&message, &native::bytes(workspace)) {
         Value::Object(mut message) => message.remove("result").unwrap_or_default(),
         other => other,
     }

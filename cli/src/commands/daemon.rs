@@ -1,8 +1,9 @@
 //! `touchmark daemon`: the daemon in the foreground.
 
-use std::os::unix::process::CommandExt as _;
+#[cfg_attr(not(unix), path = "daemon/inherited/plain.rs")]
+mod inherited;
+
 use std::path::PathBuf;
-use std::process::Command;
 
 use clap::Args;
 use touchmark_client::find::Workspace;
@@ -15,9 +16,6 @@ use touchmark_daemon::{DaemonOptions, life, main_daemon};
 use crate::args::Global;
 use crate::context::Context;
 use crate::output::{Failure, Outcome};
-
-/// The first descriptor after the standard streams.
-const FIRST_OTHER: i32 = 3;
 
 /// The daemon in the foreground.
 #[derive(Debug, Args)]
@@ -38,7 +36,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: Options, global: &Global) -> Outcome {
     if options.on_demand && !options.closed {
-        close_inherited();
+        inherited::close();
     }
     let workspace = match (&options.instance, &global.workspace) {
         (Some(key), _) => life::workspace_of_instance(key).map_err(failed)?,
@@ -78,20 +76,4 @@ fn failed(error: touchmark_daemon::Error) -> Failure {
         message: error.to_string(),
         hint: error.hint(),
     }
-}
-
-/// Closes what was inherited beyond the standard streams, and comes back as
-/// the same process. An agent's harness may leak a pipe into the commands it
-/// runs and wait for its end: it would wait for this daemon's (LIFE-1).
-fn close_inherited() {
-    close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
-    let Ok(program) = std::env::current_exe() else {
-        return;
-    };
-    // Comes back only if it failed; a daemon with a pipe too many is better
-    // than none.
-    let _failed = Command::new(program)
-        .args(std::env::args_os().skip(1))
-        .arg("--closed")
-        .exec();
 }

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use crate::commands::daemon::LOG_FILE;
 use crate::context::{Context, directory};
 use crate::output::{self, Failure, Outcome};
 use crate::service::units;
+use crate::system::files::is_same;
 use crate::text::safe;
 
 /// How often a followed log is looked at.
@@ -140,7 +140,7 @@ impl Log {
     /// Whether the name leads to another file by now.
     fn replaced(&self, path: &Path) -> bool {
         match (self.lines.get_ref().metadata(), std::fs::metadata(path)) {
-            (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) != (there.dev(), there.ino()),
+            (Ok(ours), Ok(there)) => !is_same(&ours, &there),
             _ => false,
         }
     }

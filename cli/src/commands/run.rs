@@ -1,14 +1,13 @@
 //! `touchmark run`: a command in a command window (ATTR-6).
 
+#[cfg_attr(not(unix), path = "run/forwarding/plain.rs")]
+mod forwarding;
+
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus};
 
 use clap::Args;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use tokio::signal::unix::{SignalKind, signal};
 use touchmark_client::Error;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::commands::{CommandBegin, CommandEnd, CommandEnded};
@@ -19,6 +18,8 @@ use crate::context::{Context, SESSION, named, session};
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
 use crate::text::{count, path};
+
+use forwarding::{Forwarding, ended_by};
 
 /// The window ends with its connection; its own time only bounds what a lost
 /// connection leaves behind.
@@ -216,95 +217,6 @@ fn wait(child: &mut Child) -> Outcome<ExitStatus> {
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status
         .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal));
+        .or_else(|| ended_by(status).map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(125)
-}
-
-/// Signals sent to this process are passed on to the command.
-struct Forwarding {
-    runtime: tokio::runtime::Runtime,
-    signals: Vec<(Signal, tokio::signal::unix::Signal)>,
-}
-
-impl Forwarding {
-    /// Listens from now on, so that no signal ends this process before the
-    /// command. What was ignored stays ignored, for the command too.
-    fn prepare() -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let ignored = ignored_signals();
-        let entered = runtime.enter();
-        let mut signals = Vec::new();
-        for forwarded in [
-            Signal::HUP,
-            Signal::INT,
-            Signal::QUIT,
-            Signal::TERM,
-            Signal::USR1,
-            Signal::USR2,
-        ] {
-            if ignored & (1 << (forwarded.as_raw() - 1)) == 0 {
-                let stream = signal(SignalKind::from_raw(forwarded.as_raw()))?;
-                signals.push((forwarded, stream));
-            }
-        }
-        drop(entered);
-        Ok(Self { runtime, signals })
-    }
-
-    /// Passes on what comes, until this process ends.
-    fn start(self, child: &Child) {
-        // A descriptor: once the command is gone its number may be another's.
-        let process = i32::try_from(child.id())
-            .ok()
-            .and_then(Pid::from_raw)
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let Some(process) = process else { return };
-        let Self { runtime, signals } = self;
-        std::thread::spawn(move || {
-            runtime.block_on(async move {
-                let process = std::sync::Arc::new(process);
-                let mut tasks = Vec::new();
-                for (signal, mut stream) in signals {
-                    let process = std::sync::Arc::clone(&process);
-                    tasks.push(tokio::spawn(async move {
-                        while stream.recv().await.is_some() {
-                            forward(&process, signal);
-                        }
-                    }));
-                }
-                for task in tasks {
-                    let _never_ends = task.await;
-                }
-            });
-        });
-    }
-}
-
-fn forward(process: &OwnedFd, signal: Signal) {
-    // The terminal has sent these to the whole group, the command included.
-    let of_the_terminal = matches!(signal, Signal::INT | Signal::QUIT) && in_the_foreground();
-    if !of_the_terminal {
-        // It may have ended just now.
-        let _gone = pidfd_send_signal(process, signal);
-    }
-}
-
-/// Whether this process's group is the one that its terminal speaks to.
-fn in_the_foreground() -> bool {
-    std::fs::File::open("/dev/tty")
-        .ok()
-        .and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok())
-        == Some(rustix::process::getpgrp())
-}
-
-/// The signals that this process was told to ignore, as bits.
-fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
 }

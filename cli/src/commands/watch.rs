@@ -11,12 +11,13 @@ use touchmark_client::proto::codec::ServerMessage;
 use touchmark_client::proto::codec::json::server_to_json;
 use touchmark_client::proto::daemon::{Status, StatusReport, Subscribe};
 use touchmark_client::proto::events::{Event, Happening};
-use touchmark_client::proto::{Clock, SessionId};
+use touchmark_client::proto::{Clock, SessionId, native};
 
 use crate::context::{self, Context, directory, hello, is_terminal, zone};
 use crate::feed::{Fold, Layout};
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
+use crate::system::terminal::columns;
 use crate::text::{count, now};
 
 /// How long to wait for what may belong to the line before it. What caused
@@ -158,15 +159,14 @@ impl<'a> Screen<'a> {
 
     /// Asked for each line, since terminals change their size.
     fn layout(&self) -> Layout {
-        Layout::new(context::columns(), zone())
+        Layout::new(columns(), zone())
     }
 }
 
 /// The event as the JSON wires send it.
 fn event_json(event: &Event, workspace: &Workspace) -> Value {
-    use std::os::unix::ffi::OsStrExt as _;
     let message = ServerMessage::Event(event.clone());
-    match server_to_json(&message, workspace.root.as_os_str().as_bytes()) {
+    match server_to_json(&message, &native::bytes(&workspace.root)) {
         Value::Object(mut message) => message.remove("params").unwrap_or_default(),
         other => other,
     }

@@ -13,7 +13,7 @@ use touchmark_client::Error;
 use touchmark_client::proto::Change;
 use touchmark_client::proto::checkpoints::{CheckpointRow, EditedFile};
 use touchmark_client::proto::codec::json::error_to_json;
-use touchmark_client::proto::{Clock, Millis};
+use touchmark_client::proto::{Clock, Millis, native};
 
 /// What `changed_files` answers.
 #[derive(Debug, JsonSchema)]
@@ -95,7 +95,6 @@ pub(crate) fn text(text: String, value: Value) -> CallToolResult {
 
 /// An error as the result of a tool: the model reads it, and can act on it.
 pub(crate) fn refused(error: &Error, root: &Path) -> CallToolResult {
-    use std::os::unix::ffi::OsStrExt as _;
     let refusal = Refusal {
         code: error.code().to_owned(),
         message: error.to_string(),
@@ -103,7 +102,7 @@ pub(crate) fn refused(error: &Error, root: &Path) -> CallToolResult {
     };
     let fields = error
         .daemon()
-        .map(|error| error_to_json(error, root.as_os_str().as_bytes())["data"].take());
+        .map(|error| error_to_json(error, &native::bytes(root))["data"].take());
     failed(&refusal, fields)
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::process::{Command, Output, Stdio};
 
 use crate::output::{Failure, Outcome};
+use crate::system::terminal::user;
 
 /// What to do where there is none.
 const NONE: &str = "log in with a session of your own (not by `su`), or have root run `loginctl enable-linger USER`; \
@@ -68,7 +69,7 @@ impl Manager {
     /// Whether it stays when the user's last session ends; `None` if nobody
     /// says.
     pub(crate) fn lingers(&self) -> Option<bool> {
-        let user = rustix::process::getuid().as_raw().to_string();
+        let user = user()?.to_string();
         let said = call(
             "loginctl",
             &["show-user", "--property=Linger", "--value", &user],

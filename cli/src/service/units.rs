@@ -144,8 +144,7 @@ fn plain(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt as _;
+    use touchmark_client::proto::native;
 
     use super::*;
 
@@ -185,8 +184,8 @@ mod tests {
         );
         // What cannot be written is reached from above.
         for name in [b"/w/a/\xff/b".as_slice(), b"/w/a/x\ny/b"] {
-            let path = Path::new(OsStr::from_bytes(name));
-            let text = drop_in(&instance(path)).unwrap();
+            let name = native::name(name);
+            let text = drop_in(&instance(Path::new(&name))).unwrap();
             assert!(text.contains("ReadWritePaths=\"-/w/a\"\n"), "{text}");
             assert_eq!(text.lines().count(), 7, "{text}");
         }

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use crate::output::{Failure, Outcome};
+use crate::system::files::{keep_owner, usual_permissions};
 
 /// What some editors put before a text.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -47,22 +47,17 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Outcome {
     file.write_all(bytes).with_context(doing)?;
     let permissions = match fs::metadata(&target) {
         Ok(before) => {
-            let owner = chown(file.path(), Some(before.uid()), Some(before.gid()));
-            if before.uid() != rustix::process::geteuid().as_raw() {
-                owner.with_context(doing)?;
-            }
-            before.permissions()
+            keep_owner(file.path(), &before).with_context(doing)?;
+            Some(before.permissions())
         }
         // As any program makes it.
-        Err(_) => {
-            let mask = rustix::process::umask(rustix::fs::Mode::empty());
-            rustix::process::umask(mask);
-            std::os::unix::fs::PermissionsExt::from_mode(0o666 & !mask.as_raw_mode())
-        }
+        Err(_) => usual_permissions(),
     };
-    file.as_file()
-        .set_permissions(permissions)
-        .with_context(doing)?;
+    if let Some(permissions) = permissions {
+        file.as_file()
+            .set_permissions(permissions)
+            .with_context(doing)?;
+    }
     file.as_file().sync_all().with_context(doing)?;
     file.persist(&target)
         .map_err(|error| error.error)

@@ -15,6 +15,7 @@ use touchmark_client::{Environment, Start, Workspace, connect_or_start, start};
 
 use crate::context::hello;
 use crate::output::Outcome;
+use crate::system::files::private_directory;
 
 /// How long the daemon may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -115,9 +116,7 @@ fn shut_down(client: &Client) {
 }
 
 fn private(directory: &Path) -> Outcome {
-    use std::os::unix::fs::DirBuilderExt as _;
-    Ok(fs::DirBuilder::new()
-        .mode(0o700)
+    Ok(private_directory()
         .create(directory)
         .with_context(|| format!("create {}", directory.display()))?)
 }

@@ -2,9 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use touchmark_proto::native;
+
+use crate::system::stat::MetadataExt as _;
 
 /// Names looked at before giving up.
 const TRIES: usize = 64;
@@ -37,7 +39,7 @@ fn same_under_other_case(directory: &Path, name: &OsStr) -> Option<bool> {
 }
 
 fn swap_case(name: &OsStr) -> Option<OsString> {
-    let mut swapped = name.as_bytes().to_vec();
+    let mut swapped = native::bytes(name).into_owned();
     for byte in &mut swapped {
         if byte.is_ascii_lowercase() {
             byte.make_ascii_uppercase();
@@ -45,7 +47,7 @@ fn swap_case(name: &OsStr) -> Option<OsString> {
             byte.make_ascii_lowercase();
         }
     }
-    (swapped != name.as_bytes()).then(|| OsString::from_vec(swapped))
+    (swapped != *native::bytes(name)).then(|| native::owned(swapped))
 }
 
 #[cfg(test)]

@@ -2,23 +2,18 @@
 //! cloned or unpacked, so it is not trusted to be a file, or short, or to
 //! have an end.
 
-use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use crate::system::open::patient;
 
 /// The largest file that is read, in bytes.
 const MOST: u64 = 1 << 20;
 
 /// The bytes of a regular file.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = OpenOptions::new()
-        .read(true)
-        // A FIFO without a writer would block, a terminal become ours.
-        .custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed())
-        .open(path)?;
+    // A FIFO without a writer would block, a terminal become ours.
+    let file = patient().read(true).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
@@ -30,7 +25,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

@@ -1,18 +1,18 @@
 //! Looking which files are as they were, by their stats alone (SYNC-4).
 
-use std::ffi::OsStr;
+#[cfg_attr(not(unix), path = "compare/directories/plain.rs")]
+mod directories;
+
 use std::fs::Metadata;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, FileType, Stat};
 use touchmark_engine::Stamp;
 use touchmark_proto::RelPath;
 
-use super::beneath;
+use crate::system::stat::MetadataExt as _;
+
+use directories::Directories;
 
 /// The longest clock tick of a file system that counts parts of a second:
 /// Linux stamps with a clock that ticks at least a hundred times a second.
@@ -30,54 +30,6 @@ pub(super) fn differing(root: &Path, files: Vec<(RelPath, Stamp)>) -> Vec<RelPat
     let mut differ = files;
     differ.retain(|(path, stamp)| !directories.holds(path, stamp));
     differ.into_iter().map(|(path, _)| path).collect()
-}
-
-/// The directory of the last file stays at hand, since those that follow are
-/// mostly in it, too.
-struct Directories<'a> {
-    root: &'a Path,
-    last: Option<(Vec<u8>, Option<OwnedFd>)>,
-}
-
-impl<'a> Directories<'a> {
-    fn of(root: &'a Path) -> Self {
-        Self { root, last: None }
-    }
-
-    fn holds(&mut self, path: &RelPath, stamp: &Stamp) -> bool {
-        let name = path.file_name();
-        let bytes = path.as_bytes();
-        let above = bytes
-            .get(..bytes.len().saturating_sub(name.len() + 1))
-            .unwrap_or_default();
-        if self.last.as_ref().is_none_or(|(last, _)| last != above) {
-            let directory = beneath::directory(self.root, above);
-            self.last = Some((above.to_vec(), directory));
-        }
-        let Some((_, Some(directory))) = &self.last else {
-            return false;
-        };
-        rustix::fs::statat(
-            directory,
-            OsStr::from_bytes(name),
-            AtFlags::SYMLINK_NOFOLLOW,
-        )
-        .is_ok_and(|stat| {
-            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                    // Another name may lead to it, which has to be watched.
-                    && stat.st_nlink == 1
-                    && of_stat(&stat) == *stamp
-        })
-    }
-}
-
-fn of_stat(stat: &Stat) -> Stamp {
-    Stamp {
-        inode: stat.st_ino,
-        size: u64::try_from(stat.st_size).unwrap_or(0),
-        modified: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
-        changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
-    }
 }
 
 /// What tells this stat from another.
@@ -108,7 +60,7 @@ pub(super) fn is_settled(stamp: &Stamp) -> bool {
     now.is_some_and(|now| newest.saturating_add(tick) < now)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rustix::process::{Resource, geteuid, getrlimit};
+use rustix::process::geteuid;
 
-use super::Finding;
+use super::{Finding, unknown};
 
 /// The queue that a usual kernel gives an instance.
 const USUAL_QUEUE: u64 = 16_384;
@@ -75,24 +75,6 @@ pub(super) fn queue() -> Finding {
         );
     }
     Finding::good(CHECK, says)
-}
-
-/// Open files that a daemon with that many connections would need.
-pub(super) fn descriptors(connections: u32) -> Finding {
-    const CHECK: &str = "open files";
-    match getrlimit(Resource::Nofile).maximum {
-        Some(most) if most < u64::from(connections) => Finding::note(
-            CHECK,
-            format!("{most} at most, limits.connections is {connections}"),
-            "raise the hard limit (`ulimit -Hn`), or lower limits.connections",
-        ),
-        Some(most) => Finding::good(CHECK, format!("{most} at most")),
-        None => Finding::good(CHECK, "no limit"),
-    }
-}
-
-fn unknown(check: &'static str) -> Finding {
-    Finding::note(check, "the system does not say", "")
 }
 
 fn limit(name: &str) -> Option<u64> {

@@ -1,25 +1,23 @@
 //! Directories, socket, lock: who may, and is there room.
 
-use std::fs::{self, File};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::Path;
-
-use rustix::fs::{Access, FlockOperation, StatVfsMountFlags, access, flock, statvfs};
-use rustix::io::Errno;
 
 use super::Finding;
 use crate::life::check_private;
 use crate::socket::listener::MAX_PATH;
+use crate::system::disk;
+use crate::system::stat::FileTypeExt as _;
 
 /// Whether the workspace can be looked at.
 pub(super) fn workspace(path: &Path) -> Finding {
     const CHECK: &str = "workspace";
-    match access(path, Access::READ_OK | Access::EXEC_OK) {
+    match disk::may_read(path) {
         Ok(()) => Finding::good(CHECK, path.display().to_string()),
-        Err(errno) => Finding::wrong(
+        Err(error) => Finding::wrong(
             CHECK,
-            format!("{} cannot be read: {errno}", path.display()),
+            format!("{} cannot be read: {error}", path.display()),
             "allow its owner to list and to enter it",
         ),
     }
@@ -37,14 +35,14 @@ pub(super) fn private(check: &'static str, path: &Path) -> Finding {
         return Finding::wrong(check, error.to_string(), error.hint());
     }
     // Root may write anywhere but on a read-only mount, which says so.
-    match access(nearest, Access::WRITE_OK | Access::EXEC_OK) {
+    match disk::may_write(nearest) {
         Ok(()) if nearest == path => Finding::good(check, path.display().to_string()),
         Ok(()) => Finding::good(check, format!("{}, not made yet", path.display())),
-        Err(errno) => Finding::wrong(
+        Err(error) => Finding::wrong(
             check,
-            format!("{} cannot be written to: {errno}", nearest.display()),
-            match errno {
-                Errno::ROFS => {
+            format!("{} cannot be written to: {error}", nearest.display()),
+            match error.kind() {
+                ErrorKind::ReadOnlyFilesystem => {
                     "mount it for writing, or name another directory (XDG_STATE_HOME, XDG_RUNTIME_DIR)"
                 }
                 _ => "make it a directory of your own with mode 0700",
@@ -56,22 +54,21 @@ pub(super) fn private(check: &'static str, path: &Path) -> Finding {
 /// Whether there is room for at least so many bytes, and for new files.
 pub(super) fn room(check: &'static str, path: &Path, least: u64) -> Option<Finding> {
     let nearest = path.ancestors().find(|path| path.exists())?;
-    let room = statvfs(nearest).ok()?;
-    let free = room.f_bavail.saturating_mul(room.f_frsize);
-    let mebibytes = free >> 20;
-    Some(if room.f_flag.contains(StatVfsMountFlags::RDONLY) {
+    let room = disk::room(nearest)?;
+    let mebibytes = room.bytes >> 20;
+    Some(if room.read_only {
         Finding::wrong(
             check,
             format!("{} is mounted read-only", nearest.display()),
             "mount it for writing, or name another directory (XDG_STATE_HOME, XDG_RUNTIME_DIR)",
         )
-    } else if free < least {
+    } else if room.bytes < least {
         Finding::wrong(
             check,
             format!("{mebibytes} MiB left for {}", path.display()),
             "make room: what changes state fails until there is some; then it goes on by itself",
         )
-    } else if room.f_files > 0 && room.f_favail == 0 {
+    } else if room.no_files {
         Finding::wrong(
             check,
             format!("no new file can be made in {}", nearest.display()),
@@ -85,7 +82,7 @@ pub(super) fn room(check: &'static str, path: &Path, least: u64) -> Option<Findi
 /// Whether the kernel takes a socket path of that length.
 pub(super) fn socket_path(socket: &Path) -> Finding {
     const CHECK: &str = "socket path";
-    let length = socket.as_os_str().as_bytes().len();
+    let length = socket.as_os_str().len();
     if length > MAX_PATH {
         return Finding::wrong(
             CHECK,
@@ -122,17 +119,17 @@ pub(super) fn lock(path: &Path) -> Finding {
             );
         }
     };
-    match flock(&file, FlockOperation::NonBlockingLockShared) {
+    match file.try_lock_shared() {
         // Let go with the descriptor.
         Ok(()) => Finding::wrong(
             CHECK,
             format!("{} was left by a daemon that was killed", path.display()),
             "`touchmark start`: the next daemon takes it over",
         ),
-        Err(Errno::WOULDBLOCK) => Finding::good(CHECK, "held by a daemon"),
-        Err(errno) => Finding::wrong(
+        Err(TryLockError::WouldBlock) => Finding::good(CHECK, "held by a daemon"),
+        Err(TryLockError::Error(error)) => Finding::wrong(
             CHECK,
-            format!("{}: {errno}", path.display()),
+            format!("{}: {error}", path.display()),
             "file locks do not work there: set XDG_RUNTIME_DIR to a local file system",
         ),
     }

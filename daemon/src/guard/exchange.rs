@@ -13,7 +13,7 @@ use touchmark_proto::writes::Guard as Way;
 use super::content::{self, Stamp};
 use super::intent::{Intent, Phase, Recorded};
 use super::lease::{Kind, Lease, Refused};
-use super::place::{Identity, Place, refused};
+use super::place::{Identity, Place, is_missing, refused};
 use super::temporary::Temporary;
 use super::{Guard, Job, Stop, step};
 
@@ -99,9 +99,7 @@ impl Guard {
         match place.exchange(temporary.name()) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Stop::Changed(None)),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                return Err(Stop::NoExchange);
-            }
+            Err(errno) if is_missing(errno) => return Err(Stop::NoExchange),
             Err(errno) => return Err(refused(&job.order.path, errno).into()),
         }
         // From here on the temporary name holds somebody's bytes.

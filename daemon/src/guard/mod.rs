@@ -11,12 +11,15 @@ mod checked;
 mod content;
 mod exchange;
 mod intent;
+#[cfg_attr(not(target_os = "linux"), path = "lease/plain.rs")]
 mod lease;
 mod moved;
+mod names;
 mod place;
 mod recovery;
+mod settings;
 mod temporary;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use std::fs::File;
@@ -37,15 +40,16 @@ use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, RelPath};
 use self::exchange::Old;
 use self::intent::{Intent, Intents, Phase};
 use self::moved::{Moved, Net};
-use self::place::{Place, refused};
+use self::place::{Place, is_missing, refused};
 use self::recovery::Recovery;
 use self::temporary::Temporary;
 use crate::boundary;
 use crate::content::Reader;
 use crate::time::Timeline;
 
-pub use self::recovery::{Keep, kept};
-pub use self::temporary::is_temporary;
+pub use self::names::is_temporary;
+pub use self::recovery::kept;
+pub use self::settings::{Keep, Kept, Settings};
 
 const CHANGED: &str = "somebody has changed the file";
 const BUSY: &str = "another program has the file open for writing";
@@ -66,25 +70,6 @@ pub struct Guard {
     gate: Mutex<()>,
     /// Bytes kept by a second look that nobody has been told of.
     late: Mutex<Vec<Kept>>,
-}
-
-/// Bytes that were kept: of which file, and their absolute path.
-pub type Kept = (RelPath, String);
-
-/// What a guard is to know.
-#[derive(Debug)]
-pub struct Settings {
-    /// The canonical path of the workspace.
-    pub root: PathBuf,
-    /// The state directory.
-    pub state: PathBuf,
-    /// How much is kept for how long.
-    pub keep: Keep,
-    /// Everything is synced (DUR-1, `durability = "power"`).
-    pub durable: bool,
-    /// The state directory can be written to. If not, nothing that was left
-    /// undone is settled: what that takes could not be kept (LOSS-3).
-    pub writable: bool,
 }
 
 /// One write.
@@ -271,7 +256,7 @@ impl Guard {
                         temporary.into_name();
                         Ok(())
                     }
-                    Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    Err(errno) if is_missing(errno) => {
                         // A second name is as good, and the first one goes.
                         place.link(temporary.name(), &place.name).map_err(failed)
                     }
@@ -603,7 +588,7 @@ fn storage(error: std::io::Error) -> Error {
 
 /// A boundary between two steps of a write.
 fn step(name: &str) {
-    #[cfg(test)]
+    #[cfg(all(test, target_os = "linux"))]
     tests::at_step();
     boundary::pass(name);
 }

@@ -3,14 +3,14 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{Access, AtFlags, Dev, FileType, Mode, OFlags, RawMode, RenameFlags, Stat};
 use rustix::io::Errno;
-use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath};
+use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, native};
 
 use crate::links::{End, absolute, resolve};
+use crate::system::look::LOOK;
 
 /// Directories made for one write at most.
 const MOST_DIRECTORIES: usize = 256;
@@ -28,7 +28,7 @@ pub(super) struct Place {
 
 /// What an inode is told by while it is held open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity(u64, u64);
+pub(super) struct Identity(Dev, u64);
 
 impl From<&Stat> for Identity {
     fn from(stat: &Stat) -> Self {
@@ -39,7 +39,7 @@ impl From<&Stat> for Identity {
 /// The same of an open file's metadata.
 pub(super) fn identity(metadata: &std::fs::Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt as _;
-    Identity(metadata.dev(), metadata.ino())
+    Identity(metadata.dev() as Dev, metadata.ino())
 }
 
 impl Place {
@@ -103,7 +103,7 @@ impl Place {
     /// The place of a name without links, each directory on the way opened by
     /// the one above, so that no link can be put in its place.
     pub(super) fn at(root: &Path, real: &RelPath) -> Result<Self, Errno> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = LOOK | OFlags::DIRECTORY;
         let mut directory = rustix::fs::open(root, flags, Mode::empty())?;
         let mut names: Vec<&[u8]> = real.as_bytes().split(|byte| *byte == b'/').collect();
         let name = names.pop().unwrap_or_default().to_vec();
@@ -137,7 +137,7 @@ impl Place {
     /// Makes a new file here and opens it for writing.
     pub(super) fn create(&self, name: &[u8], mode: u32) -> Result<File, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(mode);
+        let mode = Mode::from_raw_mode(mode as RawMode);
         Ok(rustix::fs::openat(&self.directory, name, flags, mode)?.into())
     }
 
@@ -207,8 +207,7 @@ impl Place {
 
     /// The absolute path of a name here.
     pub(super) fn path_of(&self, name: &[u8]) -> PathBuf {
-        self.absolute
-            .with_file_name(std::ffi::OsStr::from_bytes(name))
+        self.absolute.with_file_name(native::name(name))
     }
 }
 
@@ -229,6 +228,12 @@ fn not_a_file(path: &RelPath, metadata: &std::fs::Metadata) -> Error {
         file_type: Some(name.into()),
         ..ErrorData::default()
     })
+}
+
+/// Whether a file system (or the system) has no such call.
+pub(super) fn is_missing(errno: Errno) -> bool {
+    // The last two are one on Linux, and two elsewhere.
+    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOTSUP].contains(&errno)
 }
 
 /// The system's refusal to write, as an error of the request.

@@ -14,20 +14,12 @@ use sha2::{Digest as _, Sha256};
 use touchmark_proto::writes::RecoveryItem;
 use touchmark_proto::{Author, Hash, Millis, RelPath};
 
+use super::settings::Keep;
 use crate::boundary;
 use crate::life::usable_directory;
 
 /// The longest part of a file's own name in the name it is kept by.
 const LONGEST_NAME: usize = 80;
-
-/// How much is kept for how long: `recovery.keep`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
-    /// Older ones go.
-    pub age: Millis,
-    /// While there is more than this in bytes, the oldest goes.
-    pub bytes: u64,
-}
 
 /// What stands beside kept bytes.
 #[derive(Debug, Serialize, Deserialize)]

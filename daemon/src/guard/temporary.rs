@@ -5,26 +5,14 @@ use std::fs::{File, Metadata};
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 
-use rustix::fs::{Gid, Mode, Uid, XattrFlags};
+use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
 use rustix::io::Errno;
-use touchmark_proto::RelPath;
 
+use super::names::{PREFIX, SUFFIX};
 use super::place::Place;
-
-const PREFIX: &str = ".touchmark-";
-const SUFFIX: &str = ".tmp";
 
 /// Attributes larger than this are not copied; no file system's are.
 const LARGEST_ATTRIBUTE: usize = 64 << 10;
-
-/// Whether a path is one of a guarded write's temporary files: nobody tracks
-/// those.
-pub fn is_temporary(path: &RelPath) -> bool {
-    let name = path.file_name();
-    name.strip_prefix(PREFIX.as_bytes())
-        .and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()))
-        .is_some_and(|token| token.len() == 32 && token.iter().all(u8::is_ascii_hexdigit))
-}
 
 /// A name that nobody has.
 pub(super) fn new_name() -> String {
@@ -107,7 +95,7 @@ fn take_over(file: &File, old: &File, metadata: &Metadata, place: &Place) -> Res
     }
     copy_attributes(file, old);
     // Last: a change of owner or of an access list touches the mode.
-    rustix::fs::fchmod(file, Mode::from_raw_mode(mode))
+    rustix::fs::fchmod(file, Mode::from_raw_mode(mode as RawMode))
 }
 
 /// Copies extended attributes, access lists among them. One that may not be
@@ -133,20 +121,15 @@ fn copy_attributes(file: &File, old: &File) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use touchmark_proto::RelPath;
+
+    use super::super::is_temporary;
     use super::*;
 
     #[test]
-    fn its_names_are_known() {
-        let path = |name: &str| RelPath::new(name.as_bytes()).unwrap();
-        assert!(is_temporary(&path(&format!("a/b/{}", new_name()))));
-        assert_ne!(new_name(), new_name());
-        for other in [
-            ".touchmark.toml",
-            ".touchmark-x.tmp",
-            "a",
-            ".touchmark-.tmp",
-        ] {
-            assert!(!is_temporary(&path(other)));
-        }
+    fn a_new_name_is_known_and_another_each_time() {
+        let name = new_name();
+        assert!(is_temporary(&RelPath::new(name.as_bytes()).unwrap()));
+        assert_ne!(name, new_name());
     }
 }

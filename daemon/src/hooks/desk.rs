@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use touchmark_proto::{
     ClientPath, ConnectionId, Error, ErrorCode, Hash, LineCounts, Method, Millis, Reply, Request,
-    SessionId,
+    SessionId, native,
 };
 
 use super::memory::Memory;
@@ -178,8 +178,7 @@ impl Desk {
     }
 
     fn is_inside(&self, path: &ClientPath) -> bool {
-        use std::os::unix::ffi::OsStrExt as _;
-        path.normalise(self.root.as_os_str().as_bytes()).is_ok()
+        path.normalise(&native::bytes(&self.root)).is_ok()
     }
 }
 

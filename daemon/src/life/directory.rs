@@ -1,10 +1,10 @@
 //! Directories that nobody else may enter (SEC-1).
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs;
 use std::path::Path;
 
 use crate::Error;
+use crate::system::open;
 
 /// Makes a directory with mode 0700, with its parents, or checks the one
 /// that is there: a real directory, this user's, closed to all others.
@@ -13,7 +13,7 @@ use crate::Error;
 /// [`Error::Untrusted`] if it is somebody else's, open to others, or no
 /// directory; [`Error::Io`] if it cannot be made.
 pub fn private_directory(path: &Path) -> Result<(), Error> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let made = open::private_directory().recursive(true).create(path);
     match (fs::symlink_metadata(path), made) {
         (Ok(_), _) => check_private(path),
         (Err(_), Err(cause)) | (Err(cause), Ok(())) => {
@@ -54,20 +54,17 @@ pub fn check_private(path: &Path) -> Result<(), Error> {
     if !found.is_dir() {
         return untrusted("not a directory".into());
     }
-    let me = rustix::process::geteuid().as_raw();
-    if found.uid() != me {
-        return untrusted(format!("belongs to user {}, not to {me}", found.uid()));
+    match open::check_private(&found) {
+        Ok(()) => Ok(()),
+        Err(reason) => untrusted(reason),
     }
-    let mode = found.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return untrusted(format!("open to others (mode {mode:03o})"));
-    }
-    Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {

@@ -2,12 +2,10 @@
 //! systemd 252 loses the socket of an instance whose name holds an escaped
 //! path; a file leads from there to the workspace.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use touchmark_proto::{Places, places};
+use touchmark_proto::{Places, native, places};
 
 use super::base_directories;
 use crate::Error;
@@ -26,7 +24,7 @@ pub fn workspace_of_instance(key: &str) -> Result<PathBuf, Error> {
         return Err(wrong("not 16 hex digits".into()));
     }
     let bytes = fs::read(&note).map_err(|error| wrong(format!("{}: {error}", note.display())))?;
-    let workspace = PathBuf::from(OsStr::from_bytes(&bytes));
+    let workspace = PathBuf::from(native::owned(bytes));
     // The clients of that key ask for another workspace than this.
     if places::key(&workspace) != key {
         return Err(wrong(format!("{} names another workspace", note.display())));

@@ -1,15 +1,14 @@
 //! One daemon per workspace (SEC-1, LIFE-1).
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use touchmark_proto::native;
 
 use crate::Error;
+use crate::system::open;
+use crate::system::stat::MetadataExt as _;
 
 /// The lock of a workspace, held until dropped. Whoever holds it may touch
 /// the socket, the state and the log. The file goes with the lock.
@@ -28,24 +27,22 @@ impl Lock {
     pub fn take(path: &Path, socket: &Path, workspace: &Path) -> Result<Self, Error> {
         let failed = |action| Error::io(action, path);
         loop {
-            let mut file = OpenOptions::new()
+            let mut file = open::private_itself()
                 .create(true)
                 .truncate(false)
                 .read(true)
                 .write(true)
-                .mode(0o600)
-                .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
                 .open(path)
                 .map_err(failed("open the lock"))?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            match file.try_lock() {
                 Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => {
+                Err(TryLockError::WouldBlock) => {
                     return Err(Error::AlreadyRunning {
                         socket: socket.to_owned(),
                         pid: holder(&mut file),
                     });
                 }
-                Err(errno) => return Err(failed("lock")(errno.into())),
+                Err(TryLockError::Error(error)) => return Err(failed("lock")(error)),
             }
             // The last holder may have removed the file between our opening
             // and locking it; then the lock is of a file that nobody sees.
@@ -53,7 +50,7 @@ impl Lock {
                 continue;
             }
             let mut text = format!("{}\n", std::process::id()).into_bytes();
-            text.extend_from_slice(workspace.as_os_str().as_bytes());
+            text.extend_from_slice(&native::bytes(workspace));
             text.push(b'\n');
             file.set_len(0)
                 .and_then(|()| file.seek(SeekFrom::Start(0)))

@@ -5,14 +5,13 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use touchmark_proto::Places;
+use touchmark_proto::{Places, native};
 
 use super::{GONE, Lock};
 use crate::{Error, guard, store};
@@ -174,7 +173,7 @@ fn named_in(lock: &Path) -> Option<PathBuf> {
     let text = fs::read(lock).ok()?;
     let mut lines = text.splitn(2, |&byte| byte == b'\n');
     let path = lines.nth(1)?.strip_suffix(b"\n")?;
-    (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
+    (!path.is_empty()).then(|| PathBuf::from(&native::name(path)))
 }
 
 /// Not merely out of reach.

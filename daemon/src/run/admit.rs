@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::net::UnixStream;
 use touchmark_engine::Input;
 use touchmark_proto::{ConnectionId, Error as Refusal, ErrorCode, Millis, Request, RequestId};
 
 use super::{ACCEPT_PAUSE, Asked, Daemon, say};
-use crate::socket::{Peer, credentials, serve};
+use crate::socket::{Peer, Stream, credentials, serve};
 
 impl Daemon {
-    pub(super) fn accepted(&mut self, accepted: std::io::Result<UnixStream>) {
+    pub(super) fn accepted(&mut self, accepted: std::io::Result<Stream>) {
         let stream = match accepted {
             Ok(stream) => stream,
             Err(error) => {
@@ -37,9 +36,9 @@ impl Daemon {
         }
         self.last_connection += 1;
         let id = ConnectionId(self.last_connection);
-        let peer = Arc::new(Peer::new(id));
+        let peer = Arc::new(Peer::new(id, stream));
         self.peers.insert(id, Arc::clone(&peer));
-        tokio::spawn(serve(stream, peer, Arc::clone(&self.hub)));
+        tokio::spawn(serve(peer, Arc::clone(&self.hub)));
     }
 
     pub(super) fn ask(

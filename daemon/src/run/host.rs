@@ -14,7 +14,7 @@ use super::replay;
 use super::say::Say;
 use super::subscriptions::Subscription;
 use crate::event::Event;
-use crate::life::resident_bytes;
+use crate::system::proc::resident_bytes;
 
 /// The daemon's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,7 +1,6 @@
 //! Putting the daemon together, from what was kept.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -10,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::{Engine, Kept, State};
 use touchmark_proto::daemon::Configuration;
 use touchmark_proto::sessions::SessionClose;
-use touchmark_proto::{Request, SessionId};
+use touchmark_proto::{Request, SessionId, native};
 
 use super::backlog::Backlog;
 use super::hooks::Hooks;
@@ -74,7 +73,7 @@ impl Daemon {
             Some(case) => case == Case::Insensitive,
             None => probe_case_insensitive(workspace),
         };
-        let root = workspace.as_os_str().as_bytes();
+        let root = native::bytes(workspace);
         let mut engine_config = config.engine(root.to_vec(), case_insensitive);
         engine_config.utc_offset = crate::time::utc_offset();
         let engine = Engine::restore(engine_config, kept, facts, time.now());
@@ -114,7 +113,7 @@ impl Daemon {
             events: events.clone(),
             requests: AtomicU64::new(1),
             max_frame: usize::try_from(config.frame).unwrap_or(usize::MAX),
-            root: Arc::from(root),
+            root: Arc::from(&*root),
             time,
         };
         let daemon = Self {
@@ -138,8 +137,10 @@ impl Daemon {
             processes: HashSet::new(),
             asked: HashMap::new(),
             effects: VecDeque::new(),
+            decided: Vec::new(),
             facts: Vec::new(),
             outbox: Outbox::default(),
+            answered: Vec::new(),
             subscriptions: Subscriptions::default(),
             searches: Searches::default(),
             hooks: Hooks::default(),

@@ -1,12 +1,12 @@
 //! SIGHUP: the configuration is read again.
 
-use std::os::unix::ffi::OsStrExt;
-
 use touchmark_proto::daemon::Configuration;
+use touchmark_proto::native;
 
 use super::Daemon;
 use crate::config::Config;
 use crate::life;
+use crate::system::process;
 
 impl Daemon {
     /// Takes from the files what can change while the daemon runs. Files that
@@ -30,8 +30,8 @@ impl Daemon {
             at_restart: changes.at_restart.iter().map(|&key| key.into()).collect(),
         };
         let config = &self.options.config;
-        life::raise_descriptor_limit(life::descriptors(config.connections));
-        let root = self.options.workspace.as_os_str().as_bytes().to_vec();
+        process::raise_descriptor_limit(life::descriptors(config.connections));
+        let root = native::bytes(&self.options.workspace).into_owned();
         let mut engine = config.engine(root, false);
         engine.utc_offset = crate::time::utc_offset();
         self.engine.reconfigure(engine);

@@ -1,5 +1,7 @@
 //! Saying what may be said: answers, events.
 
+use std::sync::Arc;
+
 use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
@@ -16,8 +18,8 @@ use super::replay;
 use super::subscriptions::Subscription;
 use crate::boundary;
 use crate::event::Event;
-use crate::life;
 use crate::store::StoreEvent;
+use crate::system::proc;
 
 /// Something that waits for its facts to be stored.
 #[derive(Debug)]
@@ -186,6 +188,16 @@ impl Daemon {
         }
         if let Some(peer) = self.peers.get(&connection) {
             peer.answer(request, outcome);
+            if self.answered.last().is_none_or(|last| last.id != peer.id) {
+                self.answered.push(Arc::clone(peer));
+            }
+        }
+    }
+
+    /// Writes the turn's answers, those of one client by one call.
+    pub(super) fn flush(&mut self) {
+        for peer in self.answered.drain(..) {
+            peer.flush();
         }
     }
 
@@ -280,7 +292,7 @@ impl Daemon {
         };
         match question {
             Question::Processes(processes) => {
-                Ok(Learned::Processes(life::process_starts(&processes)))
+                proc::process_starts(&processes).map(Learned::Processes)
             }
             Question::Edited {
                 moment,

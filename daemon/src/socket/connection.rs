@@ -5,9 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::Interest;
-use tokio::net::UnixStream;
 use tokio::sync::mpsc::UnboundedSender;
 use touchmark_proto::codec::{
     ClientMessage, Decoder, Encoder, Incoming, MessageId, Rejected, ServerMessage, Wire,
@@ -16,6 +14,7 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 
 use super::credentials::error_line;
 use super::peer::Peer;
+use super::stream::{hung_up, shut, take};
 use crate::boundary;
 use crate::event::Event;
 use crate::time::Timeline;
@@ -44,10 +43,9 @@ pub struct Hub {
 }
 
 /// Serves one connection until it ends, and tells the loop that it has.
-pub async fn serve(stream: UnixStream, peer: Arc<Peer>, hub: Arc<Hub>) {
+pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
     let id = peer.id;
     let mut connection = Connection {
-        stream,
         peer,
         hub: Arc::clone(&hub),
         decoder: None,
@@ -56,11 +54,12 @@ pub async fn serve(stream: UnixStream, peer: Arc<Peer>, hub: Arc<Hub>) {
     if let Err(error) = connection.run().await {
         tracing::debug!("connection {}: {error}", id.0);
     }
+    // The client need not wait for the loop to let go of its end, too.
+    let _gone_already = shut(&connection.peer.stream);
     let _loop_has_ended = hub.events.send(Event::Disconnected(id));
 }
 
 struct Connection {
-    stream: UnixStream,
     peer: Arc<Peer>,
     hub: Arc<Hub>,
     /// Made by the first byte.
@@ -87,7 +86,7 @@ impl Connection {
                 }
             };
             let ready = tokio::select! {
-                ready = self.stream.ready(interest) => ready?,
+                ready = self.peer.stream.ready(interest) => ready?,
                 () = self.peer.wake.notified() => continue,
             };
             if interest.is_readable()
@@ -97,7 +96,7 @@ impl Connection {
                 return Ok(());
             }
             if interest.is_writable() && (ready.is_writable() || ready.is_write_closed()) {
-                let stream = &self.stream;
+                let stream = &self.peer.stream;
                 boundary::pass("about to write to a client");
                 or_later(self.peer.write(|bytes| stream.try_write(bytes)))?;
                 boundary::pass("written to a client");
@@ -108,20 +107,12 @@ impl Connection {
     /// Takes bytes from the socket; false if the client is gone.
     fn read(&mut self) -> io::Result<bool> {
         BUFFER.with_borrow_mut(|buffer| {
-            let mut taken = 0;
-            let read = self.stream.try_io(Interest::READABLE, || {
-                taken = rustix::io::read(&self.stream, &mut *buffer)?;
-                if (1..buffer.len()).contains(&taken) {
-                    // That was all there is: no other look is needed until
-                    // the system says that there is more.
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                Ok(())
-            });
+            let (read, taken) = take(&self.peer.stream, buffer);
             match (read, taken) {
                 (Ok(()), 0) => {
                     self.half_closed = true;
-                    Ok(!hung_up(&self.stream))
+                    self.peer.half_close();
+                    Ok(!hung_up(&self.peer.stream))
                 }
                 (_, 1..) => {
                     self.push(buffer.get(..taken).unwrap_or_default());
@@ -219,12 +210,4 @@ fn or_later(result: io::Result<()>) -> io::Result<()> {
         }
         result => result,
     }
-}
-
-/// Whether the client is gone altogether, rather than done with speaking
-/// (`printf ... | nc -N` still wants its answer).
-fn hung_up(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::empty())];
-    let polled = poll(&mut fds, Some(&Timespec::default()));
-    polled.is_err() || fds.iter().any(|fd| fd.revents().contains(PollFlags::HUP))
 }

@@ -1,17 +1,17 @@
 //! Who may connect: the daemon's own user, and root (SEC-1).
 
-use tokio::net::UnixStream;
 use touchmark_proto::codec::{Encoder, MAX_FRAME, MessageId, ServerMessage, Wire};
 use touchmark_proto::{Error, ErrorCode, ErrorData};
+
+use super::stream::{Stream, users};
 
 /// Checks the other side's user, as the kernel names it.
 ///
 /// # Errors
 /// `denied`.
-pub fn check(stream: &UnixStream) -> Result<(), Error> {
-    let me = rustix::process::geteuid().as_raw();
-    match stream.peer_cred() {
-        Ok(peer) => allowed(peer.uid(), me),
+pub fn check(stream: &Stream) -> Result<(), Error> {
+    match users(stream) {
+        Ok((peer, me)) => allowed(peer, me),
         Err(cause) => Err(Error::new(
             ErrorCode::Denied,
             format!("the system does not say who connects: {cause}"),
@@ -31,7 +31,7 @@ fn allowed(peer: u32, me: u32) -> Result<(), Error> {
 }
 
 /// Answers one line of error, of which nobody knows the wire yet, and closes.
-pub fn refuse(stream: UnixStream, error: Error) {
+pub fn refuse(stream: Stream, error: Error) {
     // The send buffer of a new connection is empty: it takes one line.
     let _peer_is_gone = stream.try_write(&error_line(error));
 }

@@ -3,25 +3,21 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use interprocess::local_socket::{
-    GenericFilePath, ListenerNonblockingMode, ListenerOptions, ToFsName,
-};
-use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use interprocess::os::unix::uds_local_socket::tokio::Listener as UdsListener;
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, connect, socket_with,
-};
-use tokio::net::UnixStream;
 
+use super::Stream;
 use crate::Error;
 
-/// The most bytes of a socket's path: `sun_path` less its terminator.
-pub const MAX_PATH: usize = 107;
+#[cfg_attr(not(target_os = "linux"), path = "listener/local/plain.rs")]
+mod local;
+
+pub use local::MAX_PATH;
+
+/// A socket on which the service manager listens.
+pub type Passed = std::os::unix::net::UnixListener;
 
 /// A listening socket with mode 0600. Dropped, it removes its name, if that
 /// still leads to it and is its own.
@@ -44,23 +40,14 @@ impl Listener {
     /// A path too long, something there that is no socket, a socket on which
     /// somebody listens, or whatever the system says.
     pub fn bind(path: &Path) -> Result<Self, Error> {
-        if path.as_os_str().as_bytes().len() > MAX_PATH {
+        if path.as_os_str().len() > MAX_PATH {
             return Err(Error::SocketPath {
                 path: path.to_owned(),
                 limit: MAX_PATH,
             });
         }
         remove_stale(path)?;
-        let listen = || -> io::Result<UdsListener> {
-            ListenerOptions::new()
-                .name(path.to_fs_name::<GenericFilePath>()?)
-                .mode(0o600)
-                // Only while it is ours, so by our own drop.
-                .reclaim_name(false)
-                .nonblocking(ListenerNonblockingMode::Both)
-                .create_tokio_as::<UdsListener>()
-        };
-        let inner = listen().map_err(Error::io("listen", path))?;
+        let inner = local::listen(path).map_err(Error::io("listen", path))?;
         let identity = identity(path).map_err(Error::io("find the socket just bound", path))?;
         Ok(Self {
             inner,
@@ -75,7 +62,7 @@ impl Listener {
     ///
     /// # Errors
     /// [`Error::PassedSocket`] if it is bound to another path.
-    pub fn adopt(passed: std::os::unix::net::UnixListener, path: &Path) -> Result<Self, Error> {
+    pub fn adopt(passed: Passed, path: &Path) -> Result<Self, Error> {
         let address = passed
             .local_addr()
             .map_err(Error::io("look at the passed socket", path))?;
@@ -110,16 +97,12 @@ impl Listener {
     /// Whether somebody else listens under its name: the service manager may
     /// have begun to.
     pub fn is_taken_over(&self) -> bool {
-        !self.is_in_place() && is_listened_on(&self.path)
+        !self.is_in_place() && local::is_listened_on(&self.path)
     }
 
     /// The connections that wait already, which would end with this.
-    pub fn waiting(&self) -> Vec<UnixStream> {
-        let next = || -> io::Result<UnixStream> {
-            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let accepted = accept_with(self.inner.inner(), flags)?;
-            UnixStream::from_std(accepted.into())
-        };
+    pub fn waiting(&self) -> Vec<Stream> {
+        let next = || Stream::from_std(local::accept_waiting(&self.inner)?);
         std::iter::from_fn(|| next().ok()).collect()
     }
 
@@ -127,7 +110,7 @@ impl Listener {
     ///
     /// # Errors
     /// Whatever the system says; too many open descriptors among it.
-    pub async fn accept(&self) -> io::Result<UnixStream> {
+    pub async fn accept(&self) -> io::Result<Stream> {
         let (stream, _unnamed) = self.inner.inner().accept().await?;
         Ok(stream)
     }
@@ -146,23 +129,12 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((found.dev(), found.ino()))
 }
 
-fn is_listened_on(path: &Path) -> bool {
-    let dial = || -> rustix::io::Result<()> {
-        let address = SocketAddrUnix::new(path)?;
-        // A queue that is full must not hold up the loop.
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        connect(&stream, &address)
-    };
-    matches!(dial(), Ok(()) | Err(Errno::AGAIN))
-}
-
 fn remove_stale(path: &Path) -> Result<(), Error> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::io("look at the socket", path)(error)),
         // Without the lock: the service manager, for a daemon that it starts.
-        Ok(found) if found.file_type().is_socket() && is_listened_on(path) => {
+        Ok(found) if found.file_type().is_socket() && local::is_listened_on(path) => {
             Err(Error::SocketTaken {
                 socket: path.to_owned(),
             })

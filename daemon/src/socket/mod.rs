@@ -1,6 +1,7 @@
 //! The socket: connections in, requests to the loop, answers and events out.
 //!
 //! - [`listener`]: the bound socket.
+//! - [`stream`]: what the system makes of it.
 //! - [`credentials`]: who may connect (SEC-1).
 //! - [`connection`]: one task per connection: bytes to requests, buffer to
 //!   bytes.
@@ -9,12 +10,16 @@
 
 pub mod connection;
 pub mod credentials;
+#[cfg_attr(not(unix), path = "listener/plain.rs")]
 pub mod listener;
 pub mod peer;
+#[cfg_attr(not(unix), path = "stream/plain.rs")]
+pub mod stream;
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 pub use connection::{Hub, serve};
-pub use listener::Listener;
+pub use listener::{Listener, Passed};
 pub use peer::Peer;
+pub use stream::Stream;

@@ -8,6 +8,9 @@ use touchmark_proto::codec::{Encoder, MessageId, ServerMessage};
 use touchmark_proto::events::Event;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
 
+use super::Stream;
+use crate::boundary;
+
 /// A subscriber that lets more than this many bytes wait is disconnected.
 pub const MAX_EVENT_BYTES: usize = 8 << 20;
 
@@ -30,6 +33,7 @@ const KEPT_CAPACITY: usize = 16 << 10;
 pub struct Peer {
     /// Its number.
     pub id: ConnectionId,
+    pub(super) stream: Stream,
     /// Wakes the connection's task when there is something to do.
     pub(super) wake: Notify,
     outgoing: Mutex<Outgoing>,
@@ -47,6 +51,10 @@ struct Outgoing {
     written: usize,
     subscriptions: usize,
     end: End,
+    /// The client has said all it will say; it may still listen.
+    half_closed: bool,
+    /// The connection's task takes no more requests until it is woken.
+    stalled: bool,
 }
 
 /// How a connection ends.
@@ -85,16 +93,17 @@ pub(super) struct Wanted {
 
 impl Peer {
     /// A new connection's.
-    pub fn new(id: ConnectionId) -> Self {
+    pub fn new(id: ConnectionId, stream: Stream) -> Self {
         Self {
             id,
+            stream,
             wake: Notify::new(),
             outgoing: Mutex::default(),
         }
     }
 
-    /// Answers a request of this connection. One that came without an id
-    /// gets no answer.
+    /// Answers a request of this connection, as soon as it is
+    /// [flushed](Self::flush). One that came without an id gets no answer.
     pub fn answer(&self, request: RequestId, outcome: Result<Reply, Error>) {
         let mut outgoing = self.lock();
         if let Some(Waiting { id, batch }) = outgoing.waiting.remove(&request) {
@@ -104,7 +113,18 @@ impl Peer {
                 None => outgoing.send(message.as_ref(), MAX_BYTES),
             }
         }
-        self.wake.notify_one();
+    }
+
+    /// Writes what the system takes at once. The connection's task is woken
+    /// only if something else is to be done.
+    pub fn flush(&self) {
+        boundary::pass("about to write to a client");
+        // The task meets the same error, and ends.
+        let _written = self.write(|bytes| self.stream.try_write(bytes));
+        boundary::pass("written to a client");
+        if self.lock().needs_its_task() {
+            self.wake.notify_one();
+        }
     }
 
     /// Sends a notification. A reader too slow for it is disconnected.
@@ -169,11 +189,17 @@ impl Peer {
         outgoing.end(End::AfterFlush);
     }
 
+    pub(super) fn half_close(&self) {
+        self.lock().half_closed = true;
+    }
+
     pub(super) fn wanted(&self) -> Wanted {
-        let outgoing = self.lock();
+        let mut outgoing = self.lock();
         let write = outgoing.pending() > 0;
+        let read = outgoing.end == End::Open && outgoing.may_take_more();
+        outgoing.stalled = !read;
         Wanted {
-            read: outgoing.end == End::Open && outgoing.may_take_more(),
+            read,
             write,
             silent: !write && outgoing.waiting.is_empty() && outgoing.subscriptions == 0,
             end: outgoing.end == End::Now || (outgoing.end == End::AfterFlush && !write),
@@ -188,7 +214,11 @@ impl Peer {
     pub(super) fn write<E>(&self, write: impl FnOnce(&[u8]) -> Result<usize, E>) -> Result<(), E> {
         let mut outgoing = self.lock();
         let written = outgoing.written;
-        let taken = write(outgoing.bytes.get(written..).unwrap_or_default())?;
+        let waiting = outgoing.bytes.get(written..).unwrap_or_default();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let taken = write(waiting)?;
         outgoing.written += taken;
         if outgoing.pending() == 0 {
             outgoing.bytes.clear();
@@ -205,6 +235,10 @@ impl Peer {
 impl Outgoing {
     fn pending(&self) -> usize {
         self.bytes.len().saturating_sub(self.written)
+    }
+
+    fn needs_its_task(&self) -> bool {
+        self.pending() > 0 || self.end != End::Open || self.half_closed || self.stalled
     }
 
     fn may_take_more(&self) -> bool {

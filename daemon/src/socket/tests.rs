@@ -29,7 +29,7 @@ struct World {
 fn connect() -> World {
     let (client, server) = UnixStream::pair().unwrap();
     let (sender, events) = unbounded_channel();
-    let peer = Arc::new(Peer::new(ConnectionId(1)));
+    let peer = Arc::new(Peer::new(ConnectionId(1), server));
     let hub = Hub {
         events: sender,
         requests: AtomicU64::new(1),
@@ -37,7 +37,7 @@ fn connect() -> World {
         root: Arc::from(b"/w".as_slice()),
         time: Timeline::start(0),
     };
-    tokio::spawn(serve(server, Arc::clone(&peer), Arc::new(hub)));
+    tokio::spawn(serve(Arc::clone(&peer), Arc::new(hub)));
     World {
         client,
         peer,
@@ -54,6 +54,7 @@ impl World {
                 Event::Ask { request, .. } => {
                     asked += 1;
                     peer.answer(request, Ok(Reply::Ping(Done {})));
+                    peer.flush();
                 }
                 Event::Disconnected(_) => break,
                 event => panic!("{event:?}"),
@@ -257,6 +258,7 @@ async fn a_client_that_only_asks_is_no_longer_read() {
     assert!(events.try_recv().is_err(), "read beyond the limit");
     // Each answer makes room for one more.
     peer.answer(asked[0], Ok(Reply::Ping(Done {})));
+    peer.flush();
     assert!(matches!(events.recv().await, Some(Event::Ask { .. })));
     tokio::task::yield_now().await;
     assert!(events.try_recv().is_err());

@@ -1,12 +1,12 @@
 //! Opening: check, read back, or set aside and begin anew (DUR-2).
 
 use std::fs::{self, File};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OpenFlags};
 use touchmark_engine::{Fact, Record};
+use touchmark_proto::native;
 
 use super::checks;
 use super::error::StoreError;
@@ -14,6 +14,7 @@ use super::schema::{self, int, meta, set_meta, uint};
 use super::witness::{self, Condition, Testimony, Witness};
 use super::{Durability, Options, beside, encoding, file, seal};
 use crate::boundary;
+use crate::system::open::private_directory;
 
 /// The store as it was read back.
 pub(super) struct Loaded {
@@ -47,9 +48,8 @@ pub(super) struct Lost(pub(super) Option<&'static str>);
 
 /// Opens the store, or sets it aside and opens an empty one.
 pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
-    fs::DirBuilder::new()
+    private_directory()
         .recursive(true)
-        .mode(0o700)
         .create(&options.directory)?;
     if options.durability == Durability::Power {
         // SQLite syncs the entries of its files, not those of the directories
@@ -287,21 +287,19 @@ pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Record, StoreError> {
 
 /// The workspace that was noted in a store.
 pub(super) fn workspace(directory: &Path) -> Result<Option<PathBuf>, StoreError> {
-    use std::os::unix::ffi::OsStringExt as _;
     let path = file(directory);
     if !path.exists() {
         return Ok(None);
     }
     let connection = schema::connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let noted: Option<Vec<u8>> = meta(&connection, "workspace")?;
-    Ok(noted.map(|bytes| std::ffi::OsString::from_vec(bytes).into()))
+    Ok(noted.map(|bytes| native::owned(bytes).into()))
 }
 
 fn note_workspace(connection: &Connection, workspace: &Path) -> Result<(), StoreError> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let bytes = workspace.as_os_str().as_bytes();
-    if meta::<Vec<u8>>(connection, "workspace")?.as_deref() != Some(bytes) {
-        set_meta(connection, "workspace", bytes)?;
+    let bytes = native::bytes(workspace);
+    if meta::<Vec<u8>>(connection, "workspace")?.as_deref() != Some(&*bytes) {
+        set_meta(connection, "workspace", &*bytes)?;
     }
     Ok(())
 }

@@ -143,9 +143,8 @@ pub(super) fn connect_unwritable(path: &Path) -> Result<Connection, StoreError> 
 /// A path as a URI spells it.
 fn percent_encoded(path: &Path) -> String {
     use std::fmt::Write as _;
-    use std::os::unix::ffi::OsStrExt as _;
     let mut uri = String::new();
-    for byte in path.as_os_str().as_bytes() {
+    for byte in touchmark_proto::native::bytes(path).iter() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
                 uri.push(char::from(*byte));

@@ -11,10 +11,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::Durability;
+use crate::system::open::write_over;
+use crate::system::proc;
 
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,8 +133,7 @@ impl Witness {
     }
 
     fn write(&self) -> bool {
-        self.file
-            .write_all_at(self.says.line().as_bytes(), 0)
+        write_over(&self.file, self.says.line().as_bytes())
             .inspect_err(|error| {
                 tracing::debug!(%error, "the store's witness could not be written");
             })
@@ -144,9 +144,5 @@ impl Witness {
 /// Tells this run of the machine from others; `unknown` where the system does
 /// not say, then every start seems to be in the same run.
 pub(super) fn boot() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|text| text.trim().to_owned())
-        .ok()
-        .filter(|text| !text.is_empty())
-        .unwrap_or_else(|| "unknown".into())
+    proc::boot().unwrap_or_else(|| "unknown".into())
 }

@@ -8,7 +8,7 @@
 
 mod found;
 mod stop;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use ignore::{Walk, WalkBuilder};
 use touchmark_engine::within;
 use touchmark_proto::path::PathError;
 use touchmark_proto::search::{Matches, SearchGrep};
-use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath};
+use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath, native};
 
 use self::found::Found;
 pub use self::stop::Stop;
@@ -191,11 +191,10 @@ fn start(root: &Path, path: Option<&ClientPath>) -> Result<PathBuf, Error> {
     let Some(path) = path else {
         return Ok(root.to_owned());
     };
-    use std::os::unix::ffi::OsStrExt as _;
-    if path.normalise(root.as_os_str().as_bytes()) == Err(PathError::Empty) {
+    if path.normalise(&native::bytes(root)) == Err(PathError::Empty) {
         return Ok(root.to_owned());
     }
-    let path = within(path, root.as_os_str().as_bytes())?;
+    let path = within(path, &native::bytes(root))?;
     let about = |code, message: &str| Error::path(code, &path, format!("{path} {message}"));
     let (real, metadata) = match resolve(root, &path, |_| false).end {
         End::There(real, metadata) => (real, metadata),

@@ -69,6 +69,7 @@ pub(super) enum RawKind {
     Lost,
     /// Not of the system's: everything that happened before
     /// [`Backend::fence`] was called with this number comes before it.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     Fence(u64),
 }
 

@@ -7,6 +7,7 @@ use super::backend::{Backend, NoBackend, RawEvent, RawKind};
 use super::fence::Fence;
 use super::{HeldMove, Watcher, make_backend};
 use crate::links::{absolute, relative};
+use crate::system::stat::MetadataExt as _;
 
 /// How many first halves of renames are remembered for a late second half.
 const GIVEN_UP: usize = 64;
@@ -106,7 +107,6 @@ impl Watcher {
         let place = absolute(&self.root, path);
         // A link brings its content along: no close will follow.
         let complete = place.symlink_metadata().is_ok_and(|metadata| {
-            use std::os::unix::fs::MetadataExt as _;
             metadata.is_symlink() || (metadata.is_file() && metadata.nlink() > 1)
         });
         if !moved {

@@ -4,11 +4,11 @@
 //! has (SYNC-2).
 
 use std::collections::VecDeque;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::system::open::private_directory;
 
 pub(super) struct Fence {
     dir: PathBuf,
@@ -36,7 +36,7 @@ impl Fence {
     /// Makes the directory and its one entry, if they are not there, and
     /// removes what an earlier daemon left.
     pub(super) fn prepare(&self) -> io::Result<()> {
-        match DirBuilder::new().mode(0o700).create(&self.dir) {
+        match private_directory().create(&self.dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
@@ -75,8 +75,8 @@ impl Fence {
 
     /// The fence that an entry's name stands for.
     pub(super) fn number(path: &Path) -> Option<u64> {
-        let name = path.file_name()?.as_bytes().strip_prefix(b"fence-")?;
-        std::str::from_utf8(name).ok()?.parse().ok()
+        let name = path.file_name()?.to_str()?.strip_prefix("fence-")?;
+        name.parse().ok()
     }
 
     /// The engine's numbers of every fence that has been reached with this

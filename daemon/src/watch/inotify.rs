@@ -45,6 +45,9 @@ const TAKEN: usize = 64 << 10;
 /// An event without its name, and the unit to which names are padded.
 const EVENT: u64 = 16;
 
+/// Whether the system has it.
+pub(super) const IS_HERE: bool = true;
+
 pub(super) struct Inotify {
     queue: Arc<Mutex<Queue>>,
     stop: Arc<OwnedFd>,

@@ -2,13 +2,13 @@
 //! written by a name in a directory nobody watches (SYNC-4).
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use touchmark_proto::RelPath;
 
 use super::backend::{Backend, Refused};
 use crate::links::absolute;
+use crate::system::stat::MetadataExt as _;
 
 /// The watched names of files with several links.
 ///

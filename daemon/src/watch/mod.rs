@@ -24,17 +24,19 @@ mod cover;
 mod digest;
 mod dirs;
 mod fence;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "inotify/plain.rs")]
 mod inotify;
 mod links;
+#[cfg_attr(not(target_os = "linux"), path = "mounts/plain.rs")]
 mod mounts;
 mod notifier;
-#[cfg(test)]
+#[cfg_attr(not(target_os = "linux"), path = "silent/plain.rs")]
+mod silent;
+#[cfg(all(test, unix))]
 mod tests;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,13 +48,15 @@ pub use self::backend::RawEvent;
 use self::backend::{Backend, NoBackend, Sink};
 use self::cover::Cover;
 use self::dirs::Directories;
-pub use self::dirs::silent_file_system;
 use self::fence::Fence;
+use self::inotify::Inotify;
 use self::links::HardLinks;
 pub use self::mounts::MountBell;
 use self::mounts::Mounts;
 use self::notifier::Notifier;
+pub use self::silent::silent_file_system;
 use crate::links::{End, absolute, relative, resolve};
+use crate::system::stat::MetadataExt as _;
 
 /// How to watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -493,14 +497,12 @@ impl Watcher {
 /// A backend of the wanted kind, or one that says why there is none.
 fn make_backend(choice: Choice, generation: u64, sink: &Sink) -> Box<dyn Backend> {
     let made: Result<Box<dyn Backend>, String> = match choice {
-        #[cfg(target_os = "linux")]
-        Choice::Auto | Choice::Inotify => {
-            inotify::Inotify::new(generation, sink.clone()).map(|made| Box::new(made) as _)
+        Choice::Auto if !inotify::IS_HERE => {
+            Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _)
         }
-        #[cfg(not(target_os = "linux"))]
-        Choice::Inotify => Err("inotify is Linux's".to_owned()),
-        #[cfg(not(target_os = "linux"))]
-        Choice::Auto => Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _),
+        Choice::Auto | Choice::Inotify => {
+            Inotify::new(generation, sink.clone()).map(|made| Box::new(made) as _)
+        }
         Choice::Notify => Notifier::new(generation, sink.clone()).map(|made| Box::new(made) as _),
         Choice::Off => Err("watching is switched off".to_owned()),
     };

@@ -16,6 +16,8 @@ export class Saves implements vscode.Disposable {
   readonly #agents: Agents;
   /** The bytes of each file as this window knows them: loaded or saved by it. */
   readonly #known = new Map<string, string>();
+  /** The bytes that the user was warned of. To save again is the answer: those are to be overwritten. */
+  readonly #told = new Map<string, string>();
   readonly #listening: vscode.Disposable;
 
   constructor(agents: Agents) {
@@ -25,7 +27,10 @@ export class Saves implements vscode.Disposable {
       vscode.workspace.onDidSaveTextDocument((document) => void this.#learn(document)),
       // Loaded again from disk.
       vscode.workspace.onDidChangeTextDocument(({ document }) => !document.isDirty && void this.#learn(document)),
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.#known.delete(uri.toString())),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => {
+        this.#known.delete(uri.toString());
+        this.#told.delete(uri.toString());
+      }),
       vscode.workspace.onWillSaveTextDocument((event) => event.waitUntil(this.#before(event.document))),
     );
     vscode.workspace.textDocuments.forEach((document) => void this.#learn(document));
@@ -39,11 +44,13 @@ export class Saves implements vscode.Disposable {
 
   async #before(document: vscode.TextDocument): Promise<void> {
     const newest = this.#agents.newest(document.uri);
-    const known = this.#known.get(document.uri.toString());
+    const key = document.uri.toString();
+    const known = this.#known.get(key);
     const wanted = vscode.workspace.getConfiguration("touchmark", document.uri).get("warnBeforeSave", true);
     if (!wanted || known === undefined || newest?.author.kind !== "agent") return;
     const hash = await onDisk(document.uri);
-    if (hash === undefined || hash === known || hash !== newest.hash) return;
+    if (hash === undefined || hash === known || hash !== newest.hash || hash === this.#told.get(key)) return;
+    this.#told.set(key, hash);
     const compare = "Compare";
     const asked = vscode.window.showWarningMessage(
       `${authorOf(newest)} has written ${newest.path} since you loaded it. Overwriting the file replaces that.`,

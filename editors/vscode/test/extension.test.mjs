@@ -165,10 +165,19 @@ test("what the user and an agent do is told to each other", async () => {
   await read();
   await write("newer\n");
   await until("the news of it", () => warned.some((text) => /unsaved/.test(text)));
-  const held = [];
-  events.willSave.fire({ document, waitUntil: (asked) => held.push(asked) });
-  await Promise.all(held);
-  assert.ok(warned.some((text) => /since you loaded it/.test(text)), warned.join("\n"));
+  const warnings = async () => {
+    const held = [];
+    events.willSave.fire({ document, waitUntil: (asked) => held.push(asked) });
+    await Promise.all(held);
+    return warned.filter((text) => /since you loaded it/.test(text)).length;
+  };
+  assert.equal(await warnings(), 1, warned.join("\n"));
+  // Saved all the same: told once of the same bytes, again of others.
+  assert.equal(await warnings(), 1, warned.join("\n"));
+  await read();
+  await write("newest\n");
+  await until("the news of that", () => warned.filter((text) => /unsaved/.test(text)).length === 2);
+  assert.equal(await warnings(), 2, warned.join("\n"));
 
   context.subscriptions.forEach((one) => one.dispose());
   await client.shutdown().catch(() => undefined);

@@ -66,12 +66,14 @@ writeFileSync(
     "git.enabled": false,
     "typescript.disableAutomaticTypeAcquisition": true,
     "editor.minimap.enabled": false,
+    "editor.scrollBeyondLastLine": false,
     "editor.autoClosingBrackets": "never",
     "editor.autoIndent": "none",
     "editor.quickSuggestions": { other: "off" },
     "editor.suggestOnTriggerCharacters": false,
     "editor.acceptSuggestionOnEnter": "off",
     "window.commandCenter": false,
+    "workbench.layoutControl.enabled": false,
   }),
 );
 
@@ -136,9 +138,32 @@ class Window {
     return this.sees(this.page.locator(".statusbar-item").filter({ hasText: text }));
   }
 
-  /** A row of the extension's tree. */
-  row(text) {
-    return this.sees(this.page.locator(".pane", { hasText: "Agents' Copies" }).locator(".monaco-list-row").filter({ hasText: text }));
+  /** All rows of the extension's tree, from above. */
+  async tree(...texts) {
+    const rows = this.page.locator(".pane", { hasText: "Agents' Copies" }).locator(".monaco-list-row");
+    await until(`the tree [${texts.join("; ")}]`, async () => {
+      // In the document they stand in any order.
+      const seen = await rows.evaluateAll((all) =>
+        all
+          .sort((one, other) => one.dataset.index - other.dataset.index)
+          .map((row) => Array.from(row.querySelectorAll(".label-name, .label-description"), (part) => part.textContent).join(" ").trim()),
+      );
+      return String(seen) === String(texts);
+    });
+  }
+
+  /** The lines that have a bar beside them: it is drawn in the margin, at the line's height. */
+  async bars(...texts) {
+    const heights = (locator) => locator.evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().top)));
+    await until(`a bar beside each of [${texts.join("; ")}]`, async () => {
+      const bars = await heights(this.page.locator(".margin .cgmr[class*=TextEditorDecoration]"));
+      const lines = await Promise.all(texts.map((text) => heights(this.line(text))));
+      return String(bars.sort()) === String(lines.flat().sort());
+    });
+  }
+
+  line(text) {
+    return this.page.locator(".editor-instance .view-line").filter({ hasText: text });
   }
 
   notice(text) {
@@ -169,7 +194,8 @@ class Window {
 
   async picture(name) {
     if (pictures === undefined) return;
-    await this.page.screenshot({ path: join(pictures, `${String(++this.#pictures).padStart(2, "0")}-${name}.png`) });
+    // What moves is shown where it will come to rest.
+    await this.page.screenshot({ animations: "disabled", path: join(pictures, `${String(++this.#pictures).padStart(2, "0")}-${name}.png`) });
   }
 }
 
@@ -187,9 +213,8 @@ async function scenario(connect, window) {
     await read(session);
   }
   await client.fileReadText({ session: docs, path: "src/tax.js" });
-  await window.row(fix);
-  await window.row(docs);
   await window.status("no change seen");
+  await window.tree("docs-7", "src/cart.js fresh", "src/tax.js fresh", "fix-42", "src/cart.js fresh");
   await window.picture("opened");
 
   await window.type("\nexport const empty = [];\n");
@@ -203,42 +228,57 @@ async function scenario(connect, window) {
   });
   assert.equal(saved.author.kind, "user");
   assert.match(readFileSync(file, "utf8"), /empty = \[\]/);
-  assert.equal((await state(fix)).unsaved ?? false, false);
-  await window.status(/you.*stale for docs-7, fix-42/);
-  await window.row(/cart\.js.*stale/);
+  await until("saved", async () => !(await state(fix)).unsaved);
+  await window.status(/you; stale for docs-7, fix-42\s*$/);
+  await window.tree("docs-7 1 stale", "src/cart.js stale", "src/tax.js fresh", "fix-42 1 stale", "src/cart.js stale");
+  await window.bars();
   await window.picture("saved");
 
   await read(fix);
   await edit("sum += item.price;", "sum += item.price * item.count;");
-  await window.status(/fix-42; stale for docs-7/);
-  await window.sees(window.page.locator(".view-line").filter({ hasText: "item.count" }));
-  await window.sees(window.page.locator(".glyph-margin-widgets .cgmr, .margin-view-overlays .cgmr").first());
+  await window.status(/fix-42; stale for docs-7\s*$/);
+  await window.sees(window.line("item.count"));
+  await window.bars("item.count");
+  await window.tree("docs-7 1 stale", "src/cart.js stale", "src/tax.js fresh", "fix-42", "src/cart.js fresh");
   await window.picture("edited-by-the-agent");
 
   await window.command("History of This File by Author");
   const versions = window.page.locator(".quick-input-list .monaco-list-row");
-  await window.sees(versions.filter({ hasText: "fix-42" }));
-  await window.sees(versions.filter({ hasText: "you" }));
+  await window.sees(versions.filter({ hasText: "as first seen" }));
+  assert.deepEqual(await versions.evaluateAll((all) => all.map((row) => row.querySelector(".label-name").textContent.trim())), ["fix-42", "you", "as first seen"]);
   await window.picture("versions");
   await window.page.keyboard.press("Escape");
+
+  await window.command("Tell the Agents about This File");
+  await window.page.locator(".quick-input-widget", { hasText: "Tell docs-7, fix-42 about src/cart.js" }).locator("input").first().fill("prices are in cents");
+  await window.page.keyboard.press("Enter");
+  await window.sees(window.notice("2 of 2 sessions will be told"));
+  assert.equal((await client.warningTake({ session: docs })).warning.note, "prices are in cents");
 
   // The user types on, over bytes that the agent replaces meanwhile.
   await window.type("// mine\n");
   await until("unsaved again", async () => (await state(fix)).unsaved);
+  await window.bars();
   await edit("let sum = 0;", "let sum = 0; // in cents");
   await window.sees(window.notice("in which you have unsaved changes"));
   await window.picture("changed-while-dirty");
   const theirs = readFileSync(file, "utf8");
   await window.page.keyboard.press("Control+S");
-  await window.sees(window.notice(/fix-42 has written/));
+  const warning = window.notice(/fix-42 has written/);
+  await window.sees(warning);
+  const refusal = window.notice(/content of the file is newer/);
+  await window.sees(refusal);
   await window.picture("warned");
-  await window.sees(window.notice(/content of the file is newer/));
-  await window.picture("refused");
   // VS Code refuses: the agent's bytes stand, and the user's are unsaved still.
   assert.equal(readFileSync(file, "utf8"), theirs);
   assert.ok((await state(fix)).unsaved);
+  await warning.getByRole("button", { name: "Compare" }).click();
+  const sides = window.page.locator(".monaco-diff-editor .view-line");
+  await window.sees(sides.filter({ hasText: "in cents" }));
+  await window.sees(sides.filter({ hasText: "mine" }));
+  await window.picture("compared");
   // Told to overwrite it does, and the daemon knows who replaced whose bytes.
-  await window.notice(/content of the file is newer/).getByRole("button", { name: "Overwrite" }).click();
+  await refusal.getByRole("button", { name: "Overwrite" }).click();
   const [mine, its] = await until("the overwriting", async () => {
     const { versions } = await client.fileHistory({ path });
     return versions[0].evidence === "editor" && versions.filter(({ clock }) => !versions.some(({ amends }) => amends === clock));
@@ -246,7 +286,10 @@ async function scenario(connect, window) {
   assert.match(readFileSync(file, "utf8"), /mine/);
   assert.deepEqual([mine.author.kind, its.author.session], ["user", fix]);
   assert.equal((await state(fix)).state, "stale");
-  await window.status(/you; stale for docs-7, fix-42/);
+  await window.status(/you; stale for docs-7, fix-42\s*$/);
+  await window.tree("docs-7 1 stale", "src/cart.js stale", "src/tax.js fresh", "fix-42 1 stale", "src/cart.js stale");
+  // The warning was answered; an overwriting that was asked for brings no other.
+  assert.equal(await warning.count(), 0);
   await window.picture("overwritten");
   client.close();
 }

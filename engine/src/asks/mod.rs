@@ -407,11 +407,12 @@ impl Engine {
             return;
         }
         let held = self.current(path, pending.found.get(path)).held;
+        self.watch(path);
         self.record(Fact::Baseline {
-            path: path.clone(),
+            // By the name that is watched, which is stored already.
+            path: self.watched.get(path).unwrap_or(path).clone(),
             held,
         });
-        self.watch(path);
         // What was written until now is in the baseline.
         if let Some(live) = self.live.get_mut(path) {
             live.closes = 0;

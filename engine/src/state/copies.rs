@@ -10,6 +10,19 @@ use touchmark_proto::files::Source;
 use touchmark_proto::{HashOrAbsent, Millis, RelPath, SessionId};
 
 impl State {
+    /// A session holds a path from now on. Returns that path by the one name
+    /// that all of the state shares: every request brings another copy.
+    fn hold(&mut self, session: &SessionId, path: &RelPath) -> RelPath {
+        let holder = self.sessions.get_key_value(session);
+        let holder = holder.map_or(session, |(shared, _)| shared).clone();
+        let name = self.paths.get_key_value(path);
+        let name = name.map_or(path, |(shared, _)| shared).clone();
+        if let Some(state) = self.paths.get_mut(path) {
+            state.holders.insert(holder);
+        }
+        name
+    }
+
     pub(super) fn tracked(
         &mut self,
         n: u64,
@@ -19,11 +32,11 @@ impl State {
         source: Source,
         step: Option<u64>,
     ) {
-        let Some(state) = self.paths.get_mut(path) else {
+        let Some(state) = self.paths.get(path) else {
             return;
         };
-        state.holders.insert(session.clone());
         let held = state.held;
+        let name = self.hold(session, path);
         let record = PastRecord {
             source,
             step,
@@ -43,7 +56,7 @@ impl State {
             None => {
                 session
                     .files
-                    .insert(path.clone(), Box::new(Knowledge::new(n, held.hash, record)));
+                    .insert(name, Box::new(Knowledge::new(n, held.hash, record)));
             }
         }
     }
@@ -118,15 +131,13 @@ impl State {
             },
         };
         let time = record.time;
-        if let Some(state) = self.paths.get_mut(path) {
-            state.holders.insert(session.clone());
-        }
+        let name = self.hold(session, path);
         let owner = self.session_mut(session, time);
         owner.reads += 1;
         let known = owner.files.contains_key(path);
         let knowledge = owner
             .files
-            .entry(path.clone())
+            .entry(name)
             .or_insert_with(|| Box::new(Knowledge::new(n, held, record.clone())));
         knowledge.copied = false;
         knowledge.at = at;

@@ -5,8 +5,10 @@ mod contents;
 mod cuts;
 mod damage;
 mod durable;
+#[cfg(target_os = "linux")]
 mod full;
 mod log;
+#[cfg(target_os = "linux")]
 mod refused;
 mod schema;
 

@@ -286,7 +286,9 @@ impl World {
                         self.queue.push_back(Queued::Fence(fence));
                     }
                 }
-                Effect::Reply { request, answer } => self.reply(request, Outcome::Reply(answer)),
+                Effect::Reply { request, answer } => {
+                    self.reply(request, Outcome::Reply(answer.map(|answer| *answer)))
+                }
                 Effect::Recall { request, .. } | Effect::Host { request, .. } => {
                     self.reply(request, Outcome::Shell);
                 }
@@ -391,11 +393,11 @@ impl World {
     }
 
     fn exec_read(&mut self, which: usize, unstable: bool) -> bool {
-        if self.reads.is_empty() || which % 3 == 1 {
-            if let Some(comparison) = self.comparisons.pop() {
-                self.compare(comparison);
-                return true;
-            }
+        if (self.reads.is_empty() || which % 3 == 1)
+            && let Some(comparison) = self.comparisons.pop()
+        {
+            self.compare(comparison);
+            return true;
         }
         if self.reads.is_empty() {
             return false;

@@ -1,30 +1,21 @@
-//! The process as a whole.
+//! What Linux tells of processes and of itself.
 
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-
-/// Leaves the starter's terminal and directory (LIFE-1): a working directory
-/// inside the workspace would keep its removal from being seen.
-pub fn detach(on_demand: bool) {
-    if on_demand {
-        // Fails where the starter has made this a session leader already.
-        let _is_leader = rustix::process::setsid();
-    }
-    let _stays = std::env::set_current_dir("/");
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-}
+use touchmark_proto::Error;
 
 /// Comes back when that process has ended, at once if there is none. The
 /// process meant is the one that has the number at the call.
 ///
 /// # Errors
 /// If the system gives no descriptor for it.
-pub fn process_end(pid: u32) -> impl Future<Output = io::Result<()>> {
+pub(crate) fn process_end(pid: u32) -> impl Future<Output = io::Result<()>> {
     let opened = open_process(pid);
     async move {
         if let Some(process) = opened? {
@@ -50,48 +41,37 @@ fn open_process(pid: u32) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Descriptors that a daemon with that many connections may need.
-pub fn descriptors(connections: u32) -> u64 {
-    /// Store, watcher, reads in hand.
-    const OTHERS: u64 = 512;
-    u64::from(connections) + OTHERS
-}
-
 /// When the system started each of these processes, in ticks since its boot;
 /// `None` where there is none of that number (proc(5), field 22 of `stat`).
-pub fn process_starts(processes: &[u32]) -> Vec<(u32, Option<u64>)> {
+///
+/// # Errors
+/// None here; where the system does not tell.
+pub(crate) fn process_starts(processes: &[u32]) -> Result<Vec<(u32, Option<u64>)>, Error> {
     let start = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name in brackets may hold anything, brackets too.
         let mut fields = stat.rsplit_once(") ")?.1.split(' ');
         // A zombie has ended, though nobody has taken note.
         let ended = matches!(fields.next()?, "Z" | "X");
         fields.nth(18)?.parse().ok().filter(|_| !ended)
     };
-    processes.iter().map(|pid| (*pid, start(*pid))).collect()
-}
-
-/// Allows that many open descriptors, or as many as the system does.
-pub fn raise_descriptor_limit(wanted: u64) {
-    let limit = getrlimit(Resource::Nofile);
-    let Some(current) = limit.current else { return };
-    let target = limit.maximum.map_or(wanted, |most| most.min(wanted));
-    if current < target {
-        let raised = Rlimit {
-            current: Some(target),
-            maximum: limit.maximum,
-        };
-        if let Err(errno) = setrlimit(Resource::Nofile, raised) {
-            tracing::warn!("{current} open files at most: {errno}");
-        }
-    }
+    Ok(processes.iter().map(|pid| (*pid, start(*pid))).collect())
 }
 
 /// This process's resident memory in bytes; 0 where the system does not say.
-pub fn resident_bytes() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm")
+pub(crate) fn resident_bytes() -> u64 {
+    let pages = fs::read_to_string("/proc/self/statm")
         .ok()
         .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok())
         .unwrap_or(0);
     pages.saturating_mul(rustix::param::page_size() as u64)
+}
+
+/// Tells this run of the machine from others; `None` where the system does
+/// not say.
+pub(crate) fn boot() -> Option<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .ok()
+        .filter(|text| !text.is_empty())
 }

@@ -1,0 +1,27 @@
+//! Sockets with names in the file system, and who holds a lock.
+
+#[cfg_attr(not(target_os = "linux"), path = "local/calls/plain.rs")]
+mod calls;
+
+use std::fs::Metadata;
+use std::os::unix::fs::FileTypeExt as _;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+pub(crate) use std::os::unix::net::UnixStream as Stream;
+pub(crate) use tokio::net::UnixStream as AsyncStream;
+pub(crate) use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+pub(crate) use calls::{MAX_SOCKET_BYTES, send_at_once, try_dial};
+
+/// Whether it is a socket.
+pub(crate) fn is_socket(file: &Metadata) -> bool {
+    file.file_type().is_socket()
+}
+
+/// Whether a process of that number lives. Its number may be another's by
+/// now.
+pub(crate) fn lives(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
+}

@@ -1,0 +1,28 @@
+//! Linux's calls.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use rustix::net::{
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
+};
+
+/// The longest path of a socket that the kernel takes, in bytes.
+pub(crate) const MAX_SOCKET_BYTES: usize = 107;
+
+/// One try. `WouldBlock` says that the queue is full. The stream does not
+/// block.
+pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(socket)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&stream, &address)?;
+    Ok(stream.into())
+}
+
+/// Sends as much as there is room for, on a stream that blocks.
+pub(crate) fn send_at_once(stream: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    Ok(send(stream, bytes, flags)?)
+}

@@ -1,0 +1,54 @@
+//! Looks below open directories, one after another.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Stat};
+use touchmark_engine::Stamp;
+use touchmark_proto::RelPath;
+
+use super::nanoseconds;
+use crate::content::beneath;
+
+/// The directory of the last file stays at hand, since those that follow are
+/// mostly in it, too.
+pub(super) struct Directories<'a> {
+    root: &'a Path,
+    last: Option<(Vec<u8>, Option<OwnedFd>)>,
+}
+
+impl<'a> Directories<'a> {
+    pub(super) fn of(root: &'a Path) -> Self {
+        Self { root, last: None }
+    }
+
+    pub(super) fn holds(&mut self, path: &RelPath, stamp: &Stamp) -> bool {
+        let name = path.file_name();
+        let bytes = path.as_bytes();
+        let above = bytes
+            .get(..bytes.len().saturating_sub(name.len() + 1))
+            .unwrap_or_default();
+        if self.last.as_ref().is_none_or(|(last, _)| last != above) {
+            let directory = beneath::directory(self.root, above);
+            self.last = Some((above.to_vec(), directory));
+        }
+        let Some((_, Some(directory))) = &self.last else {
+            return false;
+        };
+        rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                    // Another name may lead to it, which has to be watched.
+                    && stat.st_nlink == 1
+                    && of_stat(&stat) == *stamp
+        })
+    }
+}
+
+fn of_stat(stat: &Stat) -> Stamp {
+    Stamp {
+        inode: stat.st_ino,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        modified: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
+        changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
+    }
+}

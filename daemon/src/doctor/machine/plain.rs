@@ -1,0 +1,15 @@
+//! Where the limits of watching are other ones, or nobody says.
+
+use super::{Finding, unknown};
+
+pub(super) fn watches() -> Finding {
+    unknown("watches")
+}
+
+pub(super) fn instances() -> Finding {
+    unknown("watch instances")
+}
+
+pub(super) fn queue() -> Finding {
+    unknown("event queue")
+}

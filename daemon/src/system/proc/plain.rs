@@ -1,0 +1,37 @@
+//! What no other system tells in a way that is known here.
+
+use std::io;
+
+use touchmark_proto::{Error, ErrorCode};
+
+/// Says that it cannot be told: a command window ends with its connection or
+/// its time then.
+///
+/// # Errors
+/// Always.
+pub(crate) fn process_end(_pid: u32) -> impl Future<Output = io::Result<()>> {
+    std::future::ready(Err(io::ErrorKind::Unsupported.into()))
+}
+
+/// Says that it cannot be told: without it, a number might be another
+/// process's by now.
+///
+/// # Errors
+/// `invalidParams`, if there are any.
+pub(crate) fn process_starts(processes: &[u32]) -> Result<Vec<(u32, Option<u64>)>, Error> {
+    if processes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let message = "this system does not tell touchmark when a process was started";
+    Err(Error::new(ErrorCode::InvalidParams, message).hint("leave `pid` out"))
+}
+
+/// Not told.
+pub(crate) fn resident_bytes() -> u64 {
+    0
+}
+
+/// Not told.
+pub(crate) fn boot() -> Option<String> {
+    None
+}

@@ -1,0 +1,45 @@
+//! This process as a whole.
+
+use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
+
+/// Leaves the starter's terminal and directory (LIFE-1): a working directory
+/// inside the workspace would keep its removal from being seen.
+pub(crate) fn detach(on_demand: bool) {
+    if on_demand {
+        // Fails where the starter has made this a session leader already.
+        let _is_leader = rustix::process::setsid();
+    }
+    let _stays = std::env::set_current_dir("/");
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
+/// The most open descriptors that may be allowed; `None` for no limit.
+pub(crate) fn most_descriptors() -> Option<u64> {
+    getrlimit(Resource::Nofile).maximum
+}
+
+/// Allows that many open descriptors, or as many as the system does.
+pub(crate) fn raise_descriptor_limit(wanted: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    let Some(current) = limit.current else { return };
+    let target = limit.maximum.map_or(wanted, |most| most.min(wanted));
+    if current < target {
+        let raised = Rlimit {
+            current: Some(target),
+            maximum: limit.maximum,
+        };
+        if let Err(errno) = setrlimit(Resource::Nofile, raised) {
+            tracing::warn!("{current} open files at most: {errno}");
+        }
+    }
+}
+
+/// Ends as by `kill -9`.
+#[cfg(any(debug_assertions, feature = "crash-points"))]
+pub(crate) fn die() -> ! {
+    let _ends_here = kill_process(getpid(), Signal::KILL);
+    // The signal may reach another thread first.
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,85 @@
+//! The workspace on systems that are not here: their standard library is
+//! type-checked from its sources, and everything on top of it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use touchmark_tests::fetched;
+use touchmark_tests::parts::{heavy, not_tested};
+use touchmark_tests::world::binary;
+
+const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// A compiler with the standard library's sources, which Debian has for the
+/// sake of browsers, and what Windows' standard library is put together with.
+const PACKAGES: &[&str] = &[
+    "rustc-web",
+    "cargo-web",
+    "rust-web-src",
+    "binutils-mingw-w64-x86-64",
+];
+
+/// What is checked for each, and with which arguments.
+const TARGETS: &[(&str, &[&str])] = &[
+    ("x86_64-apple-darwin", &["--all-targets"]),
+    // The benchmarks compare with Unix's own sockets.
+    (
+        "x86_64-pc-windows-gnu",
+        &["--all-targets", "--exclude", "touchmark-bench"],
+    ),
+];
+
+/// Another cargo than the one that runs this test.
+fn cargo(compiler: &Path, arguments: &[&str]) -> Output {
+    let programs = compiler.join("usr/bin");
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(programs.clone()).chain(env::split_paths(&path));
+    let build: PathBuf = binary().ancestors().nth(2).unwrap().join("cross");
+    let kept = env::vars_os().filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        name == "HOME" || name == "CARGO_HOME" || name.to_lowercase().ends_with("_proxy")
+    });
+    Command::new(programs.join("cargo"))
+        .args(arguments)
+        .current_dir(TOP)
+        // Of what cargo tells the programs that it runs, nothing.
+        .env_clear()
+        .envs(kept)
+        .env("PATH", env::join_paths(path).unwrap())
+        .env("LD_LIBRARY_PATH", compiler.join("usr/lib/x86_64-linux-gnu"))
+        .env("CARGO_TARGET_DIR", build)
+        .env("RUSTC_BOOTSTRAP", "1")
+        // SQLite is C, and is not compiled for a check.
+        .env("CC", "true")
+        .env("AR", "true")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_workspace_type_checks_for_macos_and_windows() {
+    if !heavy("the workspace, type-checked for macOS and Windows") {
+        return;
+    }
+    let what = "the type-check for macOS and Windows";
+    let Some(compiler) = fetched::debian("cross", PACKAGES, what) else {
+        return;
+    };
+    for (target, of) in TARGETS {
+        let on = ["--locked", "-Zbuild-std", "--target", target];
+        let fetch = cargo(&compiler, &[&["fetch"], on.as_slice()].concat());
+        if !fetch.status.success() {
+            let said = String::from_utf8_lossy(&fetch.stderr);
+            let why = said.lines().next().unwrap_or_default();
+            return not_tested(&format!("{what}: the crates cannot be fetched here: {why}"));
+        }
+        let check = &["check", "--quiet", "--workspace"];
+        let checked = cargo(&compiler, &[check, on.as_slice(), of].concat());
+        let said = String::from_utf8_lossy(&checked.stderr);
+        assert!(checked.status.success(), "{target}: {said}");
+    }
+}
