@@ -73,10 +73,10 @@ impl Stamps {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
+    use crate::Config;
     use crate::effect::{Comparison, Effect, ReadOrder};
     use crate::engine::{Engine, Kept};
     use crate::input::{Found, Hint, Input};
-    use crate::Config;
     use touchmark_proto::edits::EditMark;
     use touchmark_proto::files::FileRead;
     use touchmark_proto::{
