@@ -11,7 +11,7 @@ use crate::floor::Echo;
 use crate::goal::Goal;
 use crate::part::Part;
 use crate::peers::watchman::{Watched, files_of};
-use crate::plot::{Kind, Plot, Series, Who};
+use crate::plot::{Kind, Plot, Series, Up, Who};
 use crate::table::Row;
 use crate::tree::Tree;
 use crate::units;
@@ -162,7 +162,7 @@ fn tell(options: &Options, measured: &[(usize, [f64; 3])]) -> Part {
         title: "Synced queries a second".into(),
         kind: Kind::Lines {
             across: "clients",
-            up: "answers a second",
+            up: Up::AnswersPerSecond,
             series: series.collect(),
         },
     });

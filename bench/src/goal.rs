@@ -79,7 +79,13 @@ impl Goal {
     /// By how much not, if not.
     pub(crate) fn verdict(&self) -> String {
         if self.is_met() {
-            return "yes".into();
+            let measured = self.bounds.iter().all(|bound| bound.is.is_some());
+            let said = if measured {
+                "yes"
+            } else {
+                "as far as measured"
+            };
+            return said.into();
         }
         let missed: Vec<String> = self.bounds.iter().filter_map(Bound::missed).collect();
         format!("no: {}", missed.join("; "))
@@ -111,7 +117,7 @@ impl Bound {
         let is = self.is.map_or("not measured".into(), units::number);
         format!(
             "{relation} {} {}: {is}",
-            units::number(self.limit),
+            units::shortest(self.limit),
             self.unit
         )
     }
@@ -170,7 +176,8 @@ mod tests {
             .at_most(0.4, "x watchman", None);
         assert!(goal.is_met());
         let cells = goal.cells();
+        assert_eq!(goal.verdict(), "as far as measured");
         assert_eq!(cells[2], "watchman not installed");
-        assert_eq!(cells[3], "at most 0.40 x watchman: not measured");
+        assert_eq!(cells[3], "at most 0.4 x watchman: not measured");
     }
 }

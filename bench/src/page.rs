@@ -94,7 +94,7 @@ impl Report {
         let goals = table::marked(&self.goals_lines());
         let _ = write!(text, "\n## Goals\n\n{goals}\n{}\n\n", self.met());
         self.tell_missed(&mut text);
-        text.push_str(TO_TAKE);
+        self.tell_what_to_take(&mut text);
         for part in &self.parts {
             let _ = write!(
                 text,
@@ -114,6 +114,16 @@ impl Report {
         for goal in self.goals().filter(|goal| !goal.is_met()) {
             let note = note(NOTES, goal.what()).unwrap_or("Why is not known yet.");
             let _ = write!(text, "**{}**, {}. {note}\n\n", goal.what(), goal.verdict());
+        }
+    }
+
+    fn tell_what_to_take(&self, text: &mut String) {
+        text.push_str("## What to take from it\n\n");
+        for (said, goals) in TO_TAKE {
+            let mut of = self.goals().filter(|goal| goals.contains(&goal.what()));
+            if of.all(Goal::is_met) {
+                let _ = writeln!(text, "- {said}");
+            }
         }
     }
 
@@ -139,21 +149,39 @@ impl Report {
     }
 }
 
-/// What a reader should take from it.
-const TO_TAKE: &str = "\
-## What to take from it
-
-- **An answer as of now is cheap enough to ask for before every edit.** It costs a few round trips \
-over a socket; there is no reason to cache it, or to ask without a fence.
-- **It does not cost more in a large workspace**, nor while many ask: who asks at the same time \
-shares the fence.
-- **What is not asked costs nothing.** Others' reads make no events, files that nobody tracks are \
-not looked at where no tracked file is beside them, and a daemon that nobody asks sleeps.
-- **The price is paid at the write:** every change of a tracked file is read and hashed, once. \
-Watchers that tell names do not do that, and cannot say whether a file's content is another.
-- **After a gap** (a start, a queue that overflowed) everything tracked is compared with the disk \
-before it answers. That grows with the number of tracked files.
-";
+/// What a reader should take from it, and the goals without which it would
+/// not be so.
+const TO_TAKE: [(&str, &[&str]); 5] = [
+    (
+        "**An answer as of now is cheap enough to ask for before every edit.** It costs a few \
+         round trips over a socket; there is no reason to keep it, or to ask without a fence.",
+        &["file/status with fence"],
+    ),
+    (
+        "**It does not cost more in a large workspace.**",
+        &["one status as tracked files grow"],
+    ),
+    (
+        "**What nobody asks for costs nothing.** Others' reads make no events, files that nobody \
+         tracks are not looked at where no tracked file is beside them, and a daemon that nobody \
+         asks sleeps.",
+        &[
+            "idle, 10,000 tracked",
+            "churn of 60,000 untracked files",
+            "others read 30,000 tracked files",
+        ],
+    ),
+    (
+        "**The price is paid at the write.** Every change of a tracked file is read and hashed, \
+         once. Watchers that tell names need not, and cannot say whether a content is another.",
+        &[],
+    ),
+    (
+        "**After a gap**, that is a start or a queue that overflowed, everything tracked is \
+         compared with the disk before an answer. That grows with the number of tracked files.",
+        &[],
+    ),
+];
 
 /// The note on a goal: the text below a heading with its name.
 fn note<'a>(notes: &'a str, what: &str) -> Option<&'a str> {

@@ -21,13 +21,14 @@ impl Peers {
     /// Looks for them; `target` is cargo's, where packages are fetched to.
     pub(crate) fn find(target: &Path) -> Self {
         let version = first_line("watchman", &["--version"]);
-        let chokidar = chokidar::Program::find(target);
+        let node = first_line("node", &["--version"]);
+        let chokidar = node.as_ref().and_then(|_| chokidar::Program::find(target));
         let said = vec![
             match &version {
                 Some(version) => format!("watchman {version}, its JSON over a kept connection"),
                 None => "watchman: not installed".into(),
             },
-            match (&chokidar, first_line("node", &["--version"])) {
+            match (&chokidar, node) {
                 (Some(_), Some(node)) => format!(
                     "{} on Node.js {node}, a watcher for each file, `awaitWriteFinish` of 100 ms",
                     chokidar::PACKAGE

@@ -3,6 +3,8 @@
 
 mod svg;
 
+use crate::units;
+
 /// Whose numbers they are; the same colour in every plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
@@ -25,6 +27,23 @@ impl Who {
     }
 }
 
+impl Up {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Time => "median",
+            Self::Megabytes => "megabytes",
+            Self::AnswersPerSecond => "answers a second",
+        }
+    }
+
+    fn said(self, value: f64) -> String {
+        match self {
+            Self::Time => units::round_time(value),
+            Self::Megabytes | Self::AnswersPerSecond => units::number(value),
+        }
+    }
+}
+
 /// A drawing for the page.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
@@ -34,12 +53,21 @@ pub(crate) struct Plot {
     pub(crate) kind: Kind,
 }
 
+/// What the axis upwards counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Up {
+    /// Values are microseconds.
+    Time,
+    Megabytes,
+    AnswersPerSecond,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// Both axes are logarithmic.
     Lines {
         across: &'static str,
-        up: &'static str,
+        up: Up,
         series: Vec<Series>,
     },
     /// Each from p50 over p99 to p99.9, in microseconds, on one logarithmic
@@ -64,7 +92,7 @@ pub(crate) struct Span {
 impl Plot {
     pub(crate) fn svg(&self) -> String {
         match &self.kind {
-            Kind::Lines { across, up, series } => svg::lines(&self.title, across, up, series),
+            Kind::Lines { across, up, series } => svg::lines(&self.title, across, *up, series),
             Kind::Spans(spans) => svg::spans(&self.title, spans),
         }
     }

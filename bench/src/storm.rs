@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::goal::{self, Goal};
 use crate::part::Part;
-use crate::plot::{Kind, Plot, Series, Who};
+use crate::plot::{Kind, Plot, Series, Up, Who};
 use crate::process::Memory;
 use crate::samples::Samples;
 use crate::table::Row;
@@ -257,7 +257,7 @@ fn plot(growth: &[Rounds]) -> Plot {
         title: "From the last of many writes to the answer that knows them all".into(),
         kind: Kind::Lines {
             across: "files written",
-            up: "microseconds, median",
+            up: Up::Time,
             series: series.into(),
         },
     }

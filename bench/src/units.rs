@@ -13,6 +13,16 @@ pub(crate) fn duration(took: Duration) -> String {
     }
 }
 
+/// A power of ten of microseconds, for an axis.
+pub(crate) fn round_time(micros: f64) -> String {
+    match micros {
+        micros if micros >= 1e6 => format!("{} s", grouped(micros / 1e6)),
+        micros if micros >= 1e3 => format!("{} ms", grouped(micros / 1e3)),
+        micros if micros >= 1.0 => format!("{} us", grouped(micros)),
+        micros => format!("{} us", number(micros)),
+    }
+}
+
 /// Megabytes: millions of bytes.
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
@@ -32,6 +42,15 @@ pub(crate) fn number(value: f64) -> String {
         format!("{value:.1}")
     } else {
         format!("{value:.2}")
+    }
+}
+
+/// The same without digits that say nothing.
+pub(crate) fn shortest(value: f64) -> String {
+    let text = number(value);
+    match text.split_once('.') {
+        Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        None => text,
     }
 }
 

@@ -68,3 +68,209 @@ impl Stamps {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::Config;
+    use crate::effect::{Comparison, Effect, ReadOrder};
+    use crate::engine::{Engine, Kept};
+    use crate::input::{Found, Hint, Input};
+    use touchmark_proto::edits::EditMark;
+    use touchmark_proto::files::FileRead;
+    use touchmark_proto::{
+        Author, ConnectionId, Evidence, Hash, HashOrAbsent, Request, RequestId, SessionId,
+    };
+
+    /// An engine, one file, and what is to be done for it.
+    struct Stage {
+        engine: Engine,
+        content: Content,
+        requests: u64,
+        reads: Vec<ReadOrder>,
+        comparisons: Vec<Comparison>,
+    }
+
+    fn path() -> RelPath {
+        RelPath::new(b"a").unwrap()
+    }
+
+    fn content(number: u8, settled: bool) -> Content {
+        Content {
+            hash: Hash([number; 32]),
+            size: 1,
+            lines: 1,
+            mtime_ms: 1,
+            stamp: Stamp {
+                modified: number.into(),
+                ..Stamp::default()
+            },
+            settled,
+        }
+    }
+
+    impl Stage {
+        /// A session has read the file.
+        fn new(content: Content) -> Self {
+            let mut stage = Self {
+                engine: Engine::restore(Config::default(), State::new(1, false), [], 1),
+                content,
+                requests: 0,
+                reads: Vec::new(),
+                comparisons: Vec::new(),
+            };
+            stage.ask(Request::FileRead(FileRead {
+                session: SessionId::new("s").unwrap(),
+                path: "a".into(),
+                hash: None,
+                range: None,
+                total_lines: None,
+                text: None,
+                step: None,
+                source: None,
+                sync: None,
+                verify: None,
+            }));
+            stage.read_all();
+            assert!(stage.engine.state().paths.contains_key(&path()));
+            stage
+        }
+
+        fn ask(&mut self, ask: Request) {
+            self.requests += 1;
+            self.feed(Input::Request {
+                request: RequestId(self.requests),
+                connection: ConnectionId(1),
+                ask,
+                until: None,
+            });
+        }
+
+        fn feed(&mut self, input: Input) {
+            let mut effects = Vec::new();
+            self.engine.handle(1, input, &mut effects);
+            self.carry_out(effects);
+        }
+
+        fn carry_out(&mut self, effects: Vec<Effect>) {
+            for effect in effects {
+                match effect {
+                    Effect::Read(order) => self.reads.push(order),
+                    Effect::Compare(comparison) => self.comparisons.push(comparison),
+                    Effect::Fence(fence) => self.feed(Input::FenceReached { fence }),
+                    _ => {}
+                }
+            }
+        }
+
+        fn read_all(&mut self) {
+            while let Some(order) = self.reads.pop() {
+                self.feed(Input::Read {
+                    path: order.path,
+                    ticket: order.ticket,
+                    outcome: Found::File(self.content).into(),
+                });
+            }
+        }
+
+        fn compared(&mut self, differs: bool) {
+            let comparison = self.comparisons.pop().unwrap();
+            let files = comparison.files.into_iter().filter(|_| differs);
+            self.feed(Input::Compared {
+                number: comparison.number,
+                differ: files.map(|(path, _)| path).collect(),
+            });
+        }
+
+        /// The next life, with what this one would leave in a snapshot.
+        fn restart(&mut self) {
+            let stamps = self.engine.stamps().in_order(self.engine.state());
+            let state = self.engine.state().clone();
+            let stamps = Stamps::of_order(stamps, &state);
+            self.engine = Engine::restore(Config::default(), Kept { state, stamps }, [], 1);
+            let mut effects = Vec::new();
+            self.engine.start(1, &mut effects);
+            self.carry_out(effects);
+        }
+
+        fn newest(&self) -> Option<(Author, Evidence)> {
+            let kept = self.engine.state().paths[&path()].versions.back()?;
+            Some((kept.author.clone(), kept.evidence))
+        }
+    }
+
+    #[test]
+    fn a_stamp_vouches_until_it_differs() {
+        let mut stage = Stage::new(content(1, true));
+        stage.restart();
+        assert!(stage.engine.is_reconciling());
+        assert!(stage.comparisons[0].track);
+        stage.compared(false);
+        assert!(!stage.engine.is_reconciling());
+        assert_eq!((stage.reads.len(), stage.newest()), (0, None));
+
+        stage.content = content(2, true);
+        stage.feed(Input::Overflow);
+        assert!(!stage.comparisons[0].track);
+        stage.compared(true);
+        assert!(stage.engine.is_reconciling());
+        stage.read_all();
+        assert!(!stage.engine.is_reconciling());
+        assert_eq!(stage.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
+        assert_eq!(
+            stage.engine.stamps().of(&path()),
+            Some(content(2, true).stamp)
+        );
+    }
+
+    #[test]
+    fn a_stamp_within_a_clock_tick_vouches_for_nothing() {
+        let mut stage = Stage::new(content(1, false));
+        stage.restart();
+        assert_eq!((stage.comparisons.len(), stage.reads.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_content_that_is_held_back_is_not_vouched_for() {
+        let mut stage = Stage::new(content(1, true));
+        stage.ask(Request::EditMark(EditMark {
+            session: SessionId::new("s").unwrap(),
+            path: "a".into(),
+            expect: Some(HashOrAbsent::Hash(Hash([9; 32]))),
+            require_read: false,
+            bind: false,
+            ttl_ms: None,
+            step: None,
+        }));
+        stage.read_all();
+        // Half of what was declared: no version, since more may come (ATTR-5).
+        stage.content = content(2, true);
+        stage.feed(Input::Hint {
+            path: path(),
+            hint: Hint::Written,
+        });
+        stage.feed(Input::Hint {
+            path: path(),
+            hint: Hint::Touched,
+        });
+        stage.ask(Request::Sync(touchmark_proto::daemon::Sync {}));
+        stage.read_all();
+        assert_eq!(stage.newest(), None);
+        stage.restart();
+        assert_eq!((stage.comparisons.len(), stage.reads.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_difference_found_before_the_comparison_is_of_the_gap() {
+        let mut stage = Stage::new(content(1, true));
+        stage.content = content(2, true);
+        stage.restart();
+        stage.feed(Input::Hint {
+            path: path(),
+            hint: Hint::Closed,
+        });
+        stage.read_all();
+        assert_eq!(stage.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
+    }
+}

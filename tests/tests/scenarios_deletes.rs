@@ -5,6 +5,7 @@
 
 use std::fs;
 
+use serde_json::json;
 use touchmark_tests::user::{self, pause};
 use touchmark_tests::{authors, lanes, sha256};
 
@@ -137,6 +138,8 @@ fn s8d_user_swaps_the_parent_directory() {
 #[test]
 fn s27_unlink_and_create_soon_after_another_edit() {
     lanes(|lane| {
+        let mut listener = lane.world.client();
+        listener.ok("subscribe", json!({"kinds": ["version"]}));
         for gap in [0, 1, 3] {
             let (name, path) = lane.tracked(&format!("{gap}.txt"), "one\n");
             user::write(&path, "two\n");
@@ -145,10 +148,14 @@ fn s27_unlink_and_create_soon_after_another_edit() {
             user::recreate(&path, "three\n", gap);
             let change = lane.reported_one(&name);
             assert_eq!(change["hash"], sha256("three\n"), "{change}");
-            // Nobody asks between the two: one change, two versions.
+            // Nobody asks between the two, one is told (SYNC-6): one change,
+            // two versions.
             let (name, path) = lane.tracked(&format!("{gap}b.txt"), "one\n");
             user::write(&path, "two\n");
-            pause(100);
+            listener.events_until(|event| {
+                event["version"]["path"] == name.as_str()
+                    && event["version"]["hash"] == sha256("two\n")
+            });
             user::recreate(&path, "three\n", gap);
             let change = lane.reported_one(&name);
             assert_eq!(authors(&change), ["user"], "{change}");

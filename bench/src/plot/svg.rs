@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Series, Span, Who};
+use super::{Series, Span, Up, Who};
+use crate::units;
 
 const WIDTH: f64 = 720.0;
 
@@ -21,7 +22,7 @@ const LINE: f64 = 26.0;
 const NAMES: f64 = 380.0;
 
 /// Room for one character.
-const CHARACTER: f64 = 6.6;
+const CHARACTER: f64 = 7.0;
 
 const STYLE: &str = "\
 :root{--paper:#fff;--ink:#1f2328;--faint:#d1d9e0;--touchmark:#0969da;--watchman:#bc4c00;\
@@ -32,7 +33,7 @@ const STYLE: &str = "\
 .title{font-size:15px;font-weight:600}.grid{stroke:var(--faint)}\
 .line{fill:none;stroke-width:2}.touchmark{stroke:var(--touchmark)}\
 .too{stroke:var(--touchmark);stroke-dasharray:5 4}.watchman{stroke:var(--watchman)}\
-.chokidar{stroke:var(--chokidar)}.floor{stroke:var(--floor)}.dot{fill:var(--paper);stroke-width:2}";
+.chokidar{stroke:var(--chokidar)}.floor{stroke:var(--floor)}.dot{fill:var(--paper);stroke-width:2;stroke-dasharray:none}";
 
 impl Who {
     fn class(self) -> &'static str {
@@ -81,33 +82,29 @@ impl Axis {
         self.from + part * (self.to - self.from)
     }
 
-    /// Where each decade begins, with what is written there.
-    fn marks(self) -> impl Iterator<Item = (f64, String)> {
+    /// Where each decade begins, with its value.
+    fn marks(self) -> impl Iterator<Item = (f64, f64)> {
         (self.first..=self.first + self.decades).map(move |exponent| {
             let value = 10_f64.powi(exponent);
-            let said = if exponent < 0 {
-                format!("{value:.*}", exponent.unsigned_abs() as usize)
-            } else {
-                crate::units::grouped(value)
-            };
-            (self.at(value), said)
+            (self.at(value), value)
         })
     }
 }
 
 /// Lines over a growing number of something.
-pub(super) fn lines(title: &str, across: &str, up: &str, series: &[Series]) -> String {
+pub(super) fn lines(title: &str, across: &str, up: Up, series: &[Series]) -> String {
     let points = series.iter().flat_map(|series| &series.points);
     let x = Axis::of(points.clone().map(|point| point.0), LEFT, WIDTH - RIGHT);
     let y = Axis::of(points.map(|point| point.1), HEIGHT - BOTTOM, TOP);
     let mut page = Page::new(HEIGHT, title);
-    for (at, said) in x.marks() {
+    for (at, value) in x.marks() {
         page.line("grid", [at, TOP], [at, HEIGHT - BOTTOM]);
+        let said = units::number(value);
         page.text(at, HEIGHT - BOTTOM + 18.0, "middle", &said);
     }
-    for (at, said) in y.marks() {
+    for (at, value) in y.marks() {
         page.line("grid", [LEFT, at], [WIDTH - RIGHT, at]);
-        page.text(LEFT - 8.0, at + 4.0, "end", &said);
+        page.text(LEFT - 8.0, at + 4.0, "end", &up.said(value));
     }
     page.text(
         (LEFT + WIDTH - RIGHT) / 2.0,
@@ -115,7 +112,7 @@ pub(super) fn lines(title: &str, across: &str, up: &str, series: &[Series]) -> S
         "middle",
         across,
     );
-    page.text(LEFT, TOP - 10.0, "start", up);
+    page.text(LEFT, TOP - 10.0, "start", up.name());
     let mut legend = WIDTH - RIGHT;
     for series in series
         .iter()
@@ -152,15 +149,15 @@ pub(super) fn spans(title: &str, spans: &[Span]) -> String {
     let x = Axis::of(values, NAMES, WIDTH - RIGHT - 10.0);
     let bottom = TOP + LINE * spans.len() as f64;
     let mut page = Page::new(bottom + BOTTOM, title);
-    for (at, said) in x.marks() {
+    for (at, value) in x.marks() {
         page.line("grid", [at, TOP - 8.0], [at, bottom]);
-        page.text(at, bottom + 18.0, "middle", &said);
+        page.text(at, bottom + 18.0, "middle", &Up::Time.said(value));
     }
     page.text(
         (NAMES + WIDTH - RIGHT) / 2.0,
         bottom + 40.0,
         "middle",
-        "microseconds: p50, p99, p99.9",
+        "p50, p99, p99.9",
     );
     for (n, span) in spans.iter().enumerate() {
         let y = TOP + LINE * (n as f64 + 0.5);
@@ -244,19 +241,17 @@ mod tests {
     #[test]
     fn an_axis_holds_its_values() {
         let axis = Axis::of([3.0, 0.0, 4_000.0].into_iter(), 0.0, 400.0);
-        let marks: Vec<String> = axis.marks().map(|(_, said)| said).collect();
-        assert_eq!(marks, ["1", "10", "100", "1,000", "10,000"]);
+        let marks: Vec<String> = axis
+            .marks()
+            .map(|(_, value)| Up::Time.said(value))
+            .collect();
+        assert_eq!(marks, ["1 us", "10 us", "100 us", "1 ms", "10 ms"]);
         assert!((axis.at(100.0) - 200.0).abs() < 1e-9);
-        let below = Axis::of([0.02].into_iter(), 0.0, 1.0);
-        assert_eq!(
-            below.marks().next().map(|mark| mark.1).as_deref(),
-            Some("0.01")
-        );
     }
 
     #[test]
     fn nothing_can_be_drawn() {
-        let drawn = lines("<nothing>", "x", "y", &[]);
+        let drawn = lines("<nothing>", "x", Up::Megabytes, &[]);
         assert!(drawn.contains("&lt;nothing&gt;") && !drawn.contains("NaN"));
         assert!(!spans("nothing", &[]).contains("NaN"));
     }

@@ -9,7 +9,7 @@ use super::Size;
 use crate::goal::{self, Goal};
 use crate::part::Part;
 use crate::peers::watchman::files_of;
-use crate::plot::{Kind, Plot, Series, Who};
+use crate::plot::{Kind, Plot, Series, Up, Who};
 use crate::samples::Samples;
 use crate::table::Row;
 use crate::units;
@@ -96,7 +96,7 @@ fn tell(options: &Options, counts: &[usize], measured: &[[Samples; 3]]) -> Part 
         title: "One question as tracked files grow".into(),
         kind: Kind::Lines {
             across: "tracked files",
-            up: "microseconds, median",
+            up: Up::Time,
             series: series.collect(),
         },
     });

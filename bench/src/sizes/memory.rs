@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::{LARGE, SMALL, Size};
 use crate::goal::Goal;
 use crate::part::Part;
-use crate::plot::{Kind, Plot, Series, Who};
+use crate::plot::{Kind, Plot, Series, Up, Who};
 use crate::process::Memory;
 use crate::table::Row;
 use crate::units;
@@ -139,7 +139,7 @@ impl Measured {
             title: "Private memory as tracked files grow".into(),
             kind: Kind::Lines {
                 across: "tracked files",
-                up: "megabytes",
+                up: Up::Megabytes,
                 series: series.into(),
             },
         }

@@ -14,7 +14,7 @@ use crate::floor::{hash_sweep, stat_sweep};
 use crate::goal::{self, Goal};
 use crate::part::Part;
 use crate::peers::watchman::Home;
-use crate::plot::{Kind, Plot, Series, Who};
+use crate::plot::{Kind, Plot, Series, Up, Who};
 use crate::samples::Samples;
 use crate::table::Row;
 use crate::tree::Contents;
@@ -48,7 +48,7 @@ pub(super) fn part(
     for size in sizes {
         ended.push(Ended::new(size)?);
     }
-    let rounds = options.pick(3, 10);
+    let rounds = options.pick(3, 7);
     for round in 0..rounds {
         progress(&format!("starts, round {} of {rounds}", round + 1));
         for ended in &mut ended {
@@ -195,7 +195,7 @@ fn plot(ended: &[Ended]) -> Plot {
             .filter(|ended| samples(&ended.measured).count() > 0)
             .map(|ended| {
                 let median = samples(&ended.measured).p50();
-                (ended.world.tree.count() as f64, goal::millis(median))
+                (ended.world.tree.count() as f64, goal::micros(median))
             })
             .collect(),
     });
@@ -204,7 +204,7 @@ fn plot(ended: &[Ended]) -> Plot {
         title: "From the start of the process to the first answer".into(),
         kind: Kind::Lines {
             across: "tracked files",
-            up: "milliseconds, median",
+            up: Up::Time,
             series: series.into(),
         },
     }

@@ -43,3 +43,101 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Kept, NotUnderstood> {
         Some((layout, _)) => Err(NotUnderstood::Layout(*layout)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use sha2::{Digest as _, Sha256};
+    use touchmark_engine::{Fact, Held, Record, VersionFact};
+    use touchmark_proto::files::{Source, Verdict};
+    use touchmark_proto::{Author, Evidence, Hash, RelPath, SessionId, VersionKind};
+
+    /// One session, and a file that it has read and a user has changed since.
+    fn example() -> State {
+        let session = SessionId::new("s").unwrap();
+        let path = RelPath::new(b"d/a").unwrap();
+        let held = |number: u8| Held {
+            hash: Some(Hash([number; 32])),
+            size: number.into(),
+            lines: 2,
+            mtime_ms: 3,
+        };
+        let facts = [
+            Fact::Baseline {
+                path: path.clone(),
+                held: held(1),
+            },
+            Fact::Tracked {
+                session: session.clone(),
+                path: path.clone(),
+                source: Source::ReadTool,
+                step: Some(4),
+            },
+            Fact::Read {
+                session: session.clone(),
+                path: path.clone(),
+                hash: held(1).hash,
+                lines: 2,
+                range: None,
+                verdict: Verdict::First,
+                source: Source::ReadTool,
+                step: Some(4),
+            },
+            Fact::Version(VersionFact {
+                path: path.clone(),
+                kind: VersionKind::Modified,
+                from: None,
+                held: held(2),
+                author: Author::USER,
+                evidence: Evidence::Unmarked,
+                amends: None,
+                edit: None,
+                unobserved: false,
+                late: false,
+                formatted: false,
+                candidates: vec![session.clone()],
+                before: held(1).hash,
+            }),
+            Fact::Saved {
+                path,
+                hash: Hash([2; 32]),
+                time: 8,
+                formatted: true,
+            },
+        ];
+        let mut state = State::new(5, false);
+        for (n, fact) in (1..).zip(facts) {
+            state.apply(&Record { n, time: 7, fact });
+        }
+        state
+    }
+
+    #[test]
+    fn what_was_encoded_is_decoded_and_nothing_else() {
+        let state = example();
+        let bytes = of(&state, &Stamps::default()).unwrap();
+        assert_eq!(decode(&bytes).unwrap().state, state);
+        assert!(matches!(decode(&[]), Err(NotUnderstood::Empty)));
+        assert!(matches!(decode(b"{}"), Err(NotUnderstood::Layout(b'{'))));
+        let short = bytes.split_last().unwrap().1;
+        assert!(matches!(decode(short), Err(NotUnderstood::Content(_))));
+        let longer = [&bytes[..], b"x"].concat();
+        assert!(matches!(decode(&longer), Err(NotUnderstood::Content(_))));
+    }
+
+    /// Stores are read by the programs of later years: if this fails, another
+    /// [`LAYOUT`] is due, and a way to go on reading this one.
+    #[test]
+    fn the_layout_is_what_it_was() {
+        let bytes = of(&example(), &Stamps::default()).unwrap();
+        let hash = Hash(Sha256::digest(bytes).into());
+        assert_eq!(
+            (LAYOUT, hash.to_string().as_str()),
+            (
+                1,
+                "0e7de0e93ff021d2a3a160bdf8951136e88ec2650e8c101218f78517c391286f"
+            )
+        );
+    }
+}
