@@ -1,6 +1,6 @@
 //! This process as a whole.
 
-use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Leaves the starter's terminal and directory (LIFE-1): a working directory
 /// inside the workspace would keep its removal from being seen.
@@ -37,6 +37,7 @@ pub(crate) fn raise_descriptor_limit(wanted: u64) {
 /// Ends as by `kill -9`.
 #[cfg(any(debug_assertions, feature = "crash-points"))]
 pub(crate) fn die() -> ! {
+    use rustix::process::{Signal, getpid, kill_process};
     let _ends_here = kill_process(getpid(), Signal::KILL);
     // The signal may reach another thread first.
     loop {
