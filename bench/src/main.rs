@@ -174,11 +174,14 @@ fn binary() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Says on a terminal what is going on.
+/// Says what is going on: on a terminal in place, else in lines.
 fn progress(what: &str) {
-    let mut terminal = io::stderr();
-    if terminal.is_terminal() {
-        let _ = write!(terminal, "\r\x1b[K{what}");
-        let _ = terminal.flush();
-    }
+    let mut errors = io::stderr();
+    let _ = if errors.is_terminal() {
+        write!(errors, "\r\x1b[K{what}").and_then(|()| errors.flush())
+    } else if what.is_empty() {
+        Ok(())
+    } else {
+        writeln!(errors, "{what}")
+    };
 }
