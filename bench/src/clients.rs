@@ -65,13 +65,7 @@ impl Stage {
         let (daemon, client) = world.start()?;
         let session = session("clients")?;
         world.read(&client, &session, &world.tree.names)?;
-        let watchman = match &options.peers.watchman {
-            Some(program) => {
-                let tree = Tree::new(FILES)?;
-                Some((Watched::new(program, &tree)?, tree))
-            }
-            None => None,
-        };
+        let watchman = options.peers.watched(FILES)?;
         Ok(Self {
             echo: Echo::start(world.scratch())?,
             world,

@@ -6,7 +6,12 @@ pub(crate) mod watchman;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use anyhow::Result;
+
 use crate::table::Row;
+use crate::tree::Tree;
+
+use watchman::Watched;
 
 /// What there is to compare with.
 #[derive(Debug)]
@@ -42,6 +47,16 @@ impl Peers {
             chokidar,
             said,
         }
+    }
+
+    /// A watchman of its own, where there is one, with that many files, all of
+    /// which it watches.
+    pub(crate) fn watched(&self, count: usize) -> Result<Option<(Watched, Tree)>> {
+        let Some(program) = &self.watchman else {
+            return Ok(None);
+        };
+        let tree = Tree::new(count)?;
+        Ok(Some((Watched::new(program, &tree)?, tree)))
     }
 
     /// Says in a section that there was no watchman, if so.

@@ -3,6 +3,8 @@
 
 mod svg;
 
+use crate::goal;
+use crate::samples::Samples;
 use crate::units;
 
 /// Whose numbers they are; the same colour in every plot.
@@ -80,6 +82,24 @@ pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) who: Who,
     pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// The medians of what was measured at all.
+    pub(crate) fn of_medians<'a>(
+        name: &str,
+        who: Who,
+        measured: impl Iterator<Item = (usize, &'a Samples)>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            who,
+            points: measured
+                .filter(|(_, samples)| samples.count() > 0)
+                .map(|(across, samples)| (across as f64, goal::micros(samples.p50())))
+                .collect(),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

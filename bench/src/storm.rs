@@ -243,14 +243,11 @@ fn plot(growth: &[Rounds]) -> Plot {
         ("touchmark", Who::Touchmark, |rounds| &rounds.after),
         ("watchman", Who::Watchman, |rounds| &rounds.watchman_after),
     ];
-    let series = DRAWN.map(|(name, who, samples)| Series {
-        name: name.into(),
-        who,
-        points: growth
+    let series = DRAWN.map(|(name, who, samples)| {
+        let measured = growth
             .iter()
-            .filter(|rounds| samples(rounds).count() > 0)
-            .map(|rounds| (rounds.changes as f64, goal::micros(samples(rounds).p50())))
-            .collect(),
+            .map(|rounds| (rounds.changes, samples(rounds)));
+        Series::of_medians(name, who, measured)
     });
     Plot {
         name: "changes",

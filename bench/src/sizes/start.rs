@@ -187,17 +187,11 @@ fn plot(ended: &[Ended]) -> Plot {
         ("touchmark", Who::Touchmark, |measured| &measured.own),
         ("watchman", Who::Watchman, |measured| &measured.watchman),
     ];
-    let series = DRAWN.map(|(name, who, samples)| Series {
-        name: name.into(),
-        who,
-        points: ended
+    let series = DRAWN.map(|(name, who, samples)| {
+        let measured = ended
             .iter()
-            .filter(|ended| samples(&ended.measured).count() > 0)
-            .map(|ended| {
-                let median = samples(&ended.measured).p50();
-                (ended.world.tree.count() as f64, goal::micros(median))
-            })
-            .collect(),
+            .map(|ended| (ended.world.tree.count(), samples(&ended.measured)));
+        Series::of_medians(name, who, measured)
     });
     Plot {
         name: "start",

@@ -52,13 +52,7 @@ impl Stage {
         let (daemon, client) = world.start()?;
         let session = session("storm")?;
         world.read(&client, &session, &world.tree.names)?;
-        let watchman = match &options.peers.watchman {
-            Some(program) => {
-                let tree = Tree::new(count)?;
-                Some((Watched::new(program, &tree)?, tree))
-            }
-            None => None,
-        };
+        let watchman = options.peers.watched(count)?;
         Ok(Self {
             client,
             daemon,
