@@ -2,20 +2,24 @@
 //! where it leads through symlinks, so does every link on the way and the
 //! file at the end.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::slice;
 
 use touchmark_proto::RelPath;
 
 use super::dirs::at_or_below;
 
-/// Invariant: `more[e]` holds `t` exactly when `others[t]` holds `e`, and
-/// neither is `e == t`, which goes without saying for all that is tracked.
+/// Only what is not usual takes room: that a tracked path speaks for itself
+/// alone goes without saying. The lists are as they are handed out, so they
+/// hold the path itself, too.
+///
+/// Invariant: for `e` other than `t`, `more[e]` holds `t` exactly when
+/// `others[t]` holds `e`.
 #[derive(Default)]
 pub(super) struct Cover {
-    tracked: BTreeSet<RelPath>,
-    /// The names that speak for a tracked path beside itself. Itself first, as
-    /// they are handed out.
+    tracked: BTreeMap<RelPath, ()>,
+    /// The names that speak for a tracked path, where there are several;
+    /// itself first.
     others: HashMap<RelPath, Vec<RelPath>>,
     /// The tracked paths that a name speaks for, if not for itself alone.
     more: BTreeMap<RelPath, Vec<RelPath>>,
@@ -23,14 +27,14 @@ pub(super) struct Cover {
 
 impl Cover {
     pub(super) fn is_tracked(&self, path: &RelPath) -> bool {
-        self.tracked.contains(path)
+        self.tracked.contains_key(path)
     }
 
     /// The names that speak for a tracked path; itself first.
     pub(super) fn entries_of(&self, tracked: &RelPath) -> &[RelPath] {
         match self.others.get(tracked) {
             Some(entries) => entries,
-            None => self.tracked.get(tracked).map_or(&[], slice::from_ref),
+            None => self.itself(tracked),
         }
     }
 
@@ -38,13 +42,19 @@ impl Cover {
     pub(super) fn spoken_for(&self, entry: &RelPath) -> &[RelPath] {
         match self.more.get(entry) {
             Some(spoken_for) => spoken_for,
-            None => self.tracked.get(entry).map_or(&[], slice::from_ref),
+            None => self.itself(entry),
         }
+    }
+
+    /// The path, if it is tracked.
+    fn itself(&self, path: &RelPath) -> &[RelPath] {
+        let known = self.tracked.get_key_value(path);
+        known.map_or(&[], |(path, ())| slice::from_ref(path))
     }
 
     /// The names strictly below a directory that speak for something.
     pub(super) fn entries_below(&self, directory: &RelPath) -> Vec<RelPath> {
-        let mut entries = below(&self.tracked, directory);
+        let mut entries = at_or_below(&self.tracked, directory);
         entries.extend(at_or_below(&self.more, directory));
         entries.retain(|entry| entry != directory);
         entries.sort();
@@ -54,19 +64,20 @@ impl Cover {
 
     /// Whether `path` or something below it is tracked by that very name.
     pub(super) fn holds_tracked(&self, path: &RelPath) -> bool {
-        self.is_tracked(path) || !below(&self.tracked, path).is_empty()
+        !at_or_below(&self.tracked, path).is_empty()
     }
 
     pub(super) fn all_tracked(&self) -> Vec<RelPath> {
-        self.tracked.iter().cloned().collect()
+        self.tracked.keys().cloned().collect()
     }
 
-    /// Lets `path` speak for itself.
-    pub(super) fn track(&mut self, path: &RelPath) {
-        self.tracked.insert(path.clone());
-        if let Some(spoken_for) = self.more.get_mut(path) {
+    /// Lets `path` speak for itself; says whether that is news.
+    pub(super) fn track(&mut self, path: &RelPath) -> bool {
+        let news = self.tracked.insert(path.clone(), ()).is_none();
+        if news && let Some(spoken_for) = self.more.get_mut(path) {
             spoken_for.push(path.clone());
         }
+        news
     }
 
     /// Lets `entry` speak for `tracked`, which is tracked, too.
@@ -75,10 +86,10 @@ impl Cover {
             .entry(tracked.clone())
             .or_insert_with(|| vec![tracked.clone()])
             .push(entry.clone());
-        let itself = self.tracked.contains(entry);
+        let itself = self.itself(entry).to_vec();
         self.more
             .entry(entry.clone())
-            .or_insert_with(|| itself.then(|| entry.clone()).into_iter().collect())
+            .or_insert(itself)
             .push(tracked.clone());
     }
 
@@ -99,17 +110,4 @@ impl Cover {
             }
         }
     }
-}
-
-/// What lies below a directory.
-fn below(paths: &BTreeSet<RelPath>, directory: &RelPath) -> Vec<RelPath> {
-    // As in `at_or_below`.
-    let Ok(first) = directory.join(b"\x01") else {
-        return Vec::new();
-    };
-    paths
-        .range(first..)
-        .take_while(|path| path.below(directory).is_some())
-        .cloned()
-        .collect()
 }

@@ -197,21 +197,20 @@ impl Watcher {
     /// When this returns, everything that happens later is reported. Once per
     /// path; again is no harm.
     pub fn track(&mut self, path: &RelPath) {
-        if self.cover.is_tracked(path) {
-            return;
+        if self.track_unlinked(path) {
+            self.follow(path);
         }
-        self.cover.track(path);
-        self.directories.need(path);
-        self.follow(path);
     }
 
     /// The same, but for where symlinks lead to: for a path of which that is
     /// found out next, and then, if there are any, [`follow`](Self::follow)ed.
-    pub fn track_unlinked(&mut self, path: &RelPath) {
-        if !self.cover.is_tracked(path) {
-            self.cover.track(path);
+    /// Returns whether that is news.
+    pub fn track_unlinked(&mut self, path: &RelPath) -> bool {
+        let news = self.cover.track(path);
+        if news {
             self.directories.need(path);
         }
+        news
     }
 
     /// Whether a look at the stat of `path` does not tell whether it was
