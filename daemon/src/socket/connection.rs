@@ -15,7 +15,6 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 use super::credentials::error_line;
 use super::peer::Peer;
 use super::stream::{hung_up, shut, take};
-use crate::boundary;
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -49,7 +48,6 @@ pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
         peer,
         hub: Arc::clone(&hub),
         decoder: None,
-        half_closed: false,
     };
     if let Err(error) = connection.run().await {
         tracing::debug!("connection {}: {error}", id.0);
@@ -64,8 +62,6 @@ struct Connection {
     hub: Arc<Hub>,
     /// Made by the first byte.
     decoder: Option<Decoder>,
-    /// The client has said all it will say; it may still listen.
-    half_closed: bool,
 }
 
 impl Connection {
@@ -73,10 +69,10 @@ impl Connection {
         loop {
             self.take_requests();
             let wanted = self.peer.wanted();
-            if wanted.end || (self.half_closed && wanted.silent) {
+            if wanted.end || (wanted.half_closed && wanted.silent) {
                 return Ok(());
             }
-            let interest = match (wanted.read && !self.half_closed, wanted.write) {
+            let interest = match (wanted.read && !wanted.half_closed, wanted.write) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
                 (true, false) => Interest::READABLE,
                 (false, true) => Interest::WRITABLE,
@@ -96,10 +92,7 @@ impl Connection {
                 return Ok(());
             }
             if interest.is_writable() && (ready.is_writable() || ready.is_write_closed()) {
-                let stream = &self.peer.stream;
-                boundary::pass("about to write to a client");
-                or_later(self.peer.write(|bytes| stream.try_write(bytes)))?;
-                boundary::pass("written to a client");
+                or_later(self.peer.write())?;
             }
         }
     }
@@ -110,7 +103,6 @@ impl Connection {
             let (read, taken) = take(&self.peer.stream, buffer);
             match (read, taken) {
                 (Ok(()), 0) => {
-                    self.half_closed = true;
                     self.peer.half_close();
                     Ok(!hung_up(&self.peer.stream))
                 }
@@ -149,11 +141,12 @@ impl Connection {
 
     /// Hands over what has come, as far as it may.
     fn take_requests(&mut self) {
-        while self.peer.wanted().read {
-            let Some(decoder) = &mut self.decoder else {
+        loop {
+            let wanted = self.peer.wanted();
+            let Some(decoder) = self.decoder.as_mut().filter(|_| wanted.read) else {
                 return;
             };
-            let next = if self.half_closed {
+            let next = if wanted.half_closed {
                 decoder.finish()
             } else {
                 decoder.next()

@@ -1,6 +1,7 @@
 //! The loop's end of a connection.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -88,6 +89,8 @@ pub(super) struct Wanted {
     pub(super) write: bool,
     /// Nothing is to be said any more.
     pub(super) silent: bool,
+    /// No more will be asked than what has come.
+    pub(super) half_closed: bool,
     pub(super) end: bool,
 }
 
@@ -118,10 +121,8 @@ impl Peer {
     /// Writes what the system takes at once. The connection's task is woken
     /// only if something else is to be done.
     pub fn flush(&self) {
-        boundary::pass("about to write to a client");
         // The task meets the same error, and ends.
-        let _written = self.write(|bytes| self.stream.try_write(bytes));
-        boundary::pass("written to a client");
+        let _written = self.write();
         if self.lock().needs_its_task() {
             self.wake.notify_one();
         }
@@ -201,24 +202,25 @@ impl Peer {
         Wanted {
             read,
             write,
+            half_closed: outgoing.half_closed,
             silent: !write && outgoing.waiting.is_empty() && outgoing.subscriptions == 0,
             end: outgoing.end == End::Now || (outgoing.end == End::AfterFlush && !write),
         }
     }
 
-    /// Lets `write` take from the front of what waits; it says how much it
-    /// took.
+    /// Writes what the system takes at once of what waits.
     ///
     /// # Errors
-    /// What `write` fails with.
-    pub(super) fn write<E>(&self, write: impl FnOnce(&[u8]) -> Result<usize, E>) -> Result<(), E> {
+    /// What the system says; `WouldBlock` if it takes nothing.
+    pub(super) fn write(&self) -> io::Result<()> {
         let mut outgoing = self.lock();
-        let written = outgoing.written;
-        let waiting = outgoing.bytes.get(written..).unwrap_or_default();
+        let waiting = outgoing.bytes.get(outgoing.written..).unwrap_or_default();
         if waiting.is_empty() {
             return Ok(());
         }
-        let taken = write(waiting)?;
+        boundary::pass("about to write to a client");
+        let taken = self.stream.try_write(waiting)?;
+        boundary::pass("written to a client");
         outgoing.written += taken;
         if outgoing.pending() == 0 {
             outgoing.bytes.clear();
