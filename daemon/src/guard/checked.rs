@@ -13,7 +13,8 @@ use touchmark_proto::writes::Guard as Way;
 use super::content;
 use super::exchange::Old;
 use super::intent::{Intent, Phase};
-use super::lease::{Kind, Lease, Refused};
+use super::lease::Lease;
+use super::leased::{Kind, Refused};
 use super::place::{Place, refused};
 use super::{Guard, Job, Stop, step};
 

@@ -12,7 +12,8 @@ use touchmark_proto::writes::Guard as Way;
 
 use super::content::{self, Stamp};
 use super::intent::{Intent, Phase, Recorded};
-use super::lease::{Kind, Lease, Refused};
+use super::lease::Lease;
+use super::leased::{Kind, Refused};
 use super::place::{Identity, Place, is_missing, refused};
 use super::temporary::Temporary;
 use super::{Guard, Job, Stop, step};

@@ -17,28 +17,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::raw::c_int;
 
+use super::leased::{Kind, Refused};
+
 /// Names the signal that tells of a waiting opener; from the kernel's
 /// `fcntl.h`, which `libc` leaves out.
 const F_SETSIG: c_int = 10;
-
-/// Which opens a lease is told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Opens for writing, and truncation. The descriptor is open for reading
-    /// only.
-    Read,
-    /// Every other open.
-    Write,
-}
-
-/// Why there is no lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// Somebody has the file open in a conflicting way.
-    Busy,
-    /// The file system has no leases, or the file is another user's.
-    Unavailable,
-}
 
 /// A lease, given up when dropped.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ mod exchange;
 mod intent;
 #[cfg_attr(not(target_os = "linux"), path = "lease/plain.rs")]
 mod lease;
+mod leased;
 mod moved;
 mod names;
 mod place;

@@ -4,24 +4,7 @@
 use std::fs::File;
 use std::marker::PhantomData;
 
-/// Which opens a lease would be told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Opens for writing, and truncation.
-    Read,
-    /// Every other open.
-    Write,
-}
-
-/// Why there is no lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// Nobody can tell here.
-    #[allow(dead_code)]
-    Busy,
-    /// The system has no leases.
-    Unavailable,
-}
+use super::leased::{Kind, Refused};
 
 /// There is none.
 #[derive(Debug)]
