@@ -207,7 +207,8 @@ impl Reader {
             return Ok(Err(file.metadata()?.len()));
         };
         let after = file.metadata()?;
-        if stamp(&before) != stamp(&after) || after.len() != size {
+        let stamped = stamp(&after);
+        if stamp(&before) != stamped {
             return Ok(Err(after.len()));
         }
         let kept: Option<Arc<[u8]>> = pass.bytes.map(Into::into);
@@ -219,8 +220,8 @@ impl Reader {
                     lines: pass.lines,
                     mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
                         .unwrap_or(0),
-                    stamp: stamp(&after),
-                    settled: is_settled(&stamp(&after)),
+                    stamp: stamped,
+                    settled: is_settled(&stamped),
                 }),
                 prefixes: pass.prefixes,
                 bytes: kept.clone().filter(|_| bytes),
