@@ -23,6 +23,7 @@ mod host;
 mod open;
 mod outbox;
 mod place;
+mod reading;
 mod reload;
 mod replay;
 mod say;
@@ -41,16 +42,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use touchmark_engine::{
-    Comparison, Effect, Engine, Hint, Input, Learned, Question, ReadOrder, Record,
-};
+use touchmark_engine::{Effect, Engine, Input, Learned, Question, Record};
 use touchmark_proto::daemon::{Configuration, Degraded};
 use touchmark_proto::{ConnectionId, Millis, Places, RequestId};
 
 use crate::Error;
 use crate::boundary;
 use crate::config::Config;
-use crate::content::{Reader, Report};
+use crate::content::Reader;
 use crate::event::Event;
 use crate::guard::Guard;
 use crate::life::Lock;
@@ -72,12 +71,6 @@ use subscriptions::Subscriptions;
 /// Events taken in one turn, so that the first of a flood is answered before
 /// the last has come.
 const EVENTS_PER_TURN: usize = 1_024;
-
-/// Larger files are read aside.
-const INLINE_BYTES: u64 = 256 << 10;
-
-/// Files read within one turn; more are read aside.
-const INLINE_READS: usize = 256;
 
 /// While too many descriptors are open, this long nobody is let in.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -437,85 +430,6 @@ impl Daemon {
                 ask,
             } => self.host(request, connection, ask),
             Effect::Publish(notice) => self.outbox.push(Say::Notice(Box::new(notice))),
-        }
-    }
-
-    /// Small files are read at once, which is faster than handing them over;
-    /// large ones, and those that may block, aside.
-    fn read(&mut self, order: ReadOrder) {
-        let inline = self.inline_reads < INLINE_READS
-            && !self.watcher.blind(&order.path)
-            && self.reader.size_hint(&order.path) <= INLINE_BYTES;
-        if inline {
-            self.inline_reads += 1;
-            let report = self.reader.read(&order);
-            let input = self.report(order.path, order.ticket, report);
-            return self.decide(input);
-        }
-        let (reader, events) = (self.reader.clone(), self.events.clone());
-        tokio::task::spawn_blocking(move || {
-            let report = reader.read(&order);
-            let ReadOrder { path, ticket, .. } = order;
-            let _loop_has_ended = events.send(Event::Read {
-                path,
-                ticket,
-                report,
-            });
-        });
-    }
-
-    /// Looks which files are as they were. Without a look aside: nobody is
-    /// answered about files meanwhile.
-    fn compare(&mut self, comparison: Comparison) {
-        let Comparison {
-            number,
-            track,
-            files,
-        } = comparison;
-        if track {
-            for (path, _) in &files {
-                self.watcher.track_unlinked(path);
-            }
-        }
-        let (unknowable, seen): (Vec<_>, Vec<_>) = files
-            .into_iter()
-            .partition(|(path, _)| self.watcher.must_be_read(path));
-        let mut differ = self.reader.differing(seen);
-        differ.extend(unknowable.into_iter().map(|(path, _)| path));
-        if track {
-            for path in &differ {
-                self.watcher.follow(path);
-            }
-        }
-        self.decide(Input::Compared { number, differ });
-    }
-
-    /// What a read tells watcher and store, and the engine's part of it.
-    fn report(&mut self, path: touchmark_proto::RelPath, ticket: u64, report: Report) -> Input {
-        let Report {
-            outcome,
-            keep,
-            real,
-            links,
-            ..
-        } = report;
-        let linked = links > 1 && self.watcher.watch_file(real.as_ref().unwrap_or(&path));
-        let led = self.watcher.alias(&path, real.as_ref());
-        if linked || led {
-            // More is watched than before: what was written meanwhile may
-            // have been missed.
-            self.decide(Input::Hint {
-                path: path.clone(),
-                hint: Hint::Touched,
-            });
-        }
-        if let (Some(bytes), touchmark_engine::Found::File(content)) = (keep, &outcome.found) {
-            self.store.keep(content.hash, bytes);
-        }
-        Input::Read {
-            path,
-            ticket,
-            outcome,
         }
     }
 

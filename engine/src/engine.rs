@@ -6,39 +6,20 @@ use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 
 use crate::asks::audit::Audit;
 use crate::config::Config;
-use crate::effect::{Effect, Notice, ReadOrder};
-use crate::input::{Content, Hint, Input, ReadOutcome};
+use crate::effect::{Effect, Notice};
+use crate::input::Input;
 use crate::live::Live;
 use crate::pending::{Ask, Pending};
+use crate::reading::Outstanding;
 use crate::reconcile::Reconciliation;
 use crate::record::{Fact, Record};
 use crate::stamps::Stamps;
 use crate::state::State;
 use touchmark_proto::events::Happening;
 
-/// How long a write in progress waits to be read while nobody asks: its close
-/// mostly comes first, and half a save is no version (ATTR-12).
-pub(crate) const WRITE_DELAY: Millis = 250;
-
-/// How long a change without a meaning of its own waits to be read.
-pub(crate) const TOUCH_DELAY: Millis = 10;
-
 /// How long a file that is found empty, while its declared writer is awaited,
 /// may be in the middle of a cut that the system has not told of (ATTR-5).
 pub(crate) const CUT_DELAY: Millis = 5;
-
-/// A path read within this time is read again only after it, while nobody
-/// asks: a name that changes all the time must not take all the time.
-const READ_PAUSE: Millis = 5;
-
-/// So many orders are remembered before those without meaning are dropped.
-const LATELY_KEPT: usize = 1_024;
-
-/// The first pause before an unstable file is read again; it doubles.
-const RETRY_DELAY: Millis = 20;
-
-/// The longest such pause.
-const RETRY_LONGEST: Millis = 2_000;
 
 /// Decides everything: who wrote, whose copies are out of date, what to
 /// answer.
@@ -52,7 +33,7 @@ pub struct Engine {
     pub(crate) state: State,
     pub(crate) stamps: Stamps,
     /// Changes whenever a stat is noted.
-    stamps_noted: u64,
+    pub(crate) stamps_noted: u64,
     pub(crate) now: Millis,
     pub(crate) out: Vec<Effect>,
     /// Passing state of watched paths; absent means idle.
@@ -121,17 +102,6 @@ impl From<State> for Kept {
             stamps: Stamps::default(),
         }
     }
-}
-
-/// Reads of one path ordered and not done.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outstanding {
-    /// The newest order.
-    pub newest: u64,
-    /// How many.
-    pub count: u32,
-    /// The newest order whose outcome was taken in.
-    pub applied: u64,
 }
 
 /// Fences ordered and reached.
@@ -365,16 +335,6 @@ impl Engine {
         self.stamps_noted
     }
 
-    /// A content was read that is recorded.
-    pub(crate) fn note_stamp(&mut self, path: &RelPath, content: Content) {
-        let held = self.state.paths.get(path).map(|state| state.held.hash);
-        if held != Some(Some(content.hash)) {
-            self.stamps.forget(path);
-        } else if self.stamps.note(path, content) {
-            self.stamps_noted += 1;
-        }
-    }
-
     /// Counts for `status`.
     pub fn counts(&self) -> Counts {
         Counts {
@@ -451,161 +411,6 @@ impl Engine {
             if self.config.case_insensitive {
                 self.spellings.remove(&crate::resolve::fold(path));
             }
-        }
-    }
-
-    /// Orders a read of a path now.
-    pub(crate) fn order_read(&mut self, path: &RelPath, bytes: bool) -> u64 {
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
-        self.dirty.remove(path);
-        let outstanding = self.outstanding.entry(path.clone()).or_default();
-        outstanding.newest = ticket;
-        outstanding.count += 1;
-        let prefixes = self.prefixes_wanted(path);
-        self.out.push(Effect::Read(ReadOrder {
-            path: path.clone(),
-            ticket,
-            prefixes,
-            bytes,
-            keep: true,
-        }));
-        ticket
-    }
-
-    /// Contents that may turn out to be the beginning of the next one: those
-    /// of a declared writer not done (ATTR-5), and marked versions (ATTR-4).
-    fn prefixes_wanted(&self, path: &RelPath) -> Vec<u64> {
-        let mut sizes: Vec<u64> = Vec::new();
-        if let Some(live) = self.live.get(path) {
-            sizes.extend(live.held_back.iter().map(|held| held.size));
-        }
-        if let Some(state) = self.state.paths.get(path) {
-            sizes.extend(
-                state
-                    .versions
-                    .iter()
-                    .filter(|version| {
-                        version
-                            .edit
-                            .is_some_and(|edit| self.state.edits.contains_key(&edit))
-                    })
-                    .map(|version| version.fact.held.size),
-            );
-        }
-        sizes.retain(|size| *size > 0);
-        sizes.sort_unstable();
-        sizes.dedup();
-        sizes
-    }
-
-    fn hint(&mut self, path: &RelPath, hint: Hint) {
-        self.counts.hints += 1;
-        if !self.watched.contains(path) {
-            return;
-        }
-        self.note_for_audits(path);
-        let live = self.live.entry(path.clone()).or_default();
-        match hint {
-            Hint::Written | Hint::Appeared => {
-                if !live.writing {
-                    live.writing = true;
-                    self.episodes += 1;
-                    live.episode = self.episodes;
-                }
-                live.wrote = true;
-            }
-            Hint::Closed => {
-                if !live.writing {
-                    self.episodes += 1;
-                    live.episode = self.episodes;
-                }
-                live.closes += 1;
-                live.written_closes += u32::from(live.wrote);
-                live.wrote = false;
-                live.writing = false;
-            }
-            Hint::Removed => {
-                // The writer of a name that is gone writes elsewhere, and
-                // the absence is no part of what it wrote.
-                live.writing = false;
-                live.wrote = false;
-                self.episodes += 1;
-                live.episode = self.episodes;
-            }
-            Hint::Touched => {}
-        }
-        match hint {
-            // What is soon overwritten is still to be known (SYNC-6).
-            Hint::Closed | Hint::Removed if !self.was_read_lately(path) => {
-                self.lately.insert(path.clone(), self.now);
-                self.order_read(path, false);
-            }
-            Hint::Closed | Hint::Removed => self.read_in(path, READ_PAUSE),
-            Hint::Written | Hint::Appeared => self.read_in(path, WRITE_DELAY),
-            Hint::Touched => self.read_in(path, TOUCH_DELAY),
-        }
-    }
-
-    fn was_read_lately(&mut self, path: &RelPath) -> bool {
-        let now = self.now;
-        if self.lately.len() > LATELY_KEPT {
-            self.lately.retain(|_, time| *time + READ_PAUSE > now);
-        }
-        self.lately
-            .get(path)
-            .is_some_and(|time| *time + READ_PAUSE > now)
-    }
-
-    pub(crate) fn read_in(&mut self, path: &RelPath, delay: Millis) {
-        self.dirty.insert(path.clone());
-        self.timers
-            .insert((self.now + delay, Timer::Read(path.clone())));
-    }
-
-    fn read_done(&mut self, path: &RelPath, ticket: u64, outcome: ReadOutcome) {
-        let mut newest_seen = true;
-        if let Some(outstanding) = self.outstanding.get_mut(path) {
-            outstanding.count -= 1;
-            // Large files are read aside and may come back out of order.
-            newest_seen = ticket >= outstanding.applied;
-            outstanding.applied = outstanding.applied.max(ticket);
-            if outstanding.count == 0 {
-                self.outstanding.remove(path);
-            }
-        }
-        // While the daemon itself writes here, only its last step counts.
-        let last = self.writing.get(path).copied();
-        let settled = match last {
-            None => true,
-            Some(last) => last.is_some_and(|last| last <= ticket),
-        };
-        if newest_seen && settled {
-            self.writing.remove(path);
-            self.observe(path, &outcome);
-            self.looked(path, ticket);
-        }
-        for batch in self.fences.batches.values_mut() {
-            release(batch, path, ticket);
-        }
-        self.reconciliation.read_done(path, ticket);
-        for pending in self.pending.values_mut() {
-            let awaited = release(&mut pending.reads, path, ticket);
-            // An older read that comes late knows less.
-            if newest_seen {
-                pending.take_found(path, &outcome, awaited);
-            }
-        }
-        self.forget_idle(path);
-    }
-
-    /// Drops the passing state of a path that nothing is going on with.
-    pub(crate) fn forget_idle(&mut self, path: &RelPath) {
-        // The stamp is worth keeping only while a mark may ask for it.
-        if self.live.get(path).is_some_and(Live::is_idle)
-            && self.state.edits_on(path).next().is_none()
-        {
-            self.live.remove(path);
         }
     }
 
@@ -687,19 +492,6 @@ impl Engine {
         }
     }
 
-    /// Reads an unstable file again, later each time (LOSS-4).
-    pub(crate) fn retry(&mut self, path: &RelPath) {
-        let retries = {
-            let live = self.live.entry(path.clone()).or_default();
-            live.retries = (live.retries + 1).min(16);
-            live.retries
-        };
-        let pause = RETRY_DELAY.saturating_mul(1 << retries).min(RETRY_LONGEST);
-        self.dirty.insert(path.clone());
-        self.timers
-            .insert((self.now + pause, Timer::Read(path.clone())));
-    }
-
     fn edit_due(&mut self, edit: u64) {
         let Some(open) = self.state.edits.get(&edit) else {
             return;
@@ -710,13 +502,4 @@ impl Engine {
             self.ask_internally(Ask::Lapse(edit));
         }
     }
-}
-
-/// Takes a read out of what is waited for, if it was ordered late enough.
-pub(crate) fn release(waiting: &mut BTreeMap<RelPath, u64>, path: &RelPath, ticket: u64) -> bool {
-    let done = waiting.get(path).is_some_and(|wanted| *wanted <= ticket);
-    if done {
-        waiting.remove(path);
-    }
-    done
 }

@@ -1,14 +1,29 @@
 //! Lists and sets that mostly hold one element, and of which there are as
 //! many as files: no room to spare, no tree for a single leaf.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 /// Appends, and takes room for this element only where there is at most one.
 pub(crate) fn push<T>(list: &mut Vec<T>, element: T) {
     if list.len() == list.capacity() {
-        list.reserve_exact(1 + list.len() / 2);
+        list.reserve_exact(more(list.len()));
     }
     list.push(element);
+}
+
+/// The same of a list that is shortened at its front.
+pub(crate) fn push_back<T>(list: &mut VecDeque<T>, element: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(more(list.len()));
+    }
+    list.push_back(element);
+}
+
+/// Room for how many more elements is taken where there are so many.
+fn more(count: usize) -> usize {
+    1 + count / 2
 }
 
 /// A small set, sorted.

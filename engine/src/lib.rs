@@ -20,6 +20,7 @@ pub mod notes;
 mod observe;
 mod pending;
 pub mod ranges;
+mod reading;
 pub mod recall;
 mod reconcile;
 pub mod record;

@@ -10,9 +10,10 @@ use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Evidence, Hash, RelPath, SessionId};
 
 use crate::attribution::{Decision, Observation, decide};
-use crate::engine::{Engine, WRITE_DELAY};
+use crate::engine::Engine;
 use crate::input::{Content, Found, ReadOutcome};
 use crate::live::{Live, Obstacle};
+use crate::reading::WRITE_DELAY;
 use crate::record::Held;
 
 impl From<Content> for Held {

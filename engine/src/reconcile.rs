@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use touchmark_proto::{Millis, RelPath};
 
 use crate::effect::{Comparison, Effect};
-use crate::engine::{Engine, Timer, release};
+use crate::engine::{Engine, Timer};
+use crate::reading::release;
 
 /// Files read at a time.
 const WINDOW: usize = 512;
@@ -113,50 +114,53 @@ impl Engine {
     /// that as well, the rest is watched already.
     pub(crate) fn begin_comparison(
         &mut self,
-        mut known: BTreeSet<RelPath>,
+        known: BTreeSet<RelPath>,
         unknown: BTreeSet<RelPath>,
     ) {
-        if !known.is_empty() || !unknown.is_empty() {
-            self.counts.rescans += 1;
-        }
         self.reconciliation.track = true;
-        self.reconciliation.unchecked.append(&mut known);
-        self.compare(unknown);
+        self.compare_known(known, unknown);
     }
 
     /// Nobody watched these paths for a while: they are compared with the
     /// disk before anything is answered (ATTR-13).
     pub(crate) fn lose_coverage(&mut self, paths: Vec<RelPath>) {
-        if !paths.is_empty() {
-            self.counts.rescans += 1;
-        }
         for path in &paths {
             self.note_for_audits(path);
-            if let Some(live) = self.live.get_mut(path) {
-                live.writing = false;
-            }
         }
-        let (known, unknown): (Vec<RelPath>, Vec<RelPath>) = paths
+        let (known, unknown) = paths
             .into_iter()
-            .filter(|path| self.watched.contains(path))
             .partition(|path| self.stamps.of(path).is_some());
-        // At once: a tree made of what is sorted is full, and soon made.
-        let mut known = known.into_iter().collect();
+        self.compare_known(known, unknown);
+    }
+
+    /// Stats are compared of the known ones, the rest is read. As sets: a tree
+    /// that is made at once of what is sorted is full, and soon made.
+    fn compare_known(&mut self, mut known: BTreeSet<RelPath>, unknown: BTreeSet<RelPath>) {
+        if !known.is_empty() || !unknown.is_empty() {
+            self.counts.rescans += 1;
+        }
+        for path in &known {
+            self.interrupt(path);
+        }
         self.reconciliation.unchecked.append(&mut known);
         self.compare(unknown);
+    }
+
+    /// Whoever was writing may have closed unseen.
+    fn interrupt(&mut self, path: &RelPath) {
+        if let Some(live) = self.live.get_mut(path) {
+            live.writing = false;
+        }
     }
 
     /// Changes of these paths come without an event (LOSS-2): what they hold
     /// is unknown at every question. For an audit that is no news.
     pub(crate) fn compare(&mut self, paths: impl IntoIterator<Item = RelPath>) {
         for path in paths {
-            if !self.watched.contains(&path) {
-                continue;
+            if self.watched.contains(&path) {
+                self.interrupt(&path);
+                self.reconciliation.waiting.insert(path);
             }
-            if let Some(live) = self.live.get_mut(&path) {
-                live.writing = false;
-            }
-            self.reconciliation.waiting.insert(path);
         }
     }
 

@@ -88,6 +88,7 @@ mod tests {
         engine: Engine,
         content: Content,
         requests: u64,
+        records: Vec<Record>,
         reads: Vec<ReadOrder>,
         comparisons: Vec<Comparison>,
     }
@@ -117,6 +118,7 @@ mod tests {
                 engine: Engine::restore(Config::default(), State::new(1, false), [], 1),
                 content,
                 requests: 0,
+                records: Vec::new(),
                 reads: Vec::new(),
                 comparisons: Vec::new(),
             };
@@ -156,6 +158,7 @@ mod tests {
         fn carry_out(&mut self, effects: Vec<Effect>) {
             for effect in effects {
                 match effect {
+                    Effect::Record(record) => self.records.push(record),
                     Effect::Read(order) => self.reads.push(order),
                     Effect::Compare(comparison) => self.comparisons.push(comparison),
                     Effect::Fence(fence) => self.feed(Input::FenceReached { fence }),
@@ -188,7 +191,12 @@ mod tests {
             let stamps = self.engine.stamps().in_order(self.engine.state());
             let state = self.engine.state().clone();
             let stamps = Stamps::of_order(stamps, &state);
-            self.engine = Engine::restore(Config::default(), Kept { state, stamps }, [], 1);
+            let kept = Kept { state, stamps };
+            self.begin(Engine::restore(Config::default(), kept, [], 1));
+        }
+
+        fn begin(&mut self, engine: Engine) {
+            self.engine = engine;
             let mut effects = Vec::new();
             self.engine.start(1, &mut effects);
             self.carry_out(effects);
@@ -222,6 +230,29 @@ mod tests {
             stage.engine.stamps().of(&path()),
             Some(content(2, true).stamp)
         );
+    }
+
+    #[test]
+    fn a_stamp_of_before_a_version_does_not_vouch_after_it() {
+        let mut stage = Stage::new(content(1, true));
+        let kept = Kept {
+            state: stage.engine.state().clone(),
+            stamps: stage.engine.stamps().clone(),
+        };
+        // Recorded after the snapshot; then the daemon is killed, and the old
+        // file, with its old stat, is put back.
+        stage.content = content(2, true);
+        stage.feed(Input::Hint {
+            path: path(),
+            hint: Hint::Closed,
+        });
+        stage.read_all();
+        let records = std::mem::take(&mut stage.records);
+        stage.content = content(1, true);
+        stage.begin(Engine::restore(Config::default(), kept, records, 1));
+        assert_eq!((stage.comparisons.len(), stage.reads.len()), (0, 1));
+        stage.read_all();
+        assert_eq!(stage.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Names that become other names (ATTR-12).
 
-use crate::engine::{Engine, TOUCH_DELAY};
+use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
+use crate::reading::TOUCH_DELAY;
 use crate::record::Held;
 use touchmark_proto::RelPath;
 

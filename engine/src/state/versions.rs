@@ -1,6 +1,7 @@
 //! What versions, and corrections of them, make of the state.
 
 use super::{Kept, LostVersion, State, VERSIONS_KEPT};
+use crate::few;
 use crate::record::VersionFact;
 use touchmark_proto::{Evidence, HashOrAbsent, Millis, RelPath, SessionId};
 
@@ -28,10 +29,7 @@ impl State {
         if !fact.unobserved {
             path.newest = n;
         }
-        if path.versions.len() == path.versions.capacity() {
-            path.versions.reserve_exact(1 + path.versions.len() / 2);
-        }
-        path.versions.push_back(Kept {
+        let kept = Kept {
             n,
             time,
             kind: fact.kind,
@@ -44,7 +42,8 @@ impl State {
             lost: false,
             unobserved: fact.unobserved,
             fact: fact.clone(),
-        });
+        };
+        few::push_back(&mut path.versions, kept);
         if path.versions.len() > VERSIONS_KEPT {
             path.versions.pop_front();
         }
