@@ -71,10 +71,7 @@ impl Decision {
                 evidence,
                 formatted,
                 ..
-            } => {
-                (author, evidence, formatted)
-                    == (&kept.author, &kept.evidence, &kept.fact.formatted)
-            }
+            } => (author, evidence, formatted) == (&kept.author(), &kept.evidence, &kept.formatted),
             Self::Hold => false,
         }
     }
@@ -232,9 +229,9 @@ fn edited_before(
         .iter()
         .rev()
         .filter(|kept| version.is_none_or(|version| kept.n < version))
-        .find(|kept| !(kept.evidence == Evidence::Command && kept.fact.formatted))?;
+        .find(|kept| !(kept.evidence == Evidence::Command && kept.formatted))?;
     let lately = now.saturating_sub(found.time) <= FORMATTER_WINDOW;
     (found.evidence == Evidence::Declared && lately && found.hash.is_some())
-        .then(|| found.author.session.clone())
+        .then(|| found.session().cloned())
         .flatten()
 }

@@ -44,13 +44,18 @@ impl Folded {
     }
 
     pub(crate) fn take(&mut self, kept: &Kept) {
-        self.add(kept.time, &kept.author, kept.evidence);
-        if kept.from.is_some() {
-            self.from.clone_from(&kept.from);
+        if self.versions == 0 {
+            self.first = kept.first_time;
+        }
+        self.last = kept.time;
+        self.versions = self.versions.saturating_add(kept.count);
+        self.name(&kept.author(), kept.evidence);
+        if let Some(from) = kept.from() {
+            self.from = Some(from.clone());
         }
     }
 
-    /// One more version of this author's.
+    /// One more version of this author's, other than the kept ones.
     pub(crate) fn add(&mut self, time: Millis, author: &Author, evidence: Evidence) {
         if self.versions == 0 {
             self.first = time;

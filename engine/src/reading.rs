@@ -74,10 +74,10 @@ impl Engine {
                     .iter()
                     .filter(|version| {
                         version
-                            .edit
+                            .edit()
                             .is_some_and(|edit| self.state.edits.contains_key(&edit))
                     })
-                    .map(|version| version.fact.held.size),
+                    .map(|version| version.size),
             );
         }
         sizes.retain(|size| *size > 0);

@@ -204,7 +204,7 @@ mod tests {
 
         fn newest(&self) -> Option<(Author, Evidence)> {
             let kept = self.engine.state().paths[&path()].versions.back()?;
-            Some((kept.author.clone(), kept.evidence))
+            Some((kept.author(), kept.evidence))
         }
     }
 

@@ -5,25 +5,24 @@
 
 mod copies;
 mod edits;
+mod kept;
+mod settle;
 mod versions;
+
+pub use kept::Kept;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use touchmark_proto::daemon::Program;
-use touchmark_proto::{
-    Author, Clock, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId, VersionKind,
-};
+use touchmark_proto::{Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
 use crate::few::Few;
 use crate::globs::Cover;
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::notes::{Note, Notes};
 use crate::ranges::RangeSet;
-use crate::record::{CommandFact, EditFact, Fact, Held, Record, VersionFact};
-
-/// Versions kept in memory per path; the log has all of them.
-const VERSIONS_KEPT: usize = 64;
+use crate::record::{CommandFact, EditFact, Fact, Held, Record};
 
 /// Ended edits whose late commits are still understood (ATTR-14).
 const ENDED_KEPT: usize = 256;
@@ -82,35 +81,6 @@ pub struct PathState {
     pub taken: Vec<(SessionId, u64)>,
     /// Sessions that hold it.
     pub holders: Few<SessionId>,
-}
-
-/// A version as it is known now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
-    /// Its fact.
-    pub n: u64,
-    /// When it was recorded.
-    pub time: Millis,
-    /// What happened.
-    pub kind: VersionKind,
-    /// The name it had before.
-    pub from: Option<RelPath>,
-    /// The content.
-    pub hash: Option<Hash>,
-    /// Who, corrections included.
-    pub author: Author,
-    /// On what grounds, corrections included.
-    pub evidence: Evidence,
-    /// The edit it is attributed to.
-    pub edit: Option<u64>,
-    /// The content before.
-    pub before: Option<Hash>,
-    /// It was overwritten before the session that overwrote it had seen it.
-    pub lost: bool,
-    /// Declared, never read from disk.
-    pub unobserved: bool,
-    /// Recorded as it was: for answers.
-    pub fact: VersionFact,
 }
 
 /// A session.

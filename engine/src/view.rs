@@ -289,7 +289,7 @@ impl Engine {
             self.state.epoch,
             kept.n,
             kept.time,
-            &kept.fact,
+            &kept.fact(&lost.path),
             VersionMarks {
                 overwritten: true,
                 provisional: false,
@@ -330,7 +330,7 @@ impl Engine {
     /// The path's newest version, if the session's own command made it.
     pub(crate) fn command_version(&self, session: &SessionId, path: &RelPath) -> Option<u64> {
         let latest = self.state.paths.get(path)?.latest()?;
-        (latest.evidence == Evidence::Command && latest.author.is(session)).then_some(latest.n)
+        (latest.evidence == Evidence::Command && latest.is_by(session)).then_some(latest.n)
     }
 
     /// The same, with what its own running commands did so far.
@@ -389,7 +389,7 @@ impl Engine {
             .versions
             .iter()
             .rev()
-            .find(|kept| !kept.author.is(session));
+            .find(|kept| !kept.is_by(session));
         let user_edit_date = foreign.map(|kept| kept.time);
         let mut rows: Vec<(PastRecord, RecordState)> = Vec::new();
         let newest = &knowledge.record;
@@ -446,6 +446,9 @@ impl Engine {
         n: u64,
         lines: Option<(Option<Hash>, Option<Hash>)>,
     ) {
+        if !self.heard {
+            return;
+        }
         let Some(kept) = self
             .state
             .paths
@@ -454,7 +457,13 @@ impl Engine {
         else {
             return;
         };
-        let version = version_of(self.state.epoch, n, kept.time, &kept.fact, self.marks(kept));
+        let version = version_of(
+            self.state.epoch,
+            n,
+            kept.time,
+            &kept.fact(path),
+            self.marks(kept),
+        );
         self.publish(
             Happening::Version {
                 version,
@@ -466,6 +475,9 @@ impl Engine {
 
     /// Tells subscribers of a correction.
     pub(crate) fn publish_amendment(&mut self, path: &RelPath, version: u64, n: u64) {
+        if !self.heard {
+            return;
+        }
         let Some(kept) = self.state.paths.get(path).and_then(|state| {
             state
                 .versions
@@ -474,7 +486,7 @@ impl Engine {
         }) else {
             return;
         };
-        let mut fact = kept.fact.clone();
+        let mut fact = kept.fact(path);
         fact.amends = Some(version);
         let row = version_of(self.state.epoch, n, self.now, &fact, self.marks(kept));
         self.publish(
@@ -492,7 +504,7 @@ impl Engine {
             overwritten: kept.lost,
             provisional: kept.evidence == Evidence::Marked
                 && kept
-                    .edit
+                    .edit()
                     .is_some_and(|edit| self.state.edits.contains_key(&edit)),
         }
     }
@@ -529,7 +541,7 @@ impl Engine {
 
 /// Whether a version is the session's own declared or marked write.
 pub(crate) fn is_own(kept: &Kept, session: &SessionId) -> bool {
-    kept.author.kind == AuthorKind::Agent
-        && kept.author.is(session)
+    kept.author_kind() == AuthorKind::Agent
+        && kept.is_by(session)
         && kept.evidence != Evidence::Command
 }

@@ -6,8 +6,8 @@ use touchmark_proto::Error;
 use touchmark_proto::codec::frames;
 
 /// The layout of what follows this byte. Whoever changes [`State`] or what is
-/// in it counts on, and goes on reading the layouts before.
-const LAYOUT: u8 = 1;
+/// in it counts on, and goes on reading every layout that was ever released.
+const LAYOUT: u8 = 2;
 
 /// Why a snapshot means nothing to this touchmark.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +127,8 @@ mod tests {
     }
 
     /// Stores are read by the programs of later years: if this fails, another
-    /// [`LAYOUT`] is due, and a way to go on reading this one.
+    /// [`LAYOUT`] is due, and, once this one is released, a way to go on
+    /// reading it.
     #[test]
     fn the_layout_is_what_it_was() {
         let bytes = of(&example(), &Stamps::default()).unwrap();
@@ -135,8 +136,8 @@ mod tests {
         assert_eq!(
             (LAYOUT, hash.to_string().as_str()),
             (
-                1,
-                "0e7de0e93ff021d2a3a160bdf8951136e88ec2650e8c101218f78517c391286f"
+                2,
+                "54a8913c87c593d8c301048c1dfce149589e8a814a27e7e997d06c633ec7f25a"
             )
         );
     }

@@ -193,7 +193,7 @@ impl Engine {
         };
         let mut lost = false;
         for kept in state.versions.iter().filter(|kept| !kept.unobserved) {
-            if lost && kept.n > since && kept.author.is(session) {
+            if lost && kept.n > since && kept.is_by(session) {
                 return true;
             }
             lost = kept.lost;
@@ -215,7 +215,7 @@ impl Engine {
     ) -> Verdict {
         let hash = claim.hash();
         let own = self.newest_in(path, |kept| {
-            kept.edit == Some(edit) && kept.n > begun && kept.hash == hash
+            kept.edit() == Some(edit) && kept.n > begun && kept.hash == hash
         });
         if let Some((version, evidence)) = own {
             if evidence == Evidence::Marked {
@@ -336,8 +336,8 @@ impl Engine {
             .paths
             .get(path)
             .and_then(|state| state.latest())
-            .filter(|kept| kept.n > begun && !kept.author.is(session))
-            .map(|kept| (kept.n, kept.author.clone(), kept.evidence));
+            .filter(|kept| kept.n > begun && !kept.is_by(session))
+            .map(|kept| (kept.n, kept.author(), kept.evidence));
         let before = match &other {
             Some((n, ..)) => self
                 .newest_kept(path, |kept| kept.n == *n)
@@ -517,7 +517,7 @@ impl Engine {
             self.state.epoch,
             kept.n,
             kept.time,
-            &kept.fact,
+            &kept.fact(path),
             self.marks(kept),
         ))
     }

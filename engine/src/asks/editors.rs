@@ -80,12 +80,12 @@ impl Engine {
             return done(Reply::EditorDidSave(Done {}));
         };
         let window = self.config.editor_window;
-        let recorded = state.versions.iter().rev().find(|kept| {
-            kept.hash == Some(ask.hash)
-                && kept.time.abs_diff(time) <= window
-                && kept.fact.amends.is_none()
-        });
-        match recorded.map(|kept| (kept, kept.author.kind, kept.evidence)) {
+        let recorded = state
+            .versions
+            .iter()
+            .rev()
+            .find(|kept| kept.hash == Some(ask.hash) && kept.time.abs_diff(time) <= window);
+        match recorded.map(|kept| (kept, kept.author_kind(), kept.evidence)) {
             // An editor that reloads and saves an agent's bytes again does
             // not edit.
             Some((_, AuthorKind::Agent, Evidence::Declared)) | Some((_, _, Evidence::Editor)) => {}

@@ -417,7 +417,7 @@ impl Engine {
             .versions
             .iter()
             .rev()
-            .find(|kept| kept.edit == Some(edit) && kept.evidence == Evidence::Marked)?;
+            .find(|kept| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)?;
         let (n, hash) = (last.n, last.hash);
         if state.held.hash == hash {
             self.record(Fact::Wrote {
@@ -450,7 +450,7 @@ impl Engine {
                 state
                     .versions
                     .iter()
-                    .filter(|kept| kept.edit == Some(edit) && kept.evidence == Evidence::Marked)
+                    .filter(|kept| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)
                     .map(|kept| (file.path.clone(), kept.n))
                     .collect::<Vec<_>>()
             })

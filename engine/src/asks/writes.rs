@@ -273,7 +273,7 @@ impl Engine {
             .get(&path)
             .and_then(|state| state.latest())
             .filter(|kept| kept.hash == base)
-            .map(|kept| kept.author.clone());
+            .map(|kept| kept.author());
         plan.files = vec![(path.clone(), Some(HashOrAbsent::Hash(hash)), base)];
         let (edit, _) = self.record_begun(pending, &plan);
         let ticket = self.next_ticket;

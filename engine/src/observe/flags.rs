@@ -65,7 +65,7 @@ impl Engine {
         let spoke = version.and_then(|n| {
             let state = self.state.paths.get(path)?;
             let kept = state.versions.iter().find(|kept| kept.n == n)?;
-            (kept.edit == Some(edit)).then_some((n, kept.hash))
+            (kept.edit() == Some(edit)).then_some((n, kept.hash))
         });
         if let (Some((n, hash)), Some(session)) = (spoke, self.edit_session(edit)) {
             self.record(Fact::Wrote {

@@ -60,12 +60,12 @@ impl Engine {
             .iter()
             .filter(|kept| {
                 kept.n != version
-                    && kept.edit.is_some()
+                    && kept.edit().is_some()
                     && (kept.hash.is_none()
-                        || kept.fact.held.size == 0
-                        || prefixes.iter().any(|(size, hash)| {
-                            *size == kept.fact.held.size && Some(*hash) == kept.hash
-                        }))
+                        || kept.size == 0
+                        || prefixes
+                            .iter()
+                            .any(|(size, hash)| *size == kept.size && Some(*hash) == kept.hash))
             })
             .map(|kept| kept.n)
             .collect();

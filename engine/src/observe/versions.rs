@@ -94,8 +94,8 @@ impl Engine {
             .is_some_and(|knowledge| knowledge.of(prior.hash).is_some());
         // Where there was no file, or an empty one, nothing was destroyed: an
         // empty file is mostly the middle of a save.
-        let nothing = prior.hash.is_none() || prior.fact.held.size == 0;
-        if prior.author.is(session) || nothing || seen || prior.lost {
+        let nothing = prior.hash.is_none() || prior.size == 0;
+        if prior.is_by(session) || nothing || seen || prior.lost {
             return;
         }
         let version = prior.n;
@@ -155,19 +155,21 @@ impl Engine {
             amends: Some(version),
             formatted,
             candidates,
-            ..kept.fact.clone()
+            ..kept.fact(path)
         };
         // Whoever loses a version it marked now holds a stale copy.
-        let loser: Vec<SessionId> = kept.author.session.iter().cloned().collect();
+        let loser: Vec<SessionId> = kept.session().into_iter().cloned().collect();
         let n = self.record(Fact::Version(fact));
         self.publish_amendment(path, version, n);
         self.publish_stale(path, &loser);
         Some(n)
     }
 
-    /// Sessions whose copy is fresh at this moment.
+    /// Sessions whose copy is fresh at this moment, for
+    /// [`publish_stale`](Self::publish_stale).
     pub(super) fn fresh_holders(&self, path: &RelPath) -> Vec<SessionId> {
-        let Some(state) = self.state.paths.get(path) else {
+        let state = self.state.paths.get(path).filter(|_| self.heard);
+        let Some(state) = state else {
             return Vec::new();
         };
         state
@@ -184,13 +186,16 @@ impl Engine {
 
     /// Tells subscribers whose copies have just gone out of date.
     pub(super) fn publish_stale(&mut self, path: &RelPath, were_fresh: &[SessionId]) {
+        if !self.heard {
+            return;
+        }
         for session in were_fresh {
             let Some(state) = self.state.paths.get(path) else {
                 return;
             };
             let by_itself = state
                 .latest()
-                .is_some_and(|kept| kept.author.is(session) && kept.evidence == Evidence::Marked);
+                .is_some_and(|kept| kept.is_by(session) && kept.evidence == Evidence::Marked);
             let stale = self
                 .state
                 .knowledge(session, path)

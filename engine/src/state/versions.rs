@@ -1,6 +1,6 @@
 //! What versions, and corrections of them, make of the state.
 
-use super::{Kept, LostVersion, State, VERSIONS_KEPT};
+use super::{Kept, LostVersion, State};
 use crate::few;
 use crate::record::VersionFact;
 use touchmark_proto::{Evidence, HashOrAbsent, Millis, RelPath, SessionId};
@@ -29,29 +29,13 @@ impl State {
         if !fact.unobserved {
             path.newest = n;
         }
-        let kept = Kept {
-            n,
-            time,
-            kind: fact.kind,
-            from: fact.from.clone(),
-            hash: fact.held.hash,
-            author: fact.author.clone(),
-            evidence: fact.evidence,
-            edit: fact.edit,
-            before: fact.before,
-            lost: false,
-            unobserved: fact.unobserved,
-            fact: fact.clone(),
-        };
-        few::push_back(&mut path.versions, kept);
-        if path.versions.len() > VERSIONS_KEPT {
-            path.versions.pop_front();
-        }
+        few::push_back(&mut path.versions, Kept::new(n, time, fact));
         for holder in &path.holders {
             if let Some(session) = self.sessions.get_mut(holder) {
                 session.pending.insert(fact.path.clone());
             }
         }
+        self.settle(&fact.path, time);
     }
 
     /// The report that an editor's version rests on: it speaks for one only.
@@ -86,16 +70,9 @@ impl State {
             return;
         };
         // Nothing else is said of it than before: it only came later.
-        let order = kept.evidence == fact.evidence && kept.fact.formatted >= fact.formatted;
-        let before = std::mem::replace(&mut kept.author, fact.author.clone());
-        kept.evidence = fact.evidence;
-        kept.edit = fact.edit;
-        kept.fact.author = fact.author.clone();
-        kept.fact.evidence = fact.evidence;
-        kept.fact.edit = fact.edit;
-        kept.fact.late = fact.late;
-        kept.fact.formatted = fact.formatted;
-        kept.fact.candidates.clone_from(&fact.candidates);
+        let order = kept.evidence == fact.evidence && kept.formatted >= fact.formatted;
+        let before = kept.author();
+        kept.attribute(fact);
         if before == fact.author {
             // An editor that reports late changes the grounds, not the order.
             if order {
@@ -133,7 +110,7 @@ impl State {
         };
         kept.n = n;
         let unobserved = state.versions.iter().rev().find(|kept| kept.unobserved);
-        let writer = unobserved.and_then(|kept| kept.author.session.clone());
+        let writer = unobserved.and_then(|kept| kept.session().cloned());
         state.versions.push_back(kept);
         if let Some(writer) = writer {
             state.taken.retain(|(session, _)| *session != writer);

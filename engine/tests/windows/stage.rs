@@ -330,15 +330,15 @@ impl Stage {
                 let mut row = format!(
                     "{} {} {}",
                     kept.hash.map_or("gone".into(), text),
-                    author(&kept.author),
+                    author(&kept.author()),
                     evidence(kept.evidence)
                 );
-                if kept.fact.formatted {
+                if kept.formatted {
                     row.push_str(" formatted");
                 }
-                if !kept.fact.candidates.is_empty() {
+                if !kept.candidates().is_empty() {
                     let names: Vec<&str> =
-                        kept.fact.candidates.iter().map(SessionId::as_str).collect();
+                        kept.candidates().iter().map(SessionId::as_str).collect();
                     row.push_str(&format!(" [{}]", names.join(",")));
                 }
                 row
