@@ -25,6 +25,9 @@ pub(crate) struct Live {
     pub version_episode: u64,
     /// Sessions told in the middle of a save, and of which.
     pub told: BTreeMap<SessionId, u64>,
+    /// Sessions that were shown the middle of a save, and of which; they are
+    /// told once they acknowledge that.
+    pub shown: BTreeMap<SessionId, u64>,
     /// Contents of a declared writer that is not done; the last is what the
     /// file holds now (ATTR-5).
     pub held_back: Vec<Held>,
@@ -106,6 +109,7 @@ impl Live {
             && !self.wrote
             && self.closes == 0
             && self.told.is_empty()
+            && self.shown.is_empty()
             && self.held_back.is_empty()
             && !self.absent
             && self.tentative.is_none()

@@ -112,15 +112,20 @@ impl Engine {
                 .sessions
                 .get(&ask.session)
                 .is_some_and(|session| !session.reset_told);
-        if !ask.peek {
-            if ask.ack == Ack::Implicit {
-                self.deliver(&ask.session, &listed);
+        if !ask.peek && ask.ack == Ack::Implicit {
+            self.deliver(&ask.session, &listed);
+        } else {
+            for row in &listed {
+                if let Some(episode) = row.episode {
+                    let live = self.live.entry(row.change.path.clone()).or_default();
+                    live.shown.insert(ask.session.clone(), episode);
+                }
             }
-            if reset {
-                self.record(Fact::ResetTold {
-                    session: ask.session.clone(),
-                });
-            }
+        }
+        if !ask.peek && reset {
+            self.record(Fact::ResetTold {
+                session: ask.session.clone(),
+            });
         }
         let (changes, lines) = split(listed, limit);
         Step::Done(Ok(Answer {
@@ -154,6 +159,13 @@ impl Engine {
                     .as_ref()
                     .is_none_or(|only| only.contains(&row.change.path))
         });
+        for row in &mut listed {
+            // The middle of a save is no fact: what the cursor speaks of may
+            // have been shown before it began.
+            let live = self.live.get_mut(&row.change.path);
+            let shown = live.and_then(|live| live.shown.remove(&ask.session));
+            row.episode = row.episode.filter(|episode| shown == Some(*episode));
+        }
         self.deliver(&ask.session, &listed);
         done(Reply::ModifiedAck(Done {}))
     }

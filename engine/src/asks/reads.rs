@@ -355,6 +355,7 @@ impl Engine {
         // After a read, a save told in its middle is news again (MOD-2).
         if let Some(live) = self.live.get_mut(path) {
             live.told.remove(session);
+            live.shown.remove(session);
         }
         self.publish(
             Happening::Read {

@@ -526,6 +526,23 @@ impl Model {
                     .iter()
                     .any(|file| file.path == path && !file.done && file.expect.is_some())
         });
+        let own = self
+            .logs
+            .get(path)
+            .and_then(|log| log.versions.last())
+            .is_some_and(|last| last.author.is(&asks::session(session)));
+        // Its own write of now stands in place of what it read; that is its
+        // word until the mark has ended.
+        let marks = self.edits.iter().any(|edit| {
+            edit.session == session
+                && edit
+                    .files
+                    .iter()
+                    .any(|file| file.path == path && !file.done && file.expect.is_none())
+        });
+        if own && marks && copy.foreign {
+            return Listing::Perhaps;
+        }
         // Told before it was recorded, it need not be told again.
         if (writes || copy.told_absence) && now.is_none() {
             return Listing::Perhaps;
@@ -540,9 +557,6 @@ impl Model {
         let log = self.logs.get(path);
         let pending =
             log.is_some_and(|log| now.is_none() && log.latest.is_some()) && !copy.told_absence;
-        let own = log
-            .and_then(|log| log.versions.last())
-            .is_some_and(|last| last.author.is(&asks::session(session)));
         let told = newest <= copy.told && !pending && !copy.foreign;
         if states.iter().all(|state| !wants(state))
             || told

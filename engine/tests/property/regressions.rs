@@ -828,3 +828,35 @@ fn a_name_that_is_back_by_then_is_not_recorded_as_gone() {
         .collect();
     assert_eq!(versions, [world.hash_of("a")], "{:#?}", world.records);
 }
+
+#[test]
+fn an_old_cursor_acknowledges_no_save_that_began_after_it() {
+    holds(
+        1000,
+        &[("a", 2), ("d/b", 6), ("d/c", 1)],
+        vec![
+            ask(1, 2, mark(4, "a", Named::Content(0))),
+            ask(
+                0,
+                1,
+                Ask::Take {
+                    peek: false,
+                    explicit: false,
+                    paths: None,
+                },
+            ),
+            ask(
+                0,
+                0,
+                Ask::Read {
+                    path: "a",
+                    named: Named::No,
+                    range: None,
+                },
+            ),
+            Op::Unlink { path: "a" },
+            ask(0, 1, Ask::Ack),
+            ask(0, 1, Ask::ModList),
+        ],
+    );
+}

@@ -306,7 +306,11 @@ impl Audit {
         }
         self.latest.insert(path.into(), content);
         let in_gap = self.in_gap(path);
-        self.unread.remove(path);
+        // An absence that was seen before the file could not be read is
+        // recorded later.
+        if world.disk.at(path) != At::Unreadable {
+            self.unread.remove(path);
+        }
         if version.kind == VersionKind::Renamed {
             ensure!(
                 "ATTR-12",
