@@ -60,6 +60,11 @@ pub struct Engine {
     pub(crate) fences: Fences,
     pub(crate) pending: BTreeMap<RequestId, Box<Pending>>,
     pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
+    /// Those pending that stand in no queue: the engine's own, and those that
+    /// let others pass.
+    pub(crate) aside: BTreeSet<RequestId>,
+    /// Somebody listens.
+    pub(crate) heard: bool,
     pub(crate) timers: BTreeSet<(Millis, Timer)>,
     /// For a version: the marked versions that are its beginnings.
     pub(crate) partial: BTreeMap<(RelPath, u64), Vec<u64>>,
@@ -217,6 +222,8 @@ impl Engine {
             fences: Fences::default(),
             pending: BTreeMap::new(),
             queues: BTreeMap::new(),
+            aside: BTreeSet::new(),
+            heard: true,
             timers: BTreeSet::new(),
             partial: BTreeMap::new(),
             inherited_edits,
@@ -335,6 +342,12 @@ impl Engine {
         self.stamps_noted
     }
 
+    /// Says whether anybody listens to [`Effect::Publish`]: while nobody does,
+    /// nothing is put together for them.
+    pub fn set_heard(&mut self, heard: bool) {
+        self.heard = heard;
+    }
+
     /// Counts for `status`.
     pub fn counts(&self) -> Counts {
         Counts {
@@ -374,6 +387,9 @@ impl Engine {
         happening: Happening,
         lines: Option<(Option<touchmark_proto::Hash>, Option<touchmark_proto::Hash>)>,
     ) {
+        if !self.heard {
+            return;
+        }
         self.out.push(Effect::Publish(Notice {
             clock: self.state.clock(self.state.n),
             happening,

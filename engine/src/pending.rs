@@ -1,7 +1,7 @@
 //! Requests in waiting: behind a fence, behind reads, behind another
 //! session's edit. Requests of one connection take effect in their order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use touchmark_proto::{
     ConnectionId, Error, ErrorCode, ErrorData, Millis, RelPath, Request, RequestId,
@@ -156,6 +156,7 @@ impl Engine {
         self.next_internal -= 1;
         let wanted = self.want_fence();
         let fence = Some(wanted);
+        self.aside.insert(request);
         self.pending.insert(
             request,
             Box::new(Pending {
@@ -185,14 +186,8 @@ impl Engine {
         // One that takes effect may let others through: an edit that ends,
         // the next one of its connection.
         loop {
-            let ready: Vec<RequestId> = self
-                .pending
-                .iter()
-                .filter(|(request, pending)| self.is_ready(**request, pending))
-                .map(|(request, _)| *request)
-                .collect();
             let mut moved = false;
-            for request in ready {
+            for request in self.ready() {
                 if let Some(pending) = self.pending.remove(&request) {
                     if self.is_ready(request, &pending) {
                         moved |= self.step(request, pending);
@@ -205,10 +200,22 @@ impl Engine {
                 break;
             }
         }
-        let oldest = self.pending.values().filter_map(|p| p.fence).min();
-        self.fences.batches.retain(|fence, waiting| {
-            !waiting.is_empty() || oldest.is_some_and(|oldest| oldest <= *fence)
+        self.fences.batches.retain(|_, waiting| !waiting.is_empty());
+    }
+
+    /// The requests that can take effect, in the order they came in. However
+    /// many wait on a connection, only its first is looked at.
+    fn ready(&mut self) -> Vec<RequestId> {
+        self.aside
+            .retain(|request| self.pending.contains_key(request));
+        let firsts = self.queues.values().filter_map(VecDeque::front);
+        let mut ready: Vec<RequestId> = firsts.chain(&self.aside).copied().collect();
+        ready.retain(|request| {
+            let pending = self.pending.get(request);
+            pending.is_some_and(|pending| self.is_ready(*request, pending))
         });
+        ready.sort_unstable();
+        ready
     }
 
     fn is_ready(&self, request: RequestId, pending: &Pending) -> bool {
@@ -323,6 +330,7 @@ impl Engine {
                 if let Some(connection) = pending.connection {
                     self.leave_queue(connection, request);
                 }
+                self.aside.insert(request);
                 pending.stage = Stage::Blocked;
                 pending.fence = Some(u64::MAX);
                 if let Some(until) = pending.wait_until {
@@ -424,7 +432,11 @@ impl Engine {
 
     fn leave_queue(&mut self, connection: ConnectionId, request: RequestId) {
         if let Some(queue) = self.queues.get_mut(&connection) {
-            queue.retain(|queued| *queued != request);
+            if queue.front() == Some(&request) {
+                queue.pop_front();
+            } else {
+                queue.retain(|queued| *queued != request);
+            }
             if queue.is_empty() {
                 self.queues.remove(&connection);
             }
@@ -480,6 +492,7 @@ impl Engine {
                 if pending.stage == Stage::Writing {
                     // It takes effect, though nobody hears of it.
                     pending.connection = None;
+                    self.aside.insert(request);
                     self.pending.insert(request, pending);
                 } else {
                     self.leave(request, &pending);
