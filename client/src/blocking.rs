@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use touchmark_proto::daemon::{Initialize, Initialized, Subscribe};
@@ -12,7 +13,7 @@ use touchmark_proto::{Method, Reply, Request};
 
 use crate::dial::dial;
 use crate::error::{Error, Result};
-use crate::local::{Stream, send_at_once};
+use crate::local::{Stream, receive_at_once, send_at_once};
 use crate::wire::{self, Inbox, Incoming};
 use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
 
@@ -22,6 +23,10 @@ const PIPELINE: usize = 64;
 
 /// A read waits longer than its deadline by at most this fraction of it.
 const DEADLINE_PLAY: u32 = 256;
+
+/// An answer is looked for so long before the thread sleeps: to sleep and be
+/// woken takes longer than most answers, on both sides.
+const LINGER: Duration = Duration::from_micros(50);
 
 /// A connection to a daemon. A cheap handle: clones share the connection,
 /// and calls on it take turns. Closed when the last clone is dropped.
@@ -299,9 +304,8 @@ impl Connection {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.limit_reads(left)?;
             let mut chunk = [0; 16 * 1024];
-            match self.stream.read(&mut chunk) {
+            match self.read(&mut chunk, left) {
                 Ok(0) => {
                     self.broken = true;
                     return Err(Error::Gone {
@@ -319,14 +323,25 @@ impl Connection {
         }
     }
 
+    /// Waits for bytes for `left` at most.
+    fn read(&mut self, chunk: &mut [u8], left: Duration) -> io::Result<usize> {
+        let sleep_at = Instant::now() + LINGER.min(left);
+        while Instant::now() < sleep_at {
+            match receive_at_once(&self.stream, chunk) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::yield_now(),
+                received => return received,
+            }
+        }
+        self.limit_reads(left)?;
+        self.stream.read(chunk)
+    }
+
     /// Has reads wait for `left`, or so little longer that nobody minds: most
     /// calls then need no system call for it.
-    fn limit_reads(&mut self, left: Duration) -> Result<()> {
+    fn limit_reads(&mut self, left: Duration) -> io::Result<()> {
         let near = left..=left + left / DEADLINE_PLAY;
         if !near.contains(&self.read_timeout) {
-            self.stream
-                .set_read_timeout(Some(left))
-                .map_err(|error| Error::io("set a deadline", error))?;
+            self.stream.set_read_timeout(Some(left))?;
             self.read_timeout = left;
         }
         Ok(())

@@ -9,6 +9,7 @@
 mod beneath;
 mod compare;
 mod opened;
+mod secrets;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
@@ -18,18 +19,14 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
-use touchmark_proto::{Hash, RelPath, native};
+use touchmark_proto::{Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, open};
 use self::compare::{is_settled, stamp};
-use crate::links::absolute;
+pub use self::secrets::Secrets;
 use crate::system::stat::MetadataExt as _;
-
-/// The default of `contents.exclude` (SEC-3).
-pub const SECRETS: &[&str] = &[".env*", "*.pem", "id_*", "*.key"];
 
 /// The default limit of bytes handed out for one read.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -43,26 +40,12 @@ const LARGE: u64 = 32 << 20;
 
 const BUFFER: usize = 128 << 10;
 
-/// Compiles the names whose contents are never kept (SEC-3). A pattern is
-/// matched against the last component and against the whole path; case does
-/// not count.
-///
-/// # Errors
-/// The first pattern that is none.
-pub fn secrets<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<GlobSet, globset::Error> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(GlobBuilder::new(pattern).case_insensitive(true).build()?);
-    }
-    set.build()
-}
-
 /// Reads files of one workspace. Holds no descriptor, so the workspace can be
 /// removed under it (LIFE-1). May be used from several threads.
 #[derive(Clone, Debug)]
 pub struct Reader {
     root: PathBuf,
-    exclude: GlobSet,
+    secrets: Secrets,
     keep_file_max: u64,
     bytes_max: u64,
 }
@@ -97,8 +80,32 @@ impl From<Found> for Report {
     }
 }
 
+/// What came of a read that large files are spared.
+#[derive(Debug)]
+pub enum Looked {
+    /// It was read.
+    Read(Box<Report>),
+    /// It was not: it has so many bytes.
+    Larger(u64),
+}
+
+impl From<Found> for Looked {
+    fn from(found: Found) -> Self {
+        Self::Read(Box::new(found.into()))
+    }
+}
+
 /// One pass over a file.
-struct Pass {
+enum Pass {
+    Whole(Box<Report>),
+    /// It was not read: it has so many bytes.
+    Larger(u64),
+    /// It changed meanwhile, and has so many bytes now.
+    Changed(u64),
+}
+
+/// Bytes that were read and hashed.
+struct Hashed {
     hash: Hash,
     lines: u32,
     prefixes: Vec<(u64, Hash)>,
@@ -106,13 +113,13 @@ struct Pass {
 }
 
 impl Reader {
-    /// `root` is canonical; `exclude` as [`secrets`] makes it; files larger
-    /// than `keep_file_max` bytes are not kept, and of files larger than
-    /// `bytes_max` no bytes are handed out (see [`MAX_BYTES`]).
-    pub fn new(root: &Path, exclude: GlobSet, keep_file_max: u64, bytes_max: u64) -> Self {
+    /// `root` is canonical; files larger than `keep_file_max` bytes are not
+    /// kept, nor are `secrets`, and of files larger than `bytes_max` no bytes
+    /// are handed out (see [`MAX_BYTES`]).
+    pub fn new(root: &Path, secrets: Secrets, keep_file_max: u64, bytes_max: u64) -> Self {
         Self {
             root: root.to_path_buf(),
-            exclude,
+            secrets,
             keep_file_max,
             bytes_max,
         }
@@ -120,16 +127,7 @@ impl Reader {
 
     /// Whether the content of `path` may not be kept (SEC-3).
     pub fn is_secret(&self, path: &RelPath) -> bool {
-        self.exclude.is_match(native::name(path.file_name()))
-            || self.exclude.is_match(native::name(path.as_bytes()))
-    }
-
-    /// The size of what `path` names now, in bytes, 0 if nothing: to decide
-    /// where to read it.
-    pub fn size_hint(&self, path: &RelPath) -> u64 {
-        absolute(&self.root, path)
-            .metadata()
-            .map_or(0, |metadata| metadata.len())
+        self.secrets.has(path)
     }
 
     /// The paths among `files` that may hold something else than what was read
@@ -141,18 +139,28 @@ impl Reader {
     /// Reads and hashes as ordered. Blocks for as long as the disk does; a
     /// FIFO or device is not opened.
     pub fn read(&self, order: &ReadOrder) -> Report {
-        let mut report = self.read_settled(order);
-        report.outcome.secret = self.is_secret(&order.path)
-            || report
-                .real
-                .as_ref()
-                .is_some_and(|real| self.is_secret(real));
-        report
+        match self.read_up_to(u64::MAX, order) {
+            Looked::Read(report) => *report,
+            Looked::Larger(size) => Found::Unstable { size }.into(),
+        }
+    }
+
+    /// The same of a file of at most so many bytes.
+    pub fn read_up_to(&self, most: u64, order: &ReadOrder) -> Looked {
+        let mut looked = self.read_settled(most, order);
+        if let Looked::Read(report) = &mut looked {
+            report.outcome.secret = self.is_secret(&order.path)
+                || report
+                    .real
+                    .as_ref()
+                    .is_some_and(|real| self.is_secret(real));
+        }
+        looked
     }
 
     /// Reads until the file does not change meanwhile, as often as that is
     /// worth trying.
-    fn read_settled(&self, order: &ReadOrder) -> Report {
+    fn read_settled(&self, most: u64, order: &ReadOrder) -> Looked {
         let mut size = 0;
         let mut tries = TRIES;
         while tries > 0 {
@@ -165,12 +173,13 @@ impl Reader {
                 Opened::Unreadable(cause) => return Found::Unreadable { cause }.into(),
                 Opened::Changing => continue,
             };
-            match self.read_once(&mut file, order, real.as_ref()) {
-                Ok(Ok(mut report)) => {
+            match self.read_once(&mut file, most, order, real.as_ref()) {
+                Ok(Pass::Whole(mut report)) => {
                     report.real = real;
-                    return report;
+                    return Looked::Read(report);
                 }
-                Ok(Err(seen)) => size = seen,
+                Ok(Pass::Larger(size)) => return Looked::Larger(size),
+                Ok(Pass::Changed(seen)) => size = seen,
                 Err(error) => {
                     return Found::Unreadable {
                         cause: error.to_string(),
@@ -182,48 +191,51 @@ impl Reader {
                 tries = tries.min(1);
             }
         }
-        Report {
+        Looked::Read(Box::new(Report {
             size,
             ..Found::Unstable { size }.into()
-        }
+        }))
     }
 
-    /// Reads an open file once. The inner error is the size of a file that
-    /// changed meanwhile.
+    /// Reads an open file once.
     fn read_once(
         &self,
         file: &mut File,
+        most: u64,
         order: &ReadOrder,
         real: Option<&RelPath>,
-    ) -> io::Result<Result<Report, u64>> {
+    ) -> io::Result<Pass> {
         let before = file.metadata()?;
         let size = before.len();
+        if size > most {
+            return Ok(Pass::Larger(size));
+        }
         let keep = order.keep
             && size <= self.keep_file_max
             && !self.is_secret(&order.path)
             && !real.is_some_and(|real| self.is_secret(real));
         let bytes = order.bytes && size <= self.bytes_max;
-        let Some(pass) = pass(file, size, &order.prefixes, keep || bytes)? else {
-            return Ok(Err(file.metadata()?.len()));
+        let Some(read) = hash(file, size, &order.prefixes, keep || bytes)? else {
+            return Ok(Pass::Changed(file.metadata()?.len()));
         };
         let after = file.metadata()?;
         let stamped = stamp(&after);
         if stamp(&before) != stamped {
-            return Ok(Err(after.len()));
+            return Ok(Pass::Changed(after.len()));
         }
-        let kept: Option<Arc<[u8]>> = pass.bytes.map(Into::into);
-        Ok(Ok(Report {
+        let kept: Option<Arc<[u8]>> = read.bytes.map(Into::into);
+        Ok(Pass::Whole(Box::new(Report {
             outcome: ReadOutcome {
                 found: Found::File(Content {
-                    hash: pass.hash,
+                    hash: read.hash,
                     size,
-                    lines: pass.lines,
+                    lines: read.lines,
                     mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
                         .unwrap_or(0),
                     stamp: stamped,
                     settled: is_settled(&stamped),
                 }),
-                prefixes: pass.prefixes,
+                prefixes: read.prefixes,
                 bytes: kept.clone().filter(|_| bytes),
                 secret: false,
             },
@@ -231,7 +243,7 @@ impl Reader {
             real: None,
             links: after.nlink(),
             size,
-        }))
+        })))
     }
 }
 
@@ -241,13 +253,13 @@ thread_local! {
 }
 
 /// Hashes `size` bytes; `None` as soon as there turn out to be more or fewer.
-fn pass(file: &mut File, size: u64, prefixes: &[u64], collect: bool) -> io::Result<Option<Pass>> {
+fn hash(file: &mut File, size: u64, prefixes: &[u64], collect: bool) -> io::Result<Option<Hashed>> {
     let mut wanted: Vec<u64> = prefixes.iter().copied().filter(|n| *n <= size).collect();
     wanted.sort_unstable();
     wanted.dedup();
     let mut wanted = wanted.into_iter().peekable();
     let mut hasher = Sha256::new();
-    let mut pass = Pass {
+    let mut read = Hashed {
         hash: Hash([0; 32]),
         lines: 0,
         prefixes: Vec::new(),
@@ -269,10 +281,10 @@ fn pass(file: &mut File, size: u64, prefixes: &[u64], collect: bool) -> io::Resu
             }
             last = data[count - 1];
             let line_feeds = data.iter().filter(|byte| **byte == b'\n').count();
-            pass.lines = pass
+            read.lines = read
                 .lines
                 .saturating_add(u32::try_from(line_feeds).unwrap_or(u32::MAX));
-            if let Some(bytes) = &mut pass.bytes {
+            if let Some(bytes) = &mut read.bytes {
                 bytes.extend_from_slice(data);
             }
             while let Some(cut) = wanted.next_if(|cut| *cut <= total + data.len() as u64) {
@@ -280,23 +292,28 @@ fn pass(file: &mut File, size: u64, prefixes: &[u64], collect: bool) -> io::Resu
                 hasher.update(head);
                 total = cut;
                 data = rest;
-                pass.prefixes.push((cut, finish(hasher.clone())));
+                read.prefixes.push((cut, finish(hasher.clone())));
             }
             hasher.update(data);
             total += data.len() as u64;
+            // The stats say whether there is more. Of a file that says it is
+            // empty, they do not: those of the system itself all do.
+            if total == size {
+                break;
+            }
         }
         if total != size {
             return Ok(None);
         }
         // Only of an empty file: every other length was met above.
         for cut in wanted {
-            pass.prefixes.push((cut, finish(hasher.clone())));
+            read.prefixes.push((cut, finish(hasher.clone())));
         }
         if last != b'\n' {
-            pass.lines = pass.lines.saturating_add(1);
+            read.lines = read.lines.saturating_add(1);
         }
-        pass.hash = finish(hasher);
-        Ok(Some(pass))
+        read.hash = finish(hasher);
+        Ok(Some(read))
     })
 }
 

@@ -8,6 +8,17 @@ use crate::hooks::Consult;
 use crate::store::StoreEvent;
 use crate::watch::RawEvent;
 
+/// A read that is done.
+#[derive(Debug)]
+pub struct Reading {
+    /// The path.
+    pub path: RelPath,
+    /// The number the order carried.
+    pub ticket: u64,
+    /// What was found.
+    pub report: Box<Report>,
+}
+
 /// Something happened. The loop in [`crate::run`] takes them one by one; what
 /// comes due by time, and connections, it sees by itself.
 #[derive(Debug)]
@@ -26,14 +37,12 @@ pub enum Event {
         /// The answer is worthless after that.
         until: Option<Millis>,
     },
-    /// A read ordered aside is done.
+    /// Reads ordered aside are done.
     Read {
-        /// The path.
-        path: RelPath,
-        /// The number the order carried.
-        ticket: u64,
-        /// What was found.
-        report: Report,
+        /// These.
+        readings: Vec<Reading>,
+        /// They are the last of those handed over together.
+        last: bool,
     },
     /// A guarded write ordered aside is done.
     Written {
@@ -85,4 +94,14 @@ pub enum Event {
     HungUp,
     /// Something was mounted or unmounted, anywhere.
     Mounted,
+}
+
+impl Event {
+    /// How much there is to do for it, in things that happened.
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Read { readings, .. } => readings.len(),
+            _ => 1,
+        }
+    }
 }

@@ -64,6 +64,7 @@ use backlog::Backlog;
 use end::Ending;
 use hooks::Hooks;
 use outbox::Outbox;
+use reading::Aside;
 use say::Say;
 use searches::Searches;
 use subscriptions::Subscriptions;
@@ -78,8 +79,17 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Why a daemon ends whose workspace was removed or renamed (LIFE-1).
 const GONE: &str = "the workspace is gone";
 
+/// After an answer the next question is looked for so long before the thread
+/// sleeps: to sleep and be woken takes longer than an answer, on both sides.
+const LINGER: Duration = Duration::from_micros(50);
+
 /// Facts since the last snapshot, before a new one is made.
 const SNAPSHOT_FACTS: u64 = 50_000;
+
+/// The same for each byte of the last one: a large state is not written anew
+/// for a few facts. The next start folds the facts since, at some hundred
+/// thousand a second.
+const SNAPSHOT_BYTES_PER_FACT: u64 = 256;
 
 /// What the loop is to serve.
 #[derive(Clone, Debug)]
@@ -169,9 +179,11 @@ struct Daemon {
     /// Turns whose facts were not stored when they came, and why.
     failed_turns: BTreeMap<u64, String>,
     facts_since_snapshot: u64,
+    snapshot_bytes: u64,
     /// The stamps that the last snapshot held.
     stamps_in_snapshot: u64,
     inline_reads: usize,
+    aside: Aside,
     requests: u64,
     /// When the last connection ended or the last request came.
     last_use: Instant,
@@ -184,6 +196,9 @@ struct Daemon {
     /// What subscribers were told of.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
+    /// When the last answer was written.
+    answered_at: Option<Instant>,
+    many_processors: bool,
 }
 
 /// A request that is not answered yet.
@@ -211,6 +226,13 @@ impl Daemon {
         self.look_at_places();
         self.tell_manager();
         while self.ending.is_none() {
+            if self.lingers() && events.is_empty() {
+                // The runtime looks at every socket, and does not wait.
+                tokio::task::yield_now().await;
+                if events.is_empty() {
+                    continue;
+                }
+            }
             let wake = self.wake();
             let accepting = self.accept_after.is_none();
             let first = tokio::select! {
@@ -236,18 +258,30 @@ impl Daemon {
         Ok(self.end(events).await)
     }
 
+    /// Whether somebody was answered just now, and may ask again at once.
+    /// Where there is one processor, who asks needs it.
+    fn lingers(&mut self) -> bool {
+        let lingers =
+            self.many_processors && self.answered_at.is_some_and(|at| at.elapsed() < LINGER);
+        if !lingers {
+            self.answered_at = None;
+        }
+        lingers
+    }
+
     /// One turn: take what has come, decide, store, say.
     fn turn(&mut self, first: Option<Event>, events: &mut UnboundedReceiver<Event>) {
         self.inline_reads = 0;
-        let more = std::iter::from_fn(|| events.try_recv().ok());
-        for event in first.into_iter().chain(more).take(EVENTS_PER_TURN) {
+        let mut next = first;
+        let mut taken = 0;
+        while let Some(event) = next {
+            taken += event.weight();
             self.take(event);
-            if self.ending.is_some() {
-                // What has ended the daemon must not be followed by an answer
-                // as if it had not: a workspace that is gone may have another
-                // in its place by now.
-                break;
-            }
+            // What has ended the daemon must not be followed by an answer as
+            // if it had not: a workspace that is gone may have another in its
+            // place by now.
+            let more = taken < EVENTS_PER_TURN && self.ending.is_none();
+            next = more.then(|| events.try_recv().ok()).flatten();
         }
         self.look_at_the_time();
         self.close_turn();
@@ -304,13 +338,12 @@ impl Daemon {
                 ask,
                 until,
             } => self.ask(request, connection, ask, until),
-            Event::Read {
-                path,
-                ticket,
-                report,
-            } => {
-                let input = self.report(path, ticket, report);
-                self.feed(input);
+            Event::Read { readings, last } => {
+                self.aside.under_way -= usize::from(last);
+                for reading in readings {
+                    let input = self.report(reading);
+                    self.feed(input);
+                }
             }
             Event::Written {
                 path,
@@ -343,6 +376,9 @@ impl Daemon {
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
                 self.subscriptions.disconnect(connection);
+                if self.peers.is_empty() {
+                    self.engine.set_heard(false);
+                }
                 self.searches.disconnect(connection);
                 self.asked.retain(|_, asked| asked.connection != connection);
                 self.last_use = Instant::now();
@@ -520,8 +556,10 @@ impl Daemon {
                 break;
             }
         }
+        self.read_aside();
         self.flush();
-        if self.facts_since_snapshot >= SNAPSHOT_FACTS && self.storage_trouble.is_none() {
+        let due = SNAPSHOT_FACTS.max(self.snapshot_bytes / SNAPSHOT_BYTES_PER_FACT);
+        if self.facts_since_snapshot >= due && self.storage_trouble.is_none() {
             self.snapshot();
         }
     }

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Found, ReadOrder};
 use touchmark_proto::{Hash, RelPath};
 
-use super::{MAX_BYTES, Reader, Report, SECRETS, beneath, secrets};
+use super::{Looked, MAX_BYTES, Reader, Report, Secrets, beneath};
 
 struct World {
     base: tempfile::TempDir,
@@ -23,7 +23,7 @@ impl World {
         let base = tempfile::tempdir().unwrap();
         let root = base.path().canonicalize().unwrap().join("w");
         fs::create_dir(&root).unwrap();
-        let exclude = secrets(SECRETS.iter().copied()).unwrap();
+        let exclude = Secrets::new(Secrets::USUAL.iter().copied()).unwrap();
         let reader = Reader::new(&root, exclude, 1000, MAX_BYTES);
         Self { base, reader }
     }
@@ -80,7 +80,10 @@ fn a_file_is_hashed_and_its_lines_counted() {
     }
     assert_eq!(world.found("none"), Found::Absent);
     assert_eq!(world.found("f/below"), Found::Absent);
-    assert_eq!(world.reader.size_hint(&RelPath::new(b"f").unwrap()), 2);
+    let order = order("f");
+    let looked = |most| world.reader.read_up_to(most, &order);
+    assert!(matches!(looked(1), Looked::Larger(2)));
+    assert!(matches!(looked(2), Looked::Read(_)));
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn bytes_are_kept_within_the_caps_and_never_of_secrets() {
 #[test]
 fn more_bytes_than_the_limit_are_not_handed_out() {
     let world = World::new();
-    let exclude = secrets([]).unwrap();
+    let exclude = Secrets::new([]).unwrap();
     let reader = Reader::new(&world.at(""), exclude, 1000, 10);
     fs::write(world.at("f"), "0123456789a").unwrap();
     let mut order = order("f");
@@ -249,13 +252,13 @@ fn what_may_not_be_read_is_unreadable() {
 fn a_size_that_does_not_hold_is_no_hash() {
     let world = World::new();
     fs::write(world.at("f"), "12345").unwrap();
-    let pass = |size| {
+    let hash = |size| {
         let mut file = fs::File::open(world.at("f")).unwrap();
-        super::pass(&mut file, size, &[], false).unwrap()
+        super::hash(&mut file, size, &[], false).unwrap()
     };
-    assert!(pass(4).is_none(), "it grew");
-    assert!(pass(6).is_none(), "it shrank");
-    assert_eq!(pass(5).map(|pass| pass.hash), Some(sha(b"12345")));
+    assert!(hash(4).is_none(), "it grew");
+    assert!(hash(6).is_none(), "it shrank");
+    assert_eq!(hash(5).map(|read| read.hash), Some(sha(b"12345")));
 }
 
 #[test]
@@ -263,7 +266,7 @@ fn a_size_that_does_not_hold_is_no_hash() {
 fn a_file_that_never_holds_still_is_unstable() {
     // A file of procfs says that it is empty, and is not, at every try.
     let root = Path::new("/proc/self").canonicalize().unwrap();
-    let reader = Reader::new(&root, secrets([]).unwrap(), 1000, MAX_BYTES);
+    let reader = Reader::new(&root, Secrets::new([]).unwrap(), 1000, MAX_BYTES);
     let report = reader.read(&order("status"));
     assert_eq!(report.outcome.found, Found::Unstable { size: 0 });
 }

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use super::*;
-use crate::content::{MAX_BYTES, SECRETS, secrets};
+use crate::content::{MAX_BYTES, Secrets};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
@@ -16,7 +16,7 @@ fn open(base: &Path) -> Guard {
     let root = base.join("ws").canonicalize().unwrap();
     let reader = Reader::new(
         &root,
-        secrets(SECRETS.iter().copied()).unwrap(),
+        Secrets::new(Secrets::USUAL.iter().copied()).unwrap(),
         1 << 20,
         MAX_BYTES,
     );

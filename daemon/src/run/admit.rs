@@ -65,6 +65,11 @@ impl Daemon {
                 changes_state,
             },
         );
+        if matches!(ask, Request::Subscribe(_)) {
+            // Before anything else is decided: what is recorded from the
+            // subscription on is said, not looked up.
+            self.engine.set_heard(true);
+        }
         self.feed(Input::Request {
             request,
             connection,

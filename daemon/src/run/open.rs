@@ -14,6 +14,7 @@ use touchmark_proto::{Request, SessionId, native};
 use super::backlog::Backlog;
 use super::hooks::Hooks;
 use super::outbox::Outbox;
+use super::reading::Aside;
 use super::searches::Searches;
 use super::snapshot;
 use super::subscriptions::Subscriptions;
@@ -55,6 +56,7 @@ impl Daemon {
             ..store::Options::new(&places.state, workspace)
         };
         let (opened, kept) = open_store(&store_options, &events)?;
+        let snapshot_bytes = opened.snapshot.as_ref().map_or(0, |body| body.len() as u64);
         let Opened {
             store,
             facts,
@@ -76,7 +78,8 @@ impl Daemon {
         let root = native::bytes(workspace);
         let mut engine_config = config.engine(root.to_vec(), case_insensitive);
         engine_config.utc_offset = crate::time::utc_offset();
-        let engine = Engine::restore(engine_config, kept, facts, time.now());
+        let mut engine = Engine::restore(engine_config, kept, facts, time.now());
+        engine.set_heard(false);
 
         boundary::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
@@ -88,7 +91,7 @@ impl Daemon {
         })
         .map_err(|error| part("watcher", &error))?;
         watcher.watch_beside(&places.runtime);
-        let secrets = content::secrets(config.contents_exclude.iter().map(String::as_str))
+        let secrets = content::Secrets::new(config.contents_exclude.iter().map(String::as_str))
             .map_err(|error| part("contents.exclude", &error))?;
         let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
 
@@ -147,8 +150,10 @@ impl Daemon {
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),
             facts_since_snapshot,
+            snapshot_bytes,
             stamps_in_snapshot: 0,
             inline_reads: 0,
+            aside: Aside::default(),
             requests: 0,
             last_use: Instant::now(),
             accept_after: None,
@@ -157,6 +162,9 @@ impl Daemon {
             manager: Report::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
+            answered_at: None,
+            many_processors: std::thread::available_parallelism()
+                .is_ok_and(|count| count.get() > 1),
             options,
         };
         Ok((daemon, receiver))
@@ -204,6 +212,7 @@ impl Daemon {
     pub(super) fn snapshot(&mut self) {
         match snapshot::encode(&self.engine) {
             Ok(body) => {
+                self.snapshot_bytes = body.len() as u64;
                 self.store.snapshot(self.engine.state().n, body);
                 self.facts_since_snapshot = 0;
                 self.stamps_in_snapshot = self.engine.stamps_noted();

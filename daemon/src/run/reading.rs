@@ -1,40 +1,98 @@
 //! Looking at files: reading what the engine orders, comparing stats.
 
+use std::collections::VecDeque;
+
 use touchmark_engine::{Comparison, Found, Hint, Input, ReadOrder};
-use touchmark_proto::RelPath;
 
 use super::Daemon;
-use crate::content::Report;
-use crate::event::Event;
+use crate::content::{Looked, Report};
+use crate::event::{Event, Reading};
 
 /// Larger files are read aside.
 const INLINE_BYTES: u64 = 256 << 10;
 
 /// Files read within one turn; more are read aside.
-const INLINE_READS: usize = 256;
+const INLINE_READS: usize = 32;
+
+/// Files handed over at once: to wake a thread takes longer than to read one.
+const TOGETHER: usize = 64;
+
+/// So many times that many are under way at most. What is read sooner than the
+/// loop takes it in only takes up memory.
+const UNDER_WAY: usize = 4;
+
+/// Reads beside the loop.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    /// Those that are not handed over yet.
+    orders: VecDeque<ReadOrder>,
+    /// How many have been handed over together and are not done.
+    pub(super) under_way: usize,
+}
+
+impl Aside {
+    /// The next to hand over, if it is time to.
+    fn next(&mut self) -> Option<Vec<ReadOrder>> {
+        let some = self.under_way < UNDER_WAY && !self.orders.is_empty();
+        some.then(|| {
+            self.under_way += 1;
+            let count = self.orders.len().min(TOGETHER);
+            self.orders.drain(..count).collect()
+        })
+    }
+}
 
 impl Daemon {
-    /// Small files are read at once, which is faster than handing them over;
-    /// large ones, and those that may block, aside.
+    /// A few small files are read at once, which is faster than handing them
+    /// over; many, large ones, and those that may block, aside.
     pub(super) fn read(&mut self, order: ReadOrder) {
-        let inline = self.inline_reads < INLINE_READS
-            && !self.watcher.blind(&order.path)
-            && self.reader.size_hint(&order.path) <= INLINE_BYTES;
-        if inline {
-            self.inline_reads += 1;
-            let report = self.reader.read(&order);
-            let input = self.report(order.path, order.ticket, report);
+        if self.watcher.blind(&order.path) {
+            // It may hang: nobody else's read waits for it.
+            return self.hand_over(vec![order], false);
+        }
+        let inline = self.inline_reads < INLINE_READS;
+        self.inline_reads += usize::from(inline);
+        if inline && let Looked::Read(report) = self.reader.read_up_to(INLINE_BYTES, &order) {
+            let input = self.report(Reading::of(order, report));
             return self.decide(input);
         }
+        self.aside.orders.push_back(order);
+        if self.aside.orders.len() == TOGETHER {
+            self.read_aside();
+        }
+    }
+
+    /// Hands over what is to be read aside.
+    pub(super) fn read_aside(&mut self) {
+        while let Some(orders) = self.aside.next() {
+            self.hand_over(orders, true);
+        }
+    }
+
+    fn hand_over(&self, orders: Vec<ReadOrder>, counted: bool) {
         let (reader, events) = (self.reader.clone(), self.events.clone());
         tokio::task::spawn_blocking(move || {
-            let report = reader.read(&order);
-            let ReadOrder { path, ticket, .. } = order;
-            let _loop_has_ended = events.send(Event::Read {
-                path,
-                ticket,
-                report,
-            });
+            let mut small = Vec::with_capacity(orders.len());
+            let mut large = Vec::new();
+            for order in orders {
+                match reader.read_up_to(INLINE_BYTES, &order) {
+                    Looked::Read(report) => small.push(Reading::of(order, report)),
+                    Looked::Larger(_) => large.push(order),
+                }
+            }
+            let send = |readings, last| {
+                let last = counted && last;
+                let _loop_has_ended = events.send(Event::Read { readings, last });
+            };
+            send(small, large.is_empty());
+            let mut large = large.into_iter().peekable();
+            while let Some(order) = large.next() {
+                let report = reader.read(&order);
+                send(
+                    vec![Reading::of(order, Box::new(report))],
+                    large.peek().is_none(),
+                );
+            }
         });
     }
 
@@ -65,14 +123,19 @@ impl Daemon {
     }
 
     /// What a read tells watcher and store, and the engine's part of it.
-    pub(super) fn report(&mut self, path: RelPath, ticket: u64, report: Report) -> Input {
+    pub(super) fn report(&mut self, reading: Reading) -> Input {
+        let Reading {
+            path,
+            ticket,
+            report,
+        } = reading;
         let Report {
             outcome,
             keep,
             real,
             links,
             ..
-        } = report;
+        } = *report;
         let linked = links > 1 && self.watcher.watch_file(real.as_ref().unwrap_or(&path));
         let led = self.watcher.alias(&path, real.as_ref());
         if linked || led {
@@ -90,6 +153,17 @@ impl Daemon {
             path,
             ticket,
             outcome,
+        }
+    }
+}
+
+impl Reading {
+    fn of(order: ReadOrder, report: Box<Report>) -> Self {
+        let ReadOrder { path, ticket, .. } = order;
+        Self {
+            path,
+            ticket,
+            report,
         }
     }
 }

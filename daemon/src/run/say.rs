@@ -1,6 +1,7 @@
 //! Saying what may be said: answers, events.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
@@ -196,6 +197,9 @@ impl Daemon {
 
     /// Writes the turn's answers, those of one client by one call.
     pub(super) fn flush(&mut self) {
+        if !self.answered.is_empty() {
+            self.answered_at = Some(Instant::now());
+        }
         for peer in self.answered.drain(..) {
             peer.flush();
         }
