@@ -14,10 +14,10 @@ use super::writer::Message;
 use crate::boundary;
 
 /// A snapshot is written in parts of this many bytes.
-const PART_BYTES: usize = 1 << 20;
+const PART_BYTES: usize = 256 << 10;
 
 /// So many fact numbers are looked at in one step of the trimming.
-const TRIM_STEP: u64 = 5_000;
+const TRIM_STEP: u64 = 1_000;
 
 /// Chores rest so long after one failed.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -16,6 +16,11 @@ const WAITING_BYTES: usize = 16 << 20;
 /// turn's commit does not wait long for it.
 const BATCH_BYTES: usize = 256 << 10;
 
+/// The same after a storm, where what is asked meanwhile waits for more than
+/// that. Each content has its own place in two indexes: the more are written
+/// at once, the more of them share a page.
+const LARGE_BATCH_BYTES: usize = 1 << 20;
+
 /// Contents that are to be written, readable before they are.
 pub(super) struct Waiting {
     largest: u64,
@@ -73,6 +78,11 @@ impl Waiting {
     /// until [`written`](Self::written).
     fn batch(&self) -> Vec<(Hash, Arc<[u8]>)> {
         let queue = self.lock();
+        let most = if queue.total < WAITING_BYTES / 4 {
+            BATCH_BYTES
+        } else {
+            LARGE_BATCH_BYTES
+        };
         let mut batch = Vec::new();
         let mut total = 0;
         for hash in &queue.order {
@@ -80,7 +90,7 @@ impl Waiting {
                 continue;
             };
             total += bytes.len();
-            if total > BATCH_BYTES && !batch.is_empty() {
+            if total > most && !batch.is_empty() {
                 break;
             }
             batch.push((*hash, Arc::clone(bytes)));

@@ -169,8 +169,7 @@ fn settle(connection: &Connection) -> Result<(), StoreError> {
         "PRAGMA cache_size = -512;
          PRAGMA wal_autocheckpoint = 0;
          PRAGMA cell_size_check = 1;
-         PRAGMA trusted_schema = 0;
-         PRAGMA journal_size_limit = 16777216;",
+         PRAGMA trusted_schema = 0;",
     )?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(())
@@ -198,6 +197,23 @@ pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(),
 /// A transaction that may write, from its first moment.
 pub(super) fn begin(connection: &mut Connection) -> Result<Transaction<'_>, rusqlite::Error> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Does something in such a transaction, or nothing of it. Its beginning and
+/// its end are prepared statements: to parse them anew takes longer than to
+/// store a fact.
+pub(super) fn transact<T>(
+    connection: &Connection,
+    work: impl FnOnce() -> Result<T, rusqlite::Error>,
+) -> Result<T, rusqlite::Error> {
+    let run = |statement| connection.prepare_cached(statement)?.execute([]);
+    run("BEGIN IMMEDIATE")?;
+    let done = work().and_then(|done| run("COMMIT").map(|_| done));
+    if done.is_err() && !connection.is_autocommit() {
+        // What failed is told; SQLite undoes what is left by itself.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    done
 }
 
 /// Reads a value of `meta`.

@@ -1,24 +1,23 @@
 //! The upkeep thread: checkpoints of SQLite's log, and the search for
 //! versions to prune. Both are off the path of any request.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
+use super::Prune;
 use super::error::StoreError;
 use super::schema::{self, int, meta, uint};
 use super::writer::Message;
-use super::{Prune, beside};
 use crate::boundary;
 
-/// The log is emptied even while turns come, if it is larger than this; a
-/// busy log is otherwise never begun anew.
-const LARGEST_LOG: u64 = 64 << 20;
+/// The log is begun anew even while turns come, if it has more pages than
+/// this (32 MiB); a busy log is otherwise never begun anew.
+const LARGEST_LOG: i64 = 8_192;
 
 /// So many versions are deleted in one transaction.
 const DELETIONS: usize = 500;
@@ -67,7 +66,6 @@ pub(super) enum Log {
 
 pub(super) struct Upkeep {
     connection: Connection,
-    log: PathBuf,
     pace: Duration,
     work: Receiver<Work>,
     told: Arc<AtomicBool>,
@@ -87,7 +85,6 @@ impl Upkeep {
         connection.busy_timeout(Duration::from_millis(50))?;
         Ok(Self {
             connection,
-            log: beside(path, "-wal"),
             pace,
             work,
             told: Arc::clone(&nudge.told),
@@ -126,12 +123,13 @@ impl Upkeep {
             // Before the checkpoint: what is written during it nudges again.
             self.told.store(false, Ordering::Release);
             // Copies without holding up the writer.
-            self.checkpoint("PASSIVE");
-            if fs::metadata(&self.log).is_ok_and(|log| log.len() > LARGEST_LOG) {
+            if self.checkpoint("PASSIVE") > LARGEST_LOG {
                 // What came during the long first pass is copied by a short
                 // second one, so that little is left while the writer waits.
+                // The file keeps its length: to cut so much off takes the
+                // system longer than all of the rest.
                 self.checkpoint("PASSIVE");
-                self.checkpoint("TRUNCATE");
+                self.checkpoint("RESTART");
             }
             Log::Copied
         } else {
@@ -141,20 +139,46 @@ impl Upkeep {
         }
     }
 
-    fn checkpoint(&self, mode: &str) {
+    /// Says how many pages the log has.
+    fn checkpoint(&self, mode: &str) -> i64 {
         let pragma = format!("PRAGMA wal_checkpoint({mode})");
         boundary::pass("store: about to checkpoint");
         // No room, or readers in the way: the log keeps everything, and the
         // next checkpoint finds it.
-        if let Err(error) = self.connection.query_row(&pragma, [], |_| Ok(())) {
-            tracing::debug!(%error, mode, "checkpoint");
-        }
+        let pages = self.connection.query_row(&pragma, [], |row| row.get(1));
         boundary::pass("store: a checkpoint is made");
+        pages.unwrap_or_else(|error| {
+            tracing::debug!(%error, mode, "checkpoint");
+            0
+        })
+    }
+
+    /// Whether some version is too old, or a path has too many. Mostly not,
+    /// and a look at the first fact and at one index is enough to know.
+    fn is_any_to_prune(&self, prune: &Prune) -> Result<bool, rusqlite::Error> {
+        // Facts are in the order of their times.
+        let oldest: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT time FROM fact WHERE path IS NOT NULL ORDER BY n LIMIT 1")?
+            .query_row([], |row| row.get(0))
+            .optional()?;
+        if oldest.is_none_or(|oldest| uint(oldest) < prune.older_than) {
+            return Ok(oldest.is_some());
+        }
+        self.connection
+            .prepare_cached(
+                "SELECT 1 FROM fact WHERE path IS NOT NULL
+                 GROUP BY path HAVING count(*) > ?1 LIMIT 1",
+            )?
+            .exists([int(prune.keep_per_path)])
     }
 
     /// Looks up what to drop and has the writer drop it. New versions that
     /// come meanwhile change nothing about the old ones found.
     pub(super) fn prune(&self, prune: Prune) -> Result<(), rusqlite::Error> {
+        if !self.is_any_to_prune(&prune)? {
+            return Ok(());
+        }
         // Facts after the snapshot are needed to start.
         let covered = meta::<i64>(&self.connection, "snapshot")?.map_or(0, uint);
         let mut statement = self.connection.prepare_cached(
