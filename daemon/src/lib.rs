@@ -18,6 +18,8 @@
 #![cfg_attr(not(unix), allow(dead_code, unreachable_code, unused_variables))]
 
 mod boundary;
+#[cfg(test)]
+mod children;
 pub mod config;
 pub mod content;
 pub mod doctor;

@@ -20,6 +20,7 @@ mod fill;
 mod guarded;
 mod hooks;
 mod host;
+mod linger;
 mod open;
 mod outbox;
 mod place;
@@ -63,6 +64,7 @@ use crate::watch::{MountBell, Watcher};
 use backlog::Backlog;
 use end::Ending;
 use hooks::Hooks;
+use linger::Linger;
 use outbox::Outbox;
 use reading::Aside;
 use say::Say;
@@ -78,10 +80,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a daemon ends whose workspace was removed or renamed (LIFE-1).
 const GONE: &str = "the workspace is gone";
-
-/// After an answer the next question is looked for so long before the thread
-/// sleeps: to sleep and be woken takes longer than an answer, on both sides.
-const LINGER: Duration = Duration::from_micros(50);
 
 /// Facts since the last snapshot, before a new one is made.
 const SNAPSHOT_FACTS: u64 = 50_000;
@@ -196,9 +194,7 @@ struct Daemon {
     /// What subscribers were told of.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
-    /// When the last answer was written.
-    answered_at: Option<Instant>,
-    many_processors: bool,
+    linger: Linger,
 }
 
 /// A request that is not answered yet.
@@ -226,12 +222,13 @@ impl Daemon {
         self.look_at_places();
         self.tell_manager();
         while self.ending.is_none() {
-            if self.lingers() && events.is_empty() {
+            if events.is_empty() && self.linger.goes_on(Instant::now()) {
                 // The runtime looks at every socket, and does not wait.
                 tokio::task::yield_now().await;
                 if events.is_empty() {
                     continue;
                 }
+                self.linger.came(Instant::now());
             }
             let wake = self.wake();
             let accepting = self.accept_after.is_none();
@@ -256,17 +253,6 @@ impl Daemon {
             }
         }
         Ok(self.end(events).await)
-    }
-
-    /// Whether somebody was answered just now, and may ask again at once.
-    /// Where there is one processor, who asks needs it.
-    fn lingers(&mut self) -> bool {
-        let lingers =
-            self.many_processors && self.answered_at.is_some_and(|at| at.elapsed() < LINGER);
-        if !lingers {
-            self.answered_at = None;
-        }
-        lingers
     }
 
     /// One turn: take what has come, decide, store, say.

@@ -1,10 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use super::*;
+use crate::children;
 use crate::content::{MAX_BYTES, Secrets};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 struct World {
@@ -47,7 +49,7 @@ impl World {
     }
 
     fn file(&self, name: &str, content: &str) -> PathBuf {
-        fs::write(self.path(name), content).unwrap();
+        children::unshared(|| fs::write(self.path(name), content)).unwrap();
         self.path(name)
     }
 
@@ -662,7 +664,8 @@ fn a_write_cut_short_is_completed_or_reverted() {
             }
             let World { base, guard } = world;
             drop(guard);
-            let child = std::process::Command::new(std::env::current_exe().unwrap())
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command
                 .args([
                     "--exact",
                     "guard::tests::a_process_to_be_ended",
@@ -671,8 +674,10 @@ fn a_write_cut_short_is_completed_or_reverted() {
                 .env("TOUCHMARK_TEST_GUARD", base.path())
                 .env("TOUCHMARK_TEST_FILE", name)
                 .env("TOUCHMARK_CRASH_AT", step.to_string())
-                .output()
-                .unwrap();
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            let child = children::start(&mut command).unwrap();
+            let child = child.wait_with_output().unwrap();
             let lived = String::from_utf8_lossy(&child.stdout).contains("lived");
             let world = World {
                 guard: open(base.path()),

@@ -13,6 +13,7 @@ use touchmark_proto::{Request, SessionId, native};
 
 use super::backlog::Backlog;
 use super::hooks::Hooks;
+use super::linger::Linger;
 use super::outbox::Outbox;
 use super::reading::Aside;
 use super::searches::Searches;
@@ -162,9 +163,7 @@ impl Daemon {
             manager: Report::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
-            answered_at: None,
-            many_processors: std::thread::available_parallelism()
-                .is_ok_and(|count| count.get() > 1),
+            linger: Linger::default(),
             options,
         };
         Ok((daemon, receiver))

@@ -198,7 +198,7 @@ impl Daemon {
     /// Writes the turn's answers, those of one client by one call.
     pub(super) fn flush(&mut self) {
         if !self.answered.is_empty() {
-            self.answered_at = Some(Instant::now());
+            self.linger.answered(Instant::now());
         }
         for peer in self.answered.drain(..) {
             peer.flush();

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::children;
 
 #[test]
 fn a_copy_at_any_moment_opens_with_everything_reported() {
@@ -56,14 +57,14 @@ fn a_killed_process_loses_nothing_it_reported() {
     let mut epoch = None;
     let mut reported = 0;
     for kill_after in [1, 50, 500] {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args(["--exact", "store::tests::durable::child"])
             .args(["--ignored", "--nocapture"])
             .env(CHILD, directory.path())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::null());
+        let mut child = children::start(&mut command).unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let target = reported + kill_after;
         for line in lines {

@@ -1,11 +1,12 @@
 //! LOSS-3: a disk without room.
 
 use std::io::Write as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use touchmark_tests::parts::not_tested;
 
 use super::*;
+use crate::children;
 
 /// Turns fail, are kept, and are stored in their order once that works.
 fn fails_and_recovers(directory: &Path, refuse: impl FnOnce(), permit: impl FnOnce()) {
@@ -97,18 +98,23 @@ struct Tiny(tempfile::TempDir);
 impl Tiny {
     fn mount() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
+        let mut mount = Command::new("mount");
+        mount
             .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
             .arg(directory.path())
-            .output()
-            .is_ok_and(|output| output.status.success());
+            .stderr(Stdio::null());
+        let mounted = children::start(&mut mount)
+            .and_then(|mut mount| mount.wait())
+            .is_ok_and(|status| status.success());
         mounted.then(|| Self(directory))
     }
 }
 
 impl Drop for Tiny {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+        let mut unmount = Command::new("umount");
+        unmount.arg("-l").arg(self.0.path());
+        let _ = children::start(&mut unmount).and_then(|mut unmount| unmount.wait());
     }
 }
 

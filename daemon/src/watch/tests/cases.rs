@@ -252,12 +252,10 @@ fn saving_like_vim_and_like_sed() {
         world.seen(),
         "Renamed(f,f~) Appeared(f) Written(f) Closed(f)"
     );
-    let sed = std::process::Command::new("sed")
-        .args(["-i", "s/new/newer/"])
-        .arg(world.at("f"))
-        .status()
-        .unwrap();
-    assert!(sed.success());
+    let mut sed = std::process::Command::new("sed");
+    sed.args(["-i", "s/new/newer/"]).arg(world.at("f"));
+    let mut sed = crate::children::start(&mut sed).unwrap();
+    assert!(sed.wait().unwrap().success());
     let inputs = world.inputs();
     assert_eq!(World::last_hint(&inputs, "f"), Some(Hint::Closed));
 }
