@@ -12,7 +12,7 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::Waiting;
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, VERSION, int, meta, uint};
+use super::schema::{self, VERSION, first_at, int, meta, uint};
 use super::unstored::Unstored;
 use super::writer::Message;
 
@@ -122,10 +122,14 @@ impl Reader {
         let unstored = self.unstored.find(|record| {
             (from..to).contains(&record.time) && schema::row_of(&record.fact).0 == VERSION
         });
+        let between = match &self.connection {
+            Some(connection) => [first_at(connection, from)?, first_at(connection, to)?],
+            None => [0, 0],
+        };
         let stored = self.records(
             "SELECT n, time, body FROM fact
-             WHERE kind = 2 AND time >= ?1 AND time < ?2 ORDER BY time, n LIMIT ?3",
-            [int(from), int(to), int(limit as u64)],
+             WHERE kind = 2 AND n >= ?1 AND n < ?2 ORDER BY n LIMIT ?3",
+            [between[0], between[1], int(limit as u64)],
         )?;
         let mut all = joined(stored, unstored);
         all.truncate(limit);
@@ -148,11 +152,8 @@ impl Reader {
             return Ok(None);
         };
         let n: Option<i64> = connection
-            .prepare_cached(
-                "SELECT n FROM fact WHERE kind = 2 AND time < ?1
-                 ORDER BY time DESC, n DESC LIMIT 1",
-            )?
-            .query_row([int(time)], |row| row.get(0))
+            .prepare_cached("SELECT n FROM fact WHERE kind = 2 AND n < ?1 ORDER BY n DESC LIMIT 1")?
+            .query_row([first_at(connection, time)?], |row| row.get(0))
             .optional()?;
         Ok(n.map(uint))
     }

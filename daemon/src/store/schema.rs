@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, ToSql};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use touchmark_engine::Fact;
-use touchmark_proto::RelPath;
+use touchmark_proto::{Millis, RelPath};
 
 use super::checks;
 use super::error::StoreError;
@@ -20,7 +20,8 @@ pub(super) const VERSION: i64 = 2;
 
 /// The n-th step leads from schema version n to n+1 (`PRAGMA user_version`).
 /// A step that was ever released is never edited; new ones go to the end.
-pub(super) const MIGRATIONS: &[&str] = &["
+pub(super) const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
     -- The log. `path` is set for baselines and versions only, they make up a
@@ -50,7 +51,13 @@ pub(super) const MIGRATIONS: &[&str] = &["
         used INTEGER NOT NULL,
         body BLOB NOT NULL);
     CREATE INDEX content_used ON content (used, size);
-"];
+",
+    // Facts are in the order of their times: see `first_at`. An index that says
+    // the same was a page more in every commit of a version.
+    "
+    DROP INDEX fact_time;
+",
+];
 
 /// The newest schema version known.
 pub(super) fn known() -> u32 {
@@ -225,6 +232,28 @@ pub(super) fn meta<T: FromSql>(
         .prepare_cached("SELECT value FROM meta WHERE key = ?1")?
         .query_row([key], |row| row.get(0))
         .optional()
+}
+
+/// The number from which on facts were recorded at `time` or later. No fact
+/// is older than the one before it, so that halving finds it.
+pub(super) fn first_at(connection: &Connection, time: Millis) -> Result<i64, rusqlite::Error> {
+    let mut next =
+        connection.prepare_cached("SELECT n, time FROM fact WHERE n >= ?1 ORDER BY n LIMIT 1")?;
+    let newest: Option<i64> = connection
+        .prepare_cached("SELECT max(n) FROM fact")?
+        .query_row([], |row| row.get(0))?;
+    let (mut low, mut high) = (0, newest.map_or(0, |newest| newest.saturating_add(1)));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let found: Option<(i64, i64)> = next
+            .query_row([middle], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        match found {
+            Some((n, at)) if uint(at) < time => low = n.saturating_add(1),
+            _ => high = middle,
+        }
+    }
+    Ok(low)
 }
 
 /// Writes a value of `meta`.
