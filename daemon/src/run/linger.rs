@@ -13,7 +13,7 @@ const MOMENT: Duration = Duration::from_micros(50);
 
 /// After so many failures in a row that it doubles no longer, it is tried
 /// after so many answers.
-const RARELY: u32 = 255;
+const RARELY: u32 = 31;
 
 #[derive(Debug, Default)]
 pub(super) struct Linger {
@@ -87,10 +87,10 @@ mod tests {
         let slowly = stayed(&mut linger, &mut now, &[slow; 10_000]);
         let tried: Vec<usize> = (0..slowly.len()).filter(|&n| slowly[n]).collect();
         assert_eq!(tried[..5], [0, 2, 6, 14, 30]);
-        assert!(tried.len() < 50, "{}", tried.len());
+        assert!(tried.len() < 320, "{}", tried.len());
         let quickly = stayed(&mut linger, &mut now, &[quick; 1_000]);
         assert!(
-            quickly[256..].iter().all(|&stayed| stayed),
+            quickly[32..].iter().all(|&stayed| stayed),
             "it is found out"
         );
     }
