@@ -42,6 +42,7 @@ mod dial;
 mod error;
 pub mod feed;
 pub mod find;
+mod linger;
 #[cfg_attr(not(unix), path = "local/plain.rs")]
 mod local;
 mod requests;

@@ -69,6 +69,8 @@ impl Daemon {
         }
     }
 
+    /// Has a thread read these, the large ones last; `counted` among those
+    /// that others wait for.
     fn hand_over(&self, orders: Vec<ReadOrder>, counted: bool) {
         let (reader, events) = (self.reader.clone(), self.events.clone());
         tokio::task::spawn_blocking(move || {
