@@ -42,7 +42,6 @@ mod dial;
 mod error;
 pub mod feed;
 pub mod find;
-mod linger;
 #[cfg_attr(not(unix), path = "local/plain.rs")]
 mod local;
 mod requests;
