@@ -246,8 +246,10 @@ fn dur2_a_store_of_a_newer_version() {
     let (mut world, _) = ended(false);
     let file = own(&world).join("store.db");
     // The header's bytes 60 to 63 are the schema's version.
+    let mut own_version = [0; 4];
     change(&file, |bytes| {
-        bytes[60..64].copy_from_slice(&99_u32.to_be_bytes())
+        own_version.copy_from_slice(&bytes[60..64]);
+        bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
     });
     let before = fs::read(&file).unwrap();
     let refused = world.run(&["daemon"]);
@@ -265,9 +267,7 @@ fn dur2_a_store_of_a_newer_version() {
     assert!(doctor.contains("update touchmark"), "{doctor}");
     assert_eq!(fs::read(&file).unwrap(), before);
     // With the touchmark that wrote it all is as it was.
-    change(&file, |bytes| {
-        bytes[60..64].copy_from_slice(&1_u32.to_be_bytes())
-    });
+    change(&file, |bytes| bytes[60..64].copy_from_slice(&own_version));
     world.start();
     let mut agent = world.session("s");
     assert_eq!(agent.state("a.txt"), "fresh");

@@ -55,7 +55,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     // Facts are in the order of their times: see `first_at`. An index that says
     // the same was a page more in every commit of a version.
     "
-    DROP INDEX fact_time;
+    DROP INDEX IF EXISTS fact_time;
 ",
 ];
 
