@@ -95,15 +95,6 @@ impl From<Found> for Looked {
     }
 }
 
-/// One pass over a file.
-enum Pass {
-    Whole(Box<Report>),
-    /// It was not read: it has so many bytes.
-    Larger(u64),
-    /// It changed meanwhile, and has so many bytes now.
-    Changed(u64),
-}
-
 /// Bytes that were read and hashed.
 struct Hashed {
     hash: Hash,
@@ -147,20 +138,17 @@ impl Reader {
 
     /// The same of a file of at most so many bytes.
     pub fn read_up_to(&self, most: u64, order: &ReadOrder) -> Looked {
-        let mut looked = self.read_settled(most, order);
+        let secret = self.is_secret(&order.path);
+        let mut looked = self.read_settled(most, order, secret);
         if let Looked::Read(report) = &mut looked {
-            report.outcome.secret = self.is_secret(&order.path)
-                || report
-                    .real
-                    .as_ref()
-                    .is_some_and(|real| self.is_secret(real));
+            report.outcome.secret |= secret;
         }
         looked
     }
 
     /// Reads until the file does not change meanwhile, as often as that is
     /// worth trying.
-    fn read_settled(&self, most: u64, order: &ReadOrder) -> Looked {
+    fn read_settled(&self, most: u64, order: &ReadOrder, secret: bool) -> Looked {
         let mut size = 0;
         let mut tries = TRIES;
         while tries > 0 {
@@ -173,13 +161,16 @@ impl Reader {
                 Opened::Unreadable(cause) => return Found::Unreadable { cause }.into(),
                 Opened::Changing => continue,
             };
-            match self.read_once(&mut file, most, order, real.as_ref()) {
-                Ok(Pass::Whole(mut report)) => {
-                    report.real = real;
-                    return Looked::Read(report);
+            // Where a link leads may be one, too.
+            let secret = secret || real.as_ref().is_some_and(|real| self.is_secret(real));
+            match self.read_once(&mut file, most, order, secret) {
+                Ok(Ok(mut looked)) => {
+                    if let Looked::Read(report) = &mut looked {
+                        report.real = real;
+                    }
+                    return looked;
                 }
-                Ok(Pass::Larger(size)) => return Looked::Larger(size),
-                Ok(Pass::Changed(seen)) => size = seen,
+                Ok(Err(seen)) => size = seen,
                 Err(error) => {
                     return Found::Unreadable {
                         cause: error.to_string(),
@@ -197,34 +188,32 @@ impl Reader {
         }))
     }
 
-    /// Reads an open file once.
+    /// Reads an open file once. The inner error is the size of a file that
+    /// changed meanwhile.
     fn read_once(
         &self,
         file: &mut File,
         most: u64,
         order: &ReadOrder,
-        real: Option<&RelPath>,
-    ) -> io::Result<Pass> {
+        secret: bool,
+    ) -> io::Result<Result<Looked, u64>> {
         let before = file.metadata()?;
         let size = before.len();
         if size > most {
-            return Ok(Pass::Larger(size));
+            return Ok(Ok(Looked::Larger(size)));
         }
-        let keep = order.keep
-            && size <= self.keep_file_max
-            && !self.is_secret(&order.path)
-            && !real.is_some_and(|real| self.is_secret(real));
+        let keep = order.keep && size <= self.keep_file_max && !secret;
         let bytes = order.bytes && size <= self.bytes_max;
         let Some(read) = hash(file, size, &order.prefixes, keep || bytes)? else {
-            return Ok(Pass::Changed(file.metadata()?.len()));
+            return Ok(Err(file.metadata()?.len()));
         };
         let after = file.metadata()?;
         let stamped = stamp(&after);
         if stamp(&before) != stamped {
-            return Ok(Pass::Changed(after.len()));
+            return Ok(Err(after.len()));
         }
         let kept: Option<Arc<[u8]>> = read.bytes.map(Into::into);
-        Ok(Pass::Whole(Box::new(Report {
+        Ok(Ok(Looked::Read(Box::new(Report {
             outcome: ReadOutcome {
                 found: Found::File(Content {
                     hash: read.hash,
@@ -237,13 +226,13 @@ impl Reader {
                 }),
                 prefixes: read.prefixes,
                 bytes: kept.clone().filter(|_| bytes),
-                secret: false,
+                secret,
             },
             keep: kept.filter(|_| keep),
             real: None,
             links: after.nlink(),
             size,
-        })))
+        }))))
     }
 }
 
