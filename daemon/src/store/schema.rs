@@ -1,11 +1,12 @@
 //! Tables, migrations, and the settings every connection shares.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, ToSql};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use touchmark_engine::Fact;
 use touchmark_proto::{Millis, RelPath};
 
@@ -201,26 +202,38 @@ pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(),
     Ok(())
 }
 
-/// A transaction that may write, from its first moment.
+/// A transaction that may write, from its first moment; undone unless it is
+/// committed. SQLite's own of rusqlite parses its beginning and its end anew
+/// each time, which takes longer than to store a fact.
+pub(super) struct Transaction<'a>(&'a Connection);
+
+/// Begins one. There is no other on a connection at the same time.
 pub(super) fn begin(connection: &mut Connection) -> Result<Transaction<'_>, rusqlite::Error> {
-    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    Ok(Transaction(connection))
 }
 
-/// Does something in such a transaction, or nothing of it. Its beginning and
-/// its end are prepared statements: to parse them anew takes longer than to
-/// store a fact.
-pub(super) fn transact<T>(
-    connection: &Connection,
-    work: impl FnOnce() -> Result<T, rusqlite::Error>,
-) -> Result<T, rusqlite::Error> {
-    let run = |statement| connection.prepare_cached(statement)?.execute([]);
-    run("BEGIN IMMEDIATE")?;
-    let done = work().and_then(|done| run("COMMIT").map(|_| done));
-    if done.is_err() && !connection.is_autocommit() {
-        // What failed is told; SQLite undoes what is left by itself.
-        let _ = connection.execute_batch("ROLLBACK");
+impl Transaction<'_> {
+    pub(super) fn commit(self) -> Result<(), rusqlite::Error> {
+        self.prepare_cached("COMMIT")?.execute([]).map(|_| ())
     }
-    done
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.is_autocommit() {
+            // Whoever let it go has the error that counts.
+            let _ = self.execute_batch("ROLLBACK");
+        }
+    }
 }
 
 /// Reads a value of `meta`.

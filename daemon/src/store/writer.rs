@@ -196,11 +196,12 @@ impl Writer {
     }
 
     /// One transaction with everything that waits.
-    fn store(&self) -> Result<(), rusqlite::Error> {
-        schema::transact(&self.connection, || {
+    fn store(&mut self) -> Result<(), rusqlite::Error> {
+        let transaction = schema::begin(&mut self.connection)?;
+        {
             // A try that failed may have reached the log all the same, and a
             // fact's number means the same fact for ever.
-            let mut insert = self.connection.prepare_cached(
+            let mut insert = transaction.prepare_cached(
                 "INSERT OR REPLACE INTO fact (n, time, kind, path, body)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
             )?;
@@ -213,9 +214,9 @@ impl Writer {
                     &row.body,
                 ))?;
             }
-            boundary::pass("store: about to commit");
-            Ok(())
-        })?;
+        }
+        boundary::pass("store: about to commit");
+        transaction.commit()?;
         boundary::pass("store: committed");
         Ok(())
     }
