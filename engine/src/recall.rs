@@ -93,21 +93,7 @@ fn baseline(epoch: u64, n: u64, time: Millis, path: &RelPath, held: Held) -> Ver
     } else {
         VersionKind::Deleted
     };
-    let fact = VersionFact {
-        path: path.clone(),
-        kind,
-        from: None,
-        held,
-        author: Author::UNKNOWN,
-        evidence: Evidence::Gap,
-        amends: None,
-        edit: None,
-        unobserved: false,
-        late: false,
-        formatted: false,
-        candidates: Vec::new(),
-        before: None,
-    };
+    let fact = VersionFact::new(path.clone(), kind, held, Author::UNKNOWN, Evidence::Gap);
     version_of(epoch, n, time, &fact, VersionMarks::default())
 }
 

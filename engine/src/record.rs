@@ -262,6 +262,34 @@ pub struct VersionFact {
     pub before: Option<Hash>,
 }
 
+impl VersionFact {
+    /// A first word about a version, by somebody of whom no more is known;
+    /// there was no file before.
+    pub fn new(
+        path: RelPath,
+        kind: VersionKind,
+        held: Held,
+        author: Author,
+        evidence: Evidence,
+    ) -> Self {
+        Self {
+            path,
+            kind,
+            from: None,
+            held,
+            author,
+            evidence,
+            amends: None,
+            edit: None,
+            unobserved: false,
+            late: false,
+            formatted: false,
+            candidates: Vec::new(),
+            before: None,
+        }
+    }
+}
+
 /// An edit as it was begun.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditFact {

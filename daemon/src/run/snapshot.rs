@@ -85,19 +85,15 @@ mod tests {
                 step: Some(4),
             },
             Fact::Version(VersionFact {
-                path: path.clone(),
-                kind: VersionKind::Modified,
-                from: None,
-                held: held(2),
-                author: Author::USER,
-                evidence: Evidence::Unmarked,
-                amends: None,
-                edit: None,
-                unobserved: false,
-                late: false,
-                formatted: false,
                 candidates: vec![session.clone()],
                 before: held(1).hash,
+                ..VersionFact::new(
+                    path.clone(),
+                    VersionKind::Modified,
+                    held(2),
+                    Author::USER,
+                    Evidence::Unmarked,
+                )
             }),
             Fact::Saved {
                 path,

@@ -344,23 +344,17 @@ impl Engine {
                 .and_then(|kept| kept.before),
             None => now.hash,
         };
+        let held = Held {
+            hash,
+            ..Held::ABSENT
+        };
+        let author = Author::agent(session.clone());
+        let kind = kind_between(before, hash);
         let fact = VersionFact {
-            path: path.clone(),
-            kind: kind_between(before, hash),
-            from: None,
-            held: Held {
-                hash,
-                ..Held::ABSENT
-            },
-            author: Author::agent(session.clone()),
-            evidence: Evidence::Declared,
-            amends: None,
             edit: Some(edit),
             unobserved: true,
-            late: false,
-            formatted: false,
-            candidates: Vec::new(),
             before,
+            ..VersionFact::new(path.clone(), kind, held, author, Evidence::Declared)
         };
         let version = self.record(Fact::Version(fact));
         self.counts.versions += 1;
@@ -390,19 +384,10 @@ impl Engine {
                 };
                 let kind = kind_between(hash, now.hash);
                 let n = self.record(Fact::Version(VersionFact {
-                    path: path.clone(),
-                    kind,
-                    from: None,
-                    held: now,
-                    author,
-                    evidence,
-                    amends: None,
-                    edit: None,
-                    unobserved: false,
-                    late: false,
                     formatted,
                     candidates,
                     before: hash,
+                    ..VersionFact::new(path.clone(), kind, now, author, evidence)
                 }));
                 self.counts.versions += 1;
                 self.publish_version(path, n, Some((hash, now.hash)));
@@ -480,20 +465,16 @@ impl Engine {
         self.ensure_session(session);
         self.begin_log(path, pending);
         self.hold(session, path, Source::AgentEdited, step);
+        let author = Author::agent(session.clone());
         let version = self.record(Fact::Version(VersionFact {
-            path: path.clone(),
-            kind: VersionKind::Modified,
-            from: None,
-            held,
-            author: Author::agent(session.clone()),
-            evidence: Evidence::Declared,
-            amends: None,
-            edit: None,
-            unobserved: false,
             late: true,
-            formatted: false,
-            candidates: Vec::new(),
-            before: None,
+            ..VersionFact::new(
+                path.clone(),
+                VersionKind::Modified,
+                held,
+                author,
+                Evidence::Declared,
+            )
         }));
         self.counts.versions += 1;
         self.publish_version(path, version, None);

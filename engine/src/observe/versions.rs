@@ -42,19 +42,12 @@ impl Engine {
         };
         let fresh = self.fresh_holders(path);
         let n = self.record(Fact::Version(VersionFact {
-            path: path.clone(),
-            kind,
             from: from.cloned(),
-            held,
-            author: author.clone(),
-            evidence,
-            amends: None,
             edit,
-            unobserved: false,
-            late: false,
             formatted,
             candidates,
             before,
+            ..VersionFact::new(path.clone(), kind, held, author.clone(), evidence)
         }));
         self.counts.versions += 1;
         self.publish_version(path, n, Some((before, held.hash)));

@@ -119,6 +119,11 @@ impl Kept {
         self.author
     }
 
+    /// The author, to compare.
+    pub(super) fn writer(&self) -> (AuthorKind, Option<&SessionId>) {
+        (self.author, self.session())
+    }
+
     /// Whether that session wrote it.
     pub fn is_by(&self, session: &SessionId) -> bool {
         self.session() == Some(session)
@@ -166,8 +171,7 @@ impl Kept {
         };
         plain(self)
             && plain(other)
-            && (self.author, self.session(), self.evidence)
-                == (other.author, other.session(), other.evidence)
+            && (self.writer(), self.evidence) == (other.writer(), other.evidence)
             && self.formatted == other.formatted
     }
 

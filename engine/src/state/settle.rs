@@ -78,10 +78,10 @@ impl PathState {
     /// The newest version that is not by who wrote the newest of all: a
     /// session asks for the newest that is not its own.
     fn by_another(&self) -> Option<usize> {
-        let author = self.versions.back()?.author();
+        let newest = self.versions.back()?;
         self.versions
             .iter()
-            .rposition(|kept| kept.author() != author)
+            .rposition(|kept| kept.writer() != newest.writer())
     }
 }
 
@@ -135,20 +135,10 @@ mod tests {
         }
 
         fn version(&mut self, time: Millis, content: u8, author: Author) -> u64 {
+            let (path, kind) = (self.path.clone(), VersionKind::Modified);
             let fact = VersionFact {
-                path: self.path.clone(),
-                kind: VersionKind::Modified,
-                from: None,
-                held: held(content),
-                author,
-                evidence: Evidence::Unmarked,
-                amends: None,
-                edit: None,
-                unobserved: false,
-                late: false,
-                formatted: false,
-                candidates: Vec::new(),
                 before: held(content - 1).hash,
+                ..VersionFact::new(path, kind, held(content), author, Evidence::Unmarked)
             };
             self.at(time, Fact::Version(fact))
         }

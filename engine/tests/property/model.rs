@@ -519,13 +519,12 @@ impl Model {
             return Listing::Perhaps;
         }
         // Its own declared writer may be in the middle (ATTR-5).
-        let writes = self.edits.iter().any(|edit| {
-            edit.session == session
-                && edit
-                    .files
-                    .iter()
-                    .any(|file| file.path == path && !file.done && file.expect.is_some())
-        });
+        let open = |file: &&EditFile| file.path == path && !file.done;
+        let edits = self.edits.iter().filter(|edit| edit.session == session);
+        let open: Vec<&EditFile> = edits
+            .flat_map(|edit| edit.files.iter().filter(open))
+            .collect();
+        let writes = open.iter().any(|file| file.expect.is_some());
         let own = self
             .logs
             .get(path)
@@ -533,13 +532,7 @@ impl Model {
             .is_some_and(|last| last.author.is(&asks::session(session)));
         // Its own write of now stands in place of what it read; that is its
         // word until the mark has ended.
-        let marks = self.edits.iter().any(|edit| {
-            edit.session == session
-                && edit
-                    .files
-                    .iter()
-                    .any(|file| file.path == path && !file.done && file.expect.is_none())
-        });
+        let marks = open.iter().any(|file| file.expect.is_none());
         if own && marks && copy.foreign {
             return Listing::Perhaps;
         }

@@ -28,6 +28,13 @@ fn mark(slot: usize, path: Path, expect: Named) -> Ask {
     }
 }
 
+/// What an agent asks before each of its turns.
+const TAKE: Ask = Ask::Take {
+    peek: false,
+    explicit: false,
+    paths: None,
+};
+
 fn begin(slot: usize, files: &[(Path, Named)], guarded: bool) -> Ask {
     Ask::Begin {
         slot,
@@ -587,15 +594,7 @@ fn a_loss_told_still_makes_the_commit_clobbered() {
                 file: 0,
                 how: How::FromOutside,
             },
-            ask(
-                1,
-                3,
-                Ask::Take {
-                    peek: false,
-                    explicit: false,
-                    paths: None,
-                },
-            ),
+            ask(1, 3, TAKE),
             ask(
                 1,
                 2,
@@ -836,15 +835,7 @@ fn an_old_cursor_acknowledges_no_save_that_began_after_it() {
         &[("a", 2), ("d/b", 6), ("d/c", 1)],
         vec![
             ask(1, 2, mark(4, "a", Named::Content(0))),
-            ask(
-                0,
-                1,
-                Ask::Take {
-                    peek: false,
-                    explicit: false,
-                    paths: None,
-                },
-            ),
+            ask(0, 1, TAKE),
             ask(
                 0,
                 0,

@@ -135,19 +135,14 @@ fn version(n: u64, name: &str) -> Record {
         n,
         time: n * 10,
         fact: Fact::Version(VersionFact {
-            path: path(name),
-            kind: VersionKind::Modified,
-            from: None,
-            held: held(n),
-            author: Author::USER,
-            evidence: Evidence::Unmarked,
-            amends: None,
-            edit: None,
-            unobserved: false,
-            late: false,
-            formatted: false,
-            candidates: Vec::new(),
             before: Some(hash(n - 1)),
+            ..VersionFact::new(
+                path(name),
+                VersionKind::Modified,
+                held(n),
+                Author::USER,
+                Evidence::Unmarked,
+            )
         }),
     }
 }
