@@ -44,12 +44,8 @@ impl Folded {
     }
 
     pub(crate) fn take(&mut self, kept: &Kept) {
-        if self.versions == 0 {
-            self.first = kept.first_time;
-        }
-        self.last = kept.time;
-        self.versions = self.versions.saturating_add(kept.count);
-        self.name(&kept.author(), kept.evidence);
+        let times = (kept.first_time, kept.time);
+        self.several(times, kept.count, &kept.author(), kept.evidence);
         if let Some(from) = kept.from() {
             self.from = Some(from.clone());
         }
@@ -57,11 +53,22 @@ impl Folded {
 
     /// One more version of this author's, other than the kept ones.
     pub(crate) fn add(&mut self, time: Millis, author: &Author, evidence: Evidence) {
+        self.several((time, time), 1, author, evidence);
+    }
+
+    /// So many more, from the first time to the last.
+    fn several(
+        &mut self,
+        (first, last): (Millis, Millis),
+        count: u32,
+        author: &Author,
+        evidence: Evidence,
+    ) {
         if self.versions == 0 {
-            self.first = time;
+            self.first = first;
         }
-        self.last = time;
-        self.versions += 1;
+        self.last = last;
+        self.versions = self.versions.saturating_add(count);
         self.name(author, evidence);
     }
 
