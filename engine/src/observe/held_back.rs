@@ -10,13 +10,16 @@ use touchmark_proto::{Hash, RelPath};
 
 impl Engine {
     /// Whether a closed content that is not the declared one has to be looked
-    /// at once more: while its declared writer is awaited, only a second read
-    /// behind a fence tells that it is not the middle of the next write.
+    /// at once more: only a second read behind a fence tells that it is not
+    /// the middle of the next write. That is worth it while its declared
+    /// writer is awaited, and for a file found empty, as every save in place
+    /// leaves it for a moment.
     pub(super) fn must_confirm(&mut self, path: &RelPath, content: Content) -> bool {
-        let awaited = self
-            .state
-            .edits_on(path)
-            .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
+        let doubtful = content.size == 0
+            || self
+                .state
+                .edits_on(path)
+                .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
         let live = self.live.entry(path.clone()).or_default();
         let looked_at = live
             .unconfirmed
@@ -27,7 +30,7 @@ impl Engine {
             first.fence <= self.fences.done
                 && (content.size > 0 || first.since + CUT_DELAY <= self.now)
         });
-        if !awaited || confirmed {
+        if !doubtful || confirmed {
             live.unconfirmed = None;
             self.unconfirmed.remove(path);
             return false;

@@ -428,3 +428,37 @@ fn an_editors_report_speaks_for_what_was_held_back() {
         ",
     );
 }
+
+/// The close of one save is often looked at when the next one has cut the
+/// file already: nobody closed it empty (ATTR-12). What stays empty is.
+#[test]
+fn what_the_next_save_has_just_cut_is_no_version() {
+    story(
+        "
+        write f one
+        a reads f
+        a declares f two
+        write f two
+        wait 10
+        quietly cut f
+        close f
+        write f two
+        wait 1000
+        history f -> two agent:a declared
+        status a f -> fresh
+        a takes -> nothing
+        ",
+    );
+    story(
+        "
+        write f one
+        a reads f
+        quietly cut f
+        close f
+        wait 5
+        status a f -> stale
+        history f ->  user unmarked
+        a takes -> f modified by user unmarked
+        ",
+    );
+}

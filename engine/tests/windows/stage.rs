@@ -150,6 +150,7 @@ impl Stage {
                 });
             }
             ["quietly", "write", name, content] => self.write(name, Some(content)),
+            ["quietly", "cut", name] => self.write(name, Some("")),
             ["quietly", "remove", name] => self.write(name, None),
             ["during", "audit", ..] => {
                 self.aside.push(words[2..].join(" "));
