@@ -30,6 +30,14 @@ const DEADLINE_PLAY: u32 = 256;
 /// in vain was tried: eight clients were then half as fast.
 const LINGER: Duration = Duration::from_micros(50);
 
+/// Who is given the processor meanwhile and keeps it for so long computes,
+/// and is not the daemon: it is better to sleep then, and to be woken before
+/// that one's turn is over.
+const KEPT: Duration = Duration::from_millis(1);
+
+/// For so many answers.
+const SLEEPS: u32 = 255;
+
 /// A connection to a daemon. A cheap handle: clones share the connection,
 /// and calls on it take turns. Closed when the last clone is dropped.
 #[derive(Clone, Debug)]
@@ -56,6 +64,8 @@ struct Connection {
     deadline: Duration,
     /// How long a read of the stream waits at most, as last set.
     read_timeout: Duration,
+    /// So many answers are waited for asleep.
+    sleeps: u32,
     /// Set once the stream no longer stands between two messages.
     broken: bool,
 }
@@ -212,6 +222,7 @@ impl Connection {
             next_id: 1,
             deadline,
             read_timeout: Duration::ZERO,
+            sleeps: 0,
             broken: false,
         };
         connection.write(
@@ -327,15 +338,30 @@ impl Connection {
 
     /// Waits for bytes for `left` at most.
     fn read(&mut self, chunk: &mut [u8], left: Duration) -> io::Result<usize> {
-        let sleep_at = Instant::now() + LINGER.min(left);
-        while Instant::now() < sleep_at {
-            match receive_at_once(&self.stream, chunk) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::yield_now(),
-                received => return received,
-            }
+        if self.sleeps > 0 {
+            self.sleeps -= 1;
+        } else if let Some(received) = self.look(chunk, LINGER.min(left)) {
+            return received;
         }
         self.limit_reads(left)?;
         self.stream.read(chunk)
+    }
+
+    /// Looks for bytes without sleeping.
+    fn look(&mut self, chunk: &mut [u8], patience: Duration) -> Option<io::Result<usize>> {
+        let started = Instant::now();
+        let mut now = started;
+        while now < started + patience {
+            match receive_at_once(&self.stream, chunk) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::yield_now(),
+                received => return Some(received),
+            }
+            let before = std::mem::replace(&mut now, Instant::now());
+            if now - before > KEPT {
+                self.sleeps = SLEEPS;
+            }
+        }
+        None
     }
 
     /// Has reads wait for `left`, or so little longer that nobody minds: most

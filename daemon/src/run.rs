@@ -226,6 +226,7 @@ impl Daemon {
                 // The runtime looks at every socket, and does not wait.
                 tokio::task::yield_now().await;
                 if events.is_empty() {
+                    self.linger.give_way();
                     continue;
                 }
                 self.linger.came(Instant::now());

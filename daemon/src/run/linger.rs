@@ -4,8 +4,11 @@
 //! asks one question after the other is better served by a loop that stays
 //! awake for a moment; whoever does not, or shares the processor with it, is
 //! not. So the loop tries, and stays awake the more rarely the more often
-//! that was in vain.
+//! that was in vain. Meanwhile it lets others have the processor, among them
+//! whoever asks; where they keep it, it had better sleep: who is woken goes
+//! before them.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long it stays awake.
@@ -14,6 +17,12 @@ const MOMENT: Duration = Duration::from_micros(50);
 /// After so many failures in a row that it doubles no longer, it is tried
 /// after so many answers.
 const RARELY: u32 = 31;
+
+/// Who keeps the processor for so long computes, and does not ask.
+const KEPT: Duration = Duration::from_millis(1);
+
+/// After that it is tried again after so many answers.
+const MORE_RARELY: u32 = 255;
 
 #[derive(Debug, Default)]
 pub(super) struct Linger {
@@ -44,6 +53,20 @@ impl Linger {
                 false
             }
             None => false,
+        }
+    }
+
+    /// Lets others have the processor.
+    pub(super) fn give_way(&mut self) {
+        let before = Instant::now();
+        thread::yield_now();
+        self.given_way(before.elapsed());
+    }
+
+    fn given_way(&mut self, lost: Duration) {
+        if lost > KEPT {
+            self.since = None;
+            self.rest = MORE_RARELY;
         }
     }
 
@@ -93,5 +116,16 @@ mod tests {
             quickly[32..].iter().all(|&stayed| stayed),
             "it is found out"
         );
+    }
+    #[test]
+    fn it_sleeps_beside_who_computes() {
+        let (mut linger, mut now) = (Linger::default(), Instant::now());
+        linger.answered(now);
+        linger.given_way(KEPT / 2);
+        assert!(linger.goes_on(now), "others ask too");
+        linger.given_way(KEPT * 2);
+        let stayed = stayed(&mut linger, &mut now, &[MOMENT / 10; 1_100]);
+        let tried = stayed.iter().position(|stayed| *stayed);
+        assert_eq!(tried, Some(MORE_RARELY as usize));
     }
 }
