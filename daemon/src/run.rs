@@ -55,7 +55,7 @@ use crate::event::Event;
 use crate::guard::Guard;
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
-use crate::socket::{Hub, Listener, Peer};
+use crate::socket::{Hub, Listener, Peer, hears};
 use crate::store::{self, Store};
 use crate::system::{proc, signals};
 use crate::time::Timeline;
@@ -74,6 +74,10 @@ use subscriptions::Subscriptions;
 /// Events taken in one turn, so that the first of a flood is answered before
 /// the last has come.
 const EVENTS_PER_TURN: usize = 1_024;
+
+/// So many turns may be for one client that asks on and on, before the runtime
+/// looks who else there is.
+const HEARD_IN_A_ROW: u32 = 4;
 
 /// While too many descriptors are open, this long nobody is let in.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -195,6 +199,10 @@ struct Daemon {
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
     linger: Linger,
+    /// The one who was answered last, and may ask again at once.
+    asker: Option<Arc<Peer>>,
+    /// Turns for that one alone.
+    heard_in_a_row: u32,
 }
 
 /// A request that is not answered yet.
@@ -223,13 +231,27 @@ impl Daemon {
         self.tell_manager();
         while self.ending.is_none() {
             if events.is_empty() && self.linger.goes_on(Instant::now()) {
-                // The runtime looks at every socket, and does not wait.
-                tokio::task::yield_now().await;
+                let heard = self
+                    .asker
+                    .as_ref()
+                    .is_some_and(|peer| hears(peer, &self.hub));
+                let alone = heard && self.heard_in_a_row < HEARD_IN_A_ROW;
+                if !alone {
+                    // The runtime looks at every socket, and does not wait.
+                    tokio::task::yield_now().await;
+                    self.heard_in_a_row = 0;
+                }
                 if events.is_empty() {
                     self.linger.give_way();
                     continue;
                 }
                 self.linger.came(Instant::now());
+                if alone {
+                    self.heard_in_a_row += 1;
+                    let first = events.try_recv().ok();
+                    self.turn(first, &mut events);
+                    continue;
+                }
             }
             let wake = self.wake();
             let accepting = self.accept_after.is_none();
@@ -362,6 +384,7 @@ impl Daemon {
             } => self.hooked(request, outcome, undo),
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
+                self.asker = None;
                 self.subscriptions.disconnect(connection);
                 if self.peers.is_empty() {
                     self.engine.set_heard(false);

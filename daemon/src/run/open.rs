@@ -164,6 +164,8 @@ impl Daemon {
             told_degraded: Vec::new(),
             ending: None,
             linger: Linger::default(),
+            asker: None,
+            heard_in_a_row: 0,
             options,
         };
         Ok((daemon, receiver))

@@ -197,11 +197,14 @@ impl Daemon {
 
     /// Writes the turn's answers, those of one client by one call.
     pub(super) fn flush(&mut self) {
-        if !self.answered.is_empty() {
-            self.linger.answered(Instant::now());
+        if self.answered.is_empty() {
+            return;
         }
+        self.linger.answered(Instant::now());
+        let one = self.answered.len() == 1;
         for peer in self.answered.drain(..) {
             peer.flush();
+            self.asker = one.then_some(peer);
         }
     }
 

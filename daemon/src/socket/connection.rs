@@ -14,7 +14,7 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 
 use super::credentials::error_line;
 use super::peer::Peer;
-use super::stream::{hung_up, shut, take};
+use super::stream::{hung_up, look, shut, take};
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -43,29 +43,46 @@ pub struct Hub {
 
 /// Serves one connection until it ends, and tells the loop that it has.
 pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
-    let id = peer.id;
-    let mut connection = Connection {
-        peer,
-        hub: Arc::clone(&hub),
-        decoder: None,
+    let connection = Connection {
+        peer: &peer,
+        hub: &hub,
     };
     if let Err(error) = connection.run().await {
-        tracing::debug!("connection {}: {error}", id.0);
+        tracing::debug!("connection {}: {error}", peer.id.0);
     }
     // The client need not wait for the loop to let go of its end, too.
-    let _gone_already = shut(&connection.peer.stream);
-    let _loop_has_ended = hub.events.send(Event::Disconnected(id));
+    let _gone_already = shut(&peer.stream);
+    let _loop_has_ended = hub.events.send(Event::Disconnected(peer.id));
 }
 
-struct Connection {
-    peer: Arc<Peer>,
-    hub: Arc<Hub>,
-    /// Made by the first byte.
-    decoder: Option<Decoder>,
+/// Whether requests have come on a connection since it was last read, without
+/// a word from the system: sooner than its task would know, where the answer
+/// to one is followed by the next. What else may be with the connection is
+/// left to its task.
+pub fn hears(peer: &Peer, hub: &Hub) -> bool {
+    let wanted = peer.wanted();
+    if !wanted.read || wanted.half_closed || wanted.end {
+        return false;
+    }
+    let connection = Connection { peer, hub };
+    BUFFER.with_borrow_mut(|buffer| match look(&peer.stream, buffer) {
+        Ok(taken @ 1..) => {
+            connection.push(buffer.get(..taken).unwrap_or_default());
+            connection.take_requests();
+            true
+        }
+        Ok(0) | Err(_) => false,
+    })
 }
 
-impl Connection {
-    async fn run(&mut self) -> io::Result<()> {
+/// What reads from a connection: its task, and now and then the loop.
+struct Connection<'a> {
+    peer: &'a Peer,
+    hub: &'a Hub,
+}
+
+impl Connection<'_> {
+    async fn run(&self) -> io::Result<()> {
         loop {
             self.take_requests();
             let wanted = self.peer.wanted();
@@ -98,7 +115,7 @@ impl Connection {
     }
 
     /// Takes bytes from the socket; false if the client is gone.
-    fn read(&mut self) -> io::Result<bool> {
+    fn read(&self) -> io::Result<bool> {
         BUFFER.with_borrow_mut(|buffer| {
             let (read, taken) = take(&self.peer.stream, buffer);
             match (read, taken) {
@@ -115,8 +132,9 @@ impl Connection {
         })
     }
 
-    fn push(&mut self, bytes: &[u8]) {
-        let decoder = match &mut self.decoder {
+    fn push(&self, bytes: &[u8]) {
+        let mut incoming = self.peer.incoming();
+        let decoder = match &mut *incoming {
             Some(decoder) => decoder,
             None => {
                 let wire = bytes.first().copied().and_then(Wire::sniff);
@@ -130,20 +148,21 @@ impl Connection {
                 };
                 let Hub {
                     max_frame, root, ..
-                } = &*self.hub;
+                } = self.hub;
                 self.peer
                     .speaks(Encoder::new(wire, *max_frame, Arc::clone(root)));
-                self.decoder.insert(Decoder::new(wire, *max_frame))
+                incoming.insert(Decoder::new(wire, *max_frame))
             }
         };
         decoder.push(bytes);
     }
 
     /// Hands over what has come, as far as it may.
-    fn take_requests(&mut self) {
+    fn take_requests(&self) {
+        let mut incoming = self.peer.incoming();
         loop {
             let wanted = self.peer.wanted();
-            let Some(decoder) = self.decoder.as_mut().filter(|_| wanted.read) else {
+            let Some(decoder) = incoming.as_mut().filter(|_| wanted.read) else {
                 return;
             };
             let next = if wanted.half_closed {

@@ -19,7 +19,7 @@ pub mod stream;
 #[cfg(all(test, unix))]
 mod tests;
 
-pub use connection::{Hub, serve};
+pub use connection::{Hub, hears, serve};
 pub use listener::{Listener, Passed};
 pub use peer::Peer;
 pub use stream::Stream;

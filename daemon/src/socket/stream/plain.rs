@@ -23,6 +23,10 @@ pub(super) fn take(stream: &Stream, _buffer: &mut [u8]) -> (io::Result<()>, usiz
     match *stream {}
 }
 
+pub(super) fn look(stream: &Stream, _buffer: &mut [u8]) -> io::Result<usize> {
+    match *stream {}
+}
+
 pub(super) fn users(stream: &Stream) -> io::Result<(u32, u32)> {
     match *stream {}
 }
