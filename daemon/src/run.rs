@@ -93,6 +93,13 @@ const SNAPSHOT_FACTS: u64 = 50_000;
 /// thousand a second.
 const SNAPSHOT_BYTES_PER_FACT: u64 = 256;
 
+/// It is made once no fact has come for so long: while it is put together,
+/// nobody is answered.
+const SNAPSHOT_REST: Duration = Duration::from_millis(500);
+
+/// Or when so many times as many facts have come.
+const SNAPSHOT_OVERDUE: u64 = 4;
+
 /// What the loop is to serve.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -182,6 +189,8 @@ struct Daemon {
     failed_turns: BTreeMap<u64, String>,
     facts_since_snapshot: u64,
     snapshot_bytes: u64,
+    /// When the next one is due, if nothing happens until then.
+    snapshot_at: Option<Instant>,
     /// The stamps that the last snapshot held.
     stamps_in_snapshot: u64,
     inline_reads: usize,
@@ -543,6 +552,7 @@ impl Daemon {
             self.guard.next_end(),
             self.idle_end(),
             self.mend_place_at,
+            self.snapshot_at,
             self.manager.due(),
         ]
         .into_iter()
@@ -555,7 +565,7 @@ impl Daemon {
     fn close_turn(&mut self) {
         loop {
             let facts = std::mem::take(&mut self.facts);
-            self.facts_since_snapshot += facts.len() as u64;
+            self.count_for_snapshot(facts.len() as u64);
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
                 boundary::pass("a turn is closed");
                 self.store.commit(turn, facts);
@@ -568,9 +578,26 @@ impl Daemon {
         }
         self.read_aside();
         self.flush();
+        if self.snapshot_at.is_some_and(|at| at <= Instant::now()) {
+            self.snapshot_at = None;
+            // Where nothing can be stored, the next fact asks again.
+            if self.storage_trouble.is_none() {
+                self.snapshot();
+            }
+        }
+    }
+
+    fn count_for_snapshot(&mut self, facts: u64) {
+        self.facts_since_snapshot += facts;
         let due = SNAPSHOT_FACTS.max(self.snapshot_bytes / SNAPSHOT_BYTES_PER_FACT);
-        if self.facts_since_snapshot >= due && self.storage_trouble.is_none() {
-            self.snapshot();
+        if facts > 0 && self.facts_since_snapshot >= due {
+            let overdue = self.facts_since_snapshot >= due * SNAPSHOT_OVERDUE;
+            let rest = if overdue {
+                Duration::ZERO
+            } else {
+                SNAPSHOT_REST
+            };
+            self.snapshot_at = Some(Instant::now() + rest);
         }
     }
 }

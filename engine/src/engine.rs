@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 
 use crate::asks::audit::Audit;
+use crate::by_path::{ByPath, Paths, sorted};
 use crate::config::Config;
 use crate::effect::{Effect, Notice};
 use crate::input::Input;
@@ -37,26 +38,26 @@ pub struct Engine {
     pub(crate) now: Millis,
     pub(crate) out: Vec<Effect>,
     /// Passing state of watched paths; absent means idle.
-    pub(crate) live: BTreeMap<RelPath, Live>,
+    pub(crate) live: ByPath<Live>,
     /// Paths hinted at whose read is not ordered yet.
-    pub(crate) dirty: BTreeSet<RelPath>,
+    pub(crate) dirty: Paths,
     /// When a path's read was ordered lately; older entries have no meaning.
-    pub(crate) lately: BTreeMap<RelPath, Millis>,
+    pub(crate) lately: ByPath<Millis>,
     /// Reads ordered and not done.
-    pub(crate) outstanding: BTreeMap<RelPath, Outstanding>,
+    pub(crate) outstanding: ByPath<Outstanding>,
     /// Paths that `Track` is in force for.
     pub(crate) watched: BTreeSet<RelPath>,
     /// Paths watched for requests in waiting, that no session holds yet.
-    pub(crate) borrowed: BTreeMap<RelPath, u32>,
+    pub(crate) borrowed: ByPath<u32>,
     /// Absences and copies that may still dissolve.
-    pub(crate) unsettled: BTreeSet<RelPath>,
+    pub(crate) unsettled: Paths,
     /// Closed contents that wait for a second look (ATTR-5).
-    pub(crate) unconfirmed: BTreeSet<RelPath>,
+    pub(crate) unconfirmed: Paths,
     /// What must be compared before anything is answered (LOSS-1).
     pub(crate) reconciliation: Reconciliation,
     /// Paths being written by the daemon, with the read that will show the
     /// end of it: what lies between makes no version (GUARD-1).
-    pub(crate) writing: BTreeMap<RelPath, Option<u64>>,
+    pub(crate) writing: ByPath<Option<u64>>,
     pub(crate) fences: Fences,
     pub(crate) pending: BTreeMap<RequestId, Box<Pending>>,
     pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
@@ -84,7 +85,7 @@ pub struct Engine {
     /// Editors' unsaved buffers, by the connection that told of them.
     pub(crate) unsaved: BTreeMap<ConnectionId, BTreeSet<RelPath>>,
     /// The spelling first used, by folded name (SEEN-6).
-    pub(crate) spellings: BTreeMap<RelPath, RelPath>,
+    pub(crate) spellings: ByPath<RelPath>,
     pub(crate) next_ticket: u64,
     pub(crate) next_internal: u64,
     pub(crate) episodes: u64,
@@ -120,7 +121,7 @@ pub(crate) struct Fences {
     pub wanted: bool,
     /// For each fence reached: the reads that must be done before those who
     /// waited for it are answered.
-    pub batches: BTreeMap<u64, BTreeMap<RelPath, u64>>,
+    pub batches: BTreeMap<u64, ByPath<u64>>,
 }
 
 /// What may come due.
@@ -196,7 +197,7 @@ impl Engine {
         let now = now.max(state.time);
         let inherited_edits = state.edits_begun;
         let inherited_commands = state.commands_begun;
-        let mut spellings = BTreeMap::new();
+        let mut spellings = ByPath::default();
         if config.case_insensitive {
             for path in state.paths.keys() {
                 spellings.insert(crate::resolve::fold(path), path.clone());
@@ -209,16 +210,16 @@ impl Engine {
             stamps_noted: 0,
             now,
             out: Vec::new(),
-            live: BTreeMap::new(),
-            dirty: BTreeSet::new(),
-            lately: BTreeMap::new(),
-            outstanding: BTreeMap::new(),
+            live: ByPath::default(),
+            dirty: Paths::default(),
+            lately: ByPath::default(),
+            outstanding: ByPath::default(),
             watched: BTreeSet::new(),
-            borrowed: BTreeMap::new(),
-            unsettled: BTreeSet::new(),
-            unconfirmed: BTreeSet::new(),
+            borrowed: ByPath::default(),
+            unsettled: Paths::default(),
+            unconfirmed: Paths::default(),
             reconciliation: Reconciliation::default(),
-            writing: BTreeMap::new(),
+            writing: ByPath::default(),
             fences: Fences::default(),
             pending: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -461,7 +462,7 @@ impl Engine {
             }
         }
         // What was hinted at before the fence must be read after it.
-        for path in std::mem::take(&mut self.dirty) {
+        for path in sorted(self.dirty.drain()) {
             self.order_read(&path, false);
         }
         let batch = self

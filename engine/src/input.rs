@@ -147,6 +147,8 @@ pub enum Hint {
     Written,
     /// A writer closed the file, or the content arrived by a rename.
     Closed,
+    /// Both, with nothing in between: what most saves are.
+    WrittenAndClosed,
     /// The name appeared: created, linked.
     Appeared,
     /// The name is gone: removed, or renamed away to where nobody looks.

@@ -4,8 +4,12 @@
 //! the time and what was observed ([`Input`]) and returns what is to be done
 //! ([`Effect`]). Same inputs, same outputs.
 
+// What is gone through by hashes is put in order first.
+#![warn(clippy::iter_over_hash_type)]
+
 mod asks;
 pub mod attribution;
+mod by_path;
 pub mod config;
 mod cursor;
 pub mod effect;

@@ -8,6 +8,7 @@ use touchmark_proto::{
 };
 
 use crate::asks::{Need, Write};
+use crate::by_path::ByPath;
 use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::engine::{CUT_DELAY, Engine, Timer};
 use crate::input::{Learned, ReadOutcome};
@@ -45,7 +46,7 @@ pub(crate) struct Pending {
     /// Paths it needs read, resolved; watched for it where nobody else does.
     pub borrowed: Vec<RelPath>,
     /// Reads it waits for.
-    pub reads: BTreeMap<RelPath, u64>,
+    pub reads: ByPath<u64>,
     /// Reads done for it.
     pub found: BTreeMap<RelPath, ReadOutcome>,
     /// What it is to do next.
@@ -125,7 +126,7 @@ impl Engine {
             fence,
             verify: need.verify,
             borrowed: Vec::new(),
-            reads: BTreeMap::new(),
+            reads: ByPath::default(),
             found: BTreeMap::new(),
             stage: Stage::Fence,
             wait_until: None,
@@ -166,7 +167,7 @@ impl Engine {
                 fence,
                 verify: false,
                 borrowed: Vec::new(),
-                reads: BTreeMap::new(),
+                reads: ByPath::default(),
                 found: BTreeMap::new(),
                 stage: Stage::Fence,
                 wait_until: None,
@@ -228,11 +229,7 @@ impl Engine {
         };
         let fenced = pending.fence.is_none_or(|fence| {
             fence <= self.fences.done
-                && self
-                    .fences
-                    .batches
-                    .get(&fence)
-                    .is_none_or(BTreeMap::is_empty)
+                && self.fences.batches.get(&fence).is_none_or(ByPath::is_empty)
         });
         let waits = pending.not_before.is_some_and(|due| self.now < due);
         first

@@ -1,9 +1,8 @@
 //! From hints to reads, and what is done with a read beside observing it.
 
-use std::collections::BTreeMap;
-
 use touchmark_proto::{Millis, RelPath};
 
+use crate::by_path::ByPath;
 use crate::effect::{Effect, ReadOrder};
 use crate::engine::{Engine, Timer};
 use crate::input::{Content, Hint, ReadOutcome};
@@ -102,13 +101,14 @@ impl Engine {
                 }
                 live.wrote = true;
             }
-            Hint::Closed => {
+            Hint::Closed | Hint::WrittenAndClosed => {
                 if !live.writing {
                     self.episodes += 1;
                     live.episode = self.episodes;
                 }
+                let wrote = live.wrote || hint == Hint::WrittenAndClosed;
                 live.closes += 1;
-                live.written_closes += u32::from(live.wrote);
+                live.written_closes += u32::from(wrote);
                 live.wrote = false;
                 live.writing = false;
             }
@@ -124,11 +124,15 @@ impl Engine {
         }
         match hint {
             // What is soon overwritten is still to be known (SYNC-6).
-            Hint::Closed | Hint::Removed if !self.was_read_lately(path) => {
+            Hint::Closed | Hint::WrittenAndClosed | Hint::Removed
+                if !self.was_read_lately(path) =>
+            {
                 self.lately.insert(path.clone(), self.now);
                 self.order_read(path, false);
             }
-            Hint::Closed | Hint::Removed => self.read_in(path, READ_PAUSE),
+            Hint::Closed | Hint::WrittenAndClosed | Hint::Removed => {
+                self.read_in(path, READ_PAUSE);
+            }
             Hint::Written | Hint::Appeared => self.read_in(path, WRITE_DELAY),
             Hint::Touched => self.read_in(path, TOUCH_DELAY),
         }
@@ -219,7 +223,7 @@ impl Engine {
 }
 
 /// Takes a read out of what is waited for, if it was ordered late enough.
-pub(crate) fn release(waiting: &mut BTreeMap<RelPath, u64>, path: &RelPath, ticket: u64) -> bool {
+pub(crate) fn release(waiting: &mut ByPath<u64>, path: &RelPath, ticket: u64) -> bool {
     let done = waiting.get(path).is_some_and(|wanted| *wanted <= ticket);
     if done {
         waiting.remove(path);

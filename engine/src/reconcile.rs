@@ -9,10 +9,11 @@
 //! asks, the comparison begins later each time. Whoever asks waits for all of
 //! it and starts it at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use touchmark_proto::{Millis, RelPath};
 
+use crate::by_path::ByPath;
 use crate::effect::{Comparison, Effect};
 use crate::engine::{Engine, Timer};
 use crate::reading::release;
@@ -47,7 +48,7 @@ pub(crate) struct Reconciliation {
     /// Paths whose read is not ordered yet.
     waiting: BTreeSet<RelPath>,
     /// Reads ordered and not done.
-    ordered: BTreeMap<RelPath, u64>,
+    ordered: ByPath<u64>,
     /// Nothing is ordered before, unless somebody asks.
     not_before: Millis,
     /// The pause after the latest loss.

@@ -5,8 +5,7 @@
 //!
 //! No facts: kept beside the state in its snapshots, and worth only time.
 
-use std::collections::BTreeMap;
-
+use crate::by_path::ByPath;
 use touchmark_proto::RelPath;
 
 use crate::input::{Content, Stamp};
@@ -16,7 +15,7 @@ use crate::state::State;
 /// For a tracked path the stat at which the content was read that the path is
 /// recorded to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stamps(BTreeMap<RelPath, Stamp>);
+pub struct Stamps(ByPath<Stamp>);
 
 impl Stamps {
     /// For each tracked path of the state, in their order.

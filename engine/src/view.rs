@@ -339,14 +339,11 @@ impl Engine {
             return Vec::new();
         };
         let mut paths: Vec<&RelPath> = state.pending.iter().collect();
-        for (path, live) in &self.live {
-            if !live.held_back.is_empty()
-                && state.files.contains_key(path)
-                && !state.pending.contains(path)
-            {
-                paths.push(path);
-            }
-        }
+        paths.extend(self.live.iter().filter_map(|(path, live)| {
+            let held_back = !live.held_back.is_empty();
+            let own = state.files.contains_key(path) && !state.pending.contains(path);
+            (held_back && own).then_some(path)
+        }));
         let mut listed: Vec<Listed> = paths
             .into_iter()
             .filter_map(|path| self.listed(session, path))

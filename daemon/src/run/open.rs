@@ -152,6 +152,7 @@ impl Daemon {
             failed_turns: BTreeMap::new(),
             facts_since_snapshot,
             snapshot_bytes,
+            snapshot_at: None,
             stamps_in_snapshot: 0,
             inline_reads: 0,
             aside: Aside::default(),
@@ -216,6 +217,7 @@ impl Daemon {
                 self.snapshot_bytes = body.len() as u64;
                 self.store.snapshot(self.engine.state().n, body);
                 self.facts_since_snapshot = 0;
+                self.snapshot_at = None;
                 self.stamps_in_snapshot = self.engine.stamps_noted();
                 self.prune();
             }

@@ -55,6 +55,8 @@ pub(super) enum RawKind {
     Written,
     /// A descriptor open for writing was closed.
     Closed,
+    /// Both, one right after the other.
+    WrittenAndClosed,
     /// Mode, owner, times, number of links.
     Attributes,
     /// The name is gone, or the watched thing itself.

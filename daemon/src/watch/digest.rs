@@ -62,6 +62,9 @@ impl Watcher {
             RawKind::Removed => self.removed(&path, out),
             RawKind::Written => self.happened_to_file(&path, Hint::Written, out),
             RawKind::Closed => self.happened_to_file(&path, Hint::Closed, out),
+            RawKind::WrittenAndClosed => {
+                self.happened_to_file(&path, Hint::WrittenAndClosed, out);
+            }
             RawKind::Attributes => self.attributes(&path, out),
             RawKind::MovedSelf | RawKind::Lost | RawKind::Fence(_) => {}
         }

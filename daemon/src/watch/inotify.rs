@@ -78,6 +78,7 @@ impl Inotify {
                 sink,
                 paths: HashMap::new(),
                 numbers: BTreeMap::new(),
+                written: None,
             },
         }));
         let (emptied, stopped) = (Arc::clone(&queue), Arc::clone(&stop));
@@ -186,15 +187,19 @@ impl Queue {
             let event = match reader.next() {
                 Ok(event) => event,
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return,
-                Err(_) => return self.watches.lost(),
+                Err(Errno::AGAIN) => break,
+                Err(_) => {
+                    self.watches.lost();
+                    break;
+                }
             };
             let name = event.file_name().map(std::ffi::CStr::to_bytes);
             let padded = name.map_or(0, |name| (name.len() as u64 + 1).next_multiple_of(EVENT));
             queued = queued.saturating_sub(EVENT + padded);
             self.watches
-                .translate(event.wd(), event.events(), event.cookie(), name);
+                .take(event.wd(), event.events(), event.cookie(), name);
         }
+        self.watches.hand_over_written();
     }
 }
 
@@ -206,6 +211,9 @@ struct Watches {
     paths: HashMap<i32, PathBuf>,
     /// In the order of their components: what is below follows at once.
     numbers: BTreeMap<PathBuf, i32>,
+    /// The watch and the name of a write that is not handed over yet: mostly
+    /// its close comes next, and the two are one.
+    written: Option<(i32, Vec<u8>)>,
 }
 
 impl Watches {
@@ -263,17 +271,54 @@ impl Watches {
         self.say(RawKind::Lost, PathBuf::new(), None);
     }
 
+    fn take(&mut self, number: i32, what: ReadFlags, cookie: u32, name: Option<&[u8]>) {
+        let bytes = name.unwrap_or_default();
+        if let Some((watch, written)) = &self.written {
+            if what == ReadFlags::MODIFY && (*watch, &**written) == (number, bytes) {
+                return;
+            }
+            if what == ReadFlags::CLOSE_WRITE && (*watch, &**written) == (number, bytes) {
+                self.written = None;
+                return self.say_of(number, name, RawKind::WrittenAndClosed);
+            }
+            self.hand_over_written();
+        }
+        if what == ReadFlags::MODIFY {
+            self.written = Some((number, bytes.to_vec()));
+        } else {
+            self.translate(number, what, cookie, name);
+        }
+    }
+
+    fn hand_over_written(&mut self) {
+        if let Some((number, name)) = self.written.take() {
+            let name = (!name.is_empty()).then_some(&*name);
+            self.say_of(number, name, RawKind::Written);
+        }
+    }
+
+    /// Where an event came from; `None` if that is no longer watched: a watch
+    /// that has been ended may have left something in the queue.
+    fn path_of(&self, number: i32, name: Option<&[u8]>) -> Option<PathBuf> {
+        let watched = self.paths.get(&number)?;
+        Some(match name {
+            Some(name) => watched.join(OsStr::from_bytes(name)),
+            None => watched.clone(),
+        })
+    }
+
+    fn say_of(&self, number: i32, name: Option<&[u8]>, kind: RawKind) {
+        if let Some(path) = self.path_of(number, name) {
+            self.say(kind, path, None);
+        }
+    }
+
     fn translate(&mut self, number: i32, what: ReadFlags, cookie: u32, name: Option<&[u8]>) {
         if what.contains(ReadFlags::QUEUE_OVERFLOW) {
             return self.lost();
         }
-        // A watch that has been ended may have left something in the queue.
-        let Some(watched) = self.paths.get(&number) else {
+        let Some(path) = self.path_of(number, name) else {
             return;
-        };
-        let path = match name {
-            Some(name) => watched.join(OsStr::from_bytes(name)),
-            None => watched.clone(),
         };
         if what.contains(ReadFlags::IGNORED) {
             // The system has ended it.
@@ -313,5 +358,66 @@ fn refusal(errno: Errno) -> Refused {
             "the limit of inotify watches is reached (fs.inotify.max_user_watches)".into(),
         ),
         errno => Refused::Because(errno.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs::{self, File};
+    use std::io::Write as _;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_write_and_its_close_are_one_unless_something_comes_between() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for name in ["a", "b"] {
+            fs::write(at(name), "old").unwrap();
+        }
+        let (sender, events) = mpsc::channel();
+        let sink = move |event| sender.send(event).unwrap();
+        let mut inotify = Inotify::new(1, Arc::new(sink)).unwrap();
+        assert_eq!(inotify.watch(&[home.path().to_owned()]), [Ok(())]);
+        // While it is held, nobody empties the queue.
+        let queue = Arc::clone(&inotify.queue);
+        let mut told = |happening: &dyn Fn()| {
+            let held = lock(&queue);
+            happening();
+            drop(held);
+            inotify.fence(1);
+            std::iter::from_fn(|| events.recv().ok())
+                .take_while(|event: &RawEvent| event.kind != RawKind::Fence(1))
+                .map(|event| (event.kind, event.path.file_name().unwrap().to_owned()))
+                .map(|(kind, name)| format!("{kind:?}({})", name.display()))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let both = told(&|| {
+            fs::write(at("a"), "new").unwrap();
+            fs::write(at("b"), "new").unwrap();
+        });
+        assert_eq!(both, "WrittenAndClosed(a) WrittenAndClosed(b)");
+        let mixed = told(&|| {
+            let mut files = [
+                File::create(at("a")).unwrap(),
+                File::create(at("b")).unwrap(),
+            ];
+            for file in &mut files {
+                file.write_all(b"newer").unwrap();
+            }
+        });
+        assert_eq!(
+            mixed,
+            "Written(a) Written(b) Written(a) Written(b) Closed(a) Closed(b)"
+        );
+        let open = told(&|| {
+            let mut file = File::options().append(true).open(at("a")).unwrap();
+            file.write_all(b"more").unwrap();
+            std::mem::forget(file);
+        });
+        assert_eq!(open, "Written(a)");
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Scope;
 use crate::attribution::{Decision, Observation, decide, unclaimed};
+use crate::by_path::sorted;
 use crate::engine::{Engine, Timer};
 use crate::record::{Fact, Held};
 use touchmark_proto::{Hash, Millis, RelPath};
@@ -23,22 +24,17 @@ impl Engine {
         if self.unsettled.is_empty() {
             return;
         }
-        let due: Vec<RelPath> = self
-            .unsettled
-            .iter()
-            .filter(|path| match scope {
-                Scope::Everything => true,
-                Scope::Paths(paths) => paths.contains(path),
-                Scope::Session(session) => {
-                    let copied = self.live.get(*path).and_then(|live| live.copy_of.as_ref());
-                    self.state
-                        .knowledge(session, copied.unwrap_or(path))
-                        .is_some()
-                }
-            })
-            .cloned()
-            .collect();
-        for path in due {
+        let due = self.unsettled.iter().filter(|path| match scope {
+            Scope::Everything => true,
+            Scope::Paths(paths) => paths.contains(path),
+            Scope::Session(session) => {
+                let copied = self.live.get(*path).and_then(|live| live.copy_of.as_ref());
+                self.state
+                    .knowledge(session, copied.unwrap_or(path))
+                    .is_some()
+            }
+        });
+        for path in sorted(due.cloned()) {
             self.settle(&path);
         }
     }
@@ -120,17 +116,11 @@ impl Engine {
         }
         if self.is_unnamed_copy(path) {
             // What came of it by a further rename is copied first.
-            let onwards: Vec<RelPath> = self
-                .unsettled
-                .iter()
-                .filter(|copy| {
-                    self.live
-                        .get(*copy)
-                        .is_some_and(|live| live.copy_of.as_ref() == Some(path))
-                })
-                .cloned()
-                .collect();
-            for copy in onwards {
+            let onwards = self.unsettled.iter().filter(|copy| {
+                let live = self.live.get(*copy);
+                live.is_some_and(|live| live.copy_of.as_ref() == Some(path))
+            });
+            for copy in sorted(onwards.cloned()) {
                 self.settle(&copy);
             }
             self.record(Fact::CopyDropped { path: path.clone() });

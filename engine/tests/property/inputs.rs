@@ -86,6 +86,7 @@ impl Stage {
                 let hint = self.rng.pick(&[
                     Hint::Closed,
                     Hint::Written,
+                    Hint::WrittenAndClosed,
                     Hint::Appeared,
                     Hint::Removed,
                     Hint::Touched,

@@ -99,7 +99,7 @@ impl World {
             self.watcher.digest(raw, &mut out);
             if matches!(out.last(), Some(Input::FenceReached { fence }) if *fence == number) {
                 out.pop();
-                return out;
+                return one_by_one(out);
             }
         }
     }
@@ -120,6 +120,23 @@ impl World {
             _ => None,
         })
     }
+}
+
+/// How much of a save is found at once is a matter of time.
+fn one_by_one(inputs: Vec<Input>) -> Vec<Input> {
+    let split = |input| match input {
+        Input::Hint {
+            path,
+            hint: Hint::WrittenAndClosed,
+        } => [Hint::Written, Hint::Closed]
+            .map(|hint| Input::Hint {
+                path: path.clone(),
+                hint,
+            })
+            .to_vec(),
+        other => vec![other],
+    };
+    inputs.into_iter().flat_map(split).collect()
 }
 
 fn word(input: &Input) -> String {
@@ -183,6 +200,7 @@ fn no_fence_overtakes_a_write() {
         let raw = world.next_event();
         world.watcher.digest(raw, &mut out);
     }
+    let out = one_by_one(out);
     // Between the fence before and its own, each write has been closed.
     let mut at = 0;
     for (number, name) in fences {

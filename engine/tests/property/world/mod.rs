@@ -364,9 +364,17 @@ impl World {
     }
 
     fn hint(&mut self, path: &str, hint: Hint) {
-        if self.tracked.contains(path) {
-            self.push(Queued::Hint(path.into(), hint));
+        if !self.tracked.contains(path) {
+            return;
         }
+        // As the watcher does where it finds both at once.
+        let written = Queued::Hint(path.into(), Hint::Written);
+        if hint == Hint::Closed && self.now.is_multiple_of(2) && self.queue.back() == Some(&written)
+        {
+            self.queue.pop_back();
+            return self.push(Queued::Hint(path.into(), Hint::WrittenAndClosed));
+        }
+        self.push(Queued::Hint(path.into(), hint));
     }
 
     fn deliver_hint(&mut self) -> bool {
