@@ -14,7 +14,7 @@ mod secrets;
 mod tests;
 
 use std::cell::RefCell;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, RelPath};
 
-pub(crate) use self::beneath::{Opened, open};
+pub(crate) use self::beneath::{Opened, Root};
 use self::compare::{is_settled, stamp};
 pub use self::secrets::Secrets;
 use crate::system::stat::MetadataExt as _;
@@ -130,15 +130,31 @@ impl Reader {
     /// Reads and hashes as ordered. Blocks for as long as the disk does; a
     /// FIFO or device is not opened.
     pub fn read(&self, order: &ReadOrder) -> Report {
-        match self.read_up_to(u64::MAX, order) {
+        match self.visit().read_up_to(u64::MAX, order) {
             Looked::Read(report) => *report,
             Looked::Larger(size) => Found::Unstable { size }.into(),
         }
     }
 
-    /// The same of a file of at most so many bytes.
+    /// Goes to read some files in a row.
+    pub fn visit(&self) -> Visit<'_> {
+        Visit {
+            reader: self,
+            root: Root::open(&self.root),
+        }
+    }
+}
+
+/// A reader in the workspace's directory, which it holds open: not for long.
+pub struct Visit<'a> {
+    reader: &'a Reader,
+    root: Root<'a>,
+}
+
+impl Visit<'_> {
+    /// Reads and hashes as ordered a file of at most so many bytes.
     pub fn read_up_to(&self, most: u64, order: &ReadOrder) -> Looked {
-        let secret = self.is_secret(&order.path);
+        let secret = self.reader.is_secret(&order.path);
         let mut looked = self.read_settled(most, order, secret);
         if let Looked::Read(report) = &mut looked {
             report.outcome.secret |= secret;
@@ -153,8 +169,8 @@ impl Reader {
         let mut tries = TRIES;
         while tries > 0 {
             tries -= 1;
-            let (mut file, real) = match open(&self.root, &order.path) {
-                Opened::File { file, real } => (file, real),
+            let (mut file, before, real) = match self.root.file(&order.path) {
+                Opened::File { file, before, real } => (file, before, real),
                 Opened::Absent => return Found::Absent.into(),
                 Opened::Outside => return Found::Outside.into(),
                 Opened::NotAFile(file_type) => return Found::NotAFile { file_type }.into(),
@@ -162,8 +178,14 @@ impl Reader {
                 Opened::Changing => continue,
             };
             // Where a link leads may be one, too.
-            let secret = secret || real.as_ref().is_some_and(|real| self.is_secret(real));
-            match self.read_once(&mut file, most, order, secret) {
+            let secret = secret
+                || real
+                    .as_ref()
+                    .is_some_and(|real| self.reader.is_secret(real));
+            match self
+                .reader
+                .read_once(&mut file, &before, most, order, secret)
+            {
                 Ok(Ok(mut looked)) => {
                     if let Looked::Read(report) = &mut looked {
                         report.real = real;
@@ -187,17 +209,19 @@ impl Reader {
             ..Found::Unstable { size }.into()
         }))
     }
+}
 
+impl Reader {
     /// Reads an open file once. The inner error is the size of a file that
     /// changed meanwhile.
     fn read_once(
         &self,
         file: &mut File,
+        before: &Metadata,
         most: u64,
         order: &ReadOrder,
         secret: bool,
     ) -> io::Result<Result<Looked, u64>> {
-        let before = file.metadata()?;
         let size = before.len();
         if size > most {
             return Ok(Ok(Looked::Larger(size)));
@@ -209,7 +233,7 @@ impl Reader {
         };
         let after = file.metadata()?;
         let stamped = stamp(&after);
-        if stamp(&before) != stamped {
+        if stamp(before) != stamped {
             return Ok(Err(after.len()));
         }
         let kept: Option<Arc<[u8]>> = read.bytes.map(Into::into);

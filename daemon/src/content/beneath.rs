@@ -19,22 +19,36 @@ use crate::system::look::LOOK;
 
 use kernel::{by_kernel, reopen};
 
-/// Opens a file of the workspace at `root` for reading.
-pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {
-    // Not held between reads: it would keep the news of the root's removal
-    // from coming (LIFE-1).
-    let top = match rustix::fs::open(root, LOOK | OFlags::DIRECTORY, Mode::empty()) {
-        Ok(top) => top,
-        Err(errno) => return failed(errno),
-    };
-    match by_kernel(&top, path, LOOK) {
-        Ok(handle) => return read_handle(handle, None, |flags| by_kernel(&top, path, flags)),
-        // A symlink on the way, whose real name is wanted; or a kernel (or a
-        // sandbox) without openat2.
-        Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
-        Err(errno) => return failed(errno),
+/// A workspace's directory, open for some files in a row. Not for long: that
+/// would keep the news of its removal from coming (LIFE-1).
+pub(crate) struct Root<'a> {
+    path: &'a Path,
+    top: Result<OwnedFd, Errno>,
+}
+
+impl<'a> Root<'a> {
+    pub(crate) fn open(path: &'a Path) -> Self {
+        Self {
+            path,
+            top: rustix::fs::open(path, LOOK | OFlags::DIRECTORY, Mode::empty()),
+        }
     }
-    by_hand(&top, root, path)
+
+    /// Opens a file below it for reading.
+    pub(crate) fn file(&self, path: &RelPath) -> Opened {
+        let top = match &self.top {
+            Ok(top) => top,
+            Err(errno) => return failed(*errno),
+        };
+        match by_kernel(top, path, LOOK) {
+            Ok(handle) => return read_handle(handle, None, |flags| by_kernel(top, path, flags)),
+            // A symlink on the way, whose real name is wanted; or a kernel (or
+            // a sandbox) without openat2.
+            Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
+            Err(errno) => return failed(errno),
+        }
+        by_hand(top, self.path, path)
+    }
 }
 
 /// A handle on the directory of that relative name, empty for `root` itself;
@@ -84,10 +98,11 @@ fn read_handle(
     again: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
 ) -> Opened {
     let handle = File::from(handle);
-    let file_type = match handle.metadata() {
-        Ok(metadata) => metadata.file_type(),
+    let before = match handle.metadata() {
+        Ok(metadata) => metadata,
         Err(error) => return Opened::Unreadable(error.to_string()),
     };
+    let file_type = before.file_type();
     if file_type.is_symlink() {
         return Opened::Changing;
     }
@@ -105,6 +120,7 @@ fn read_handle(
     match reopen(&handle, again) {
         Ok(file) => Opened::File {
             file: file.into(),
+            before: Box::new(before),
             real,
         },
         // Somebody holds a lease that is being broken by this very look.

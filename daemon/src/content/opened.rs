@@ -1,6 +1,6 @@
 //! What a look for a file to read comes to.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 
 use touchmark_proto::RelPath;
 
@@ -9,6 +9,8 @@ pub(crate) enum Opened {
     /// A regular file, open for reading.
     File {
         file: File,
+        /// As it was before that.
+        before: Box<Metadata>,
         /// Its real name, if symlinks led to it.
         real: Option<RelPath>,
     },

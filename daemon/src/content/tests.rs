@@ -81,7 +81,7 @@ fn a_file_is_hashed_and_its_lines_counted() {
     assert_eq!(world.found("none"), Found::Absent);
     assert_eq!(world.found("f/below"), Found::Absent);
     let order = order("f");
-    let looked = |most| world.reader.read_up_to(most, &order);
+    let looked = |most| world.reader.visit().read_up_to(most, &order);
     assert!(matches!(looked(1), Looked::Larger(2)));
     assert!(matches!(looked(2), Looked::Read(_)));
 }

@@ -52,7 +52,8 @@ impl Daemon {
         }
         let inline = self.inline_reads < INLINE_READS;
         self.inline_reads += usize::from(inline);
-        if inline && let Looked::Read(report) = self.reader.read_up_to(INLINE_BYTES, &order) {
+        if inline && let Looked::Read(report) = self.reader.visit().read_up_to(INLINE_BYTES, &order)
+        {
             let input = self.report(Reading::of(order, report));
             return self.decide(input);
         }
@@ -76,8 +77,9 @@ impl Daemon {
         tokio::task::spawn_blocking(move || {
             let mut small = Vec::with_capacity(orders.len());
             let mut large = Vec::new();
+            let visit = reader.visit();
             for order in orders {
-                match reader.read_up_to(INLINE_BYTES, &order) {
+                match visit.read_up_to(INLINE_BYTES, &order) {
                     Looked::Read(report) => small.push(Reading::of(order, report)),
                     Looked::Larger(_) => large.push(order),
                 }
@@ -86,6 +88,7 @@ impl Daemon {
                 let last = counted && last;
                 let _loop_has_ended = events.send(Event::Read { readings, last });
             };
+            drop(visit);
             send(small, large.is_empty());
             let mut large = large.into_iter().peekable();
             while let Some(order) = large.next() {

@@ -27,7 +27,7 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath, native};
 use self::found::Found;
 pub use self::stop::Stop;
 use self::stop::Stoppable;
-use crate::content::{Opened, open};
+use crate::content::{Opened, Root};
 use crate::guard::is_temporary;
 use crate::links::{End, absolute, relative, resolve};
 
@@ -103,8 +103,10 @@ fn look_into(
         return true;
     }
     // Opened by its name again, and not through a link that has come since.
-    let file = match open(root, path) {
-        Opened::File { file, real: None } => file,
+    let file = match Root::open(root).file(path) {
+        Opened::File {
+            file, real: None, ..
+        } => file,
         _ => return true,
     };
     found.begin(path);

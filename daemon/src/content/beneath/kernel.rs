@@ -2,10 +2,19 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::sync::LazyLock;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::path::DecInt;
 use touchmark_proto::RelPath;
+
+use crate::system::look::LOOK;
+
+/// Where this process's descriptors have names. Looked up once: the way there
+/// is longer than that to most files.
+static DESCRIPTORS: LazyLock<Result<OwnedFd, Errno>> =
+    LazyLock::new(|| rustix::fs::open("/proc/self/fd", LOOK | OFlags::DIRECTORY, Mode::empty()));
 
 /// Reading that never waits for a writer or a lease and never gains a
 /// terminal, should the file have become something else at the last moment.
@@ -39,8 +48,12 @@ pub(super) fn reopen(
     handle: &File,
     again: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
 ) -> Result<OwnedFd, Errno> {
-    let descriptor = handle.as_fd().as_raw_fd();
-    match rustix::fs::open(format!("/proc/self/fd/{descriptor}"), READ, Mode::empty()) {
+    let number = DecInt::new(handle.as_fd().as_raw_fd());
+    let by_number = match &*DESCRIPTORS {
+        Ok(descriptors) => rustix::fs::openat(descriptors, number, READ, Mode::empty()),
+        Err(errno) => Err(*errno),
+    };
+    match by_number {
         // Where no /proc is mounted the name has to do. What it leads to now
         // counts if it is the same file still; the handle keeps its number
         // from being given to another.

@@ -12,8 +12,21 @@ use touchmark_proto::RelPath;
 pub(crate) use super::opened::Opened;
 use crate::links::{End, absolute, resolve};
 
-/// Opens a file of the workspace at `root` for reading.
-pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {
+/// A workspace's directory, for some files in a row.
+pub(crate) struct Root<'a>(&'a Path);
+
+impl<'a> Root<'a> {
+    pub(crate) fn open(path: &'a Path) -> Self {
+        Self(path)
+    }
+
+    /// Opens a file below it for reading.
+    pub(crate) fn file(&self, path: &RelPath) -> Opened {
+        open(self.0, path)
+    }
+}
+
+fn open(root: &Path, path: &RelPath) -> Opened {
     let end = match resolve(root, path, |_| false).end {
         End::There(end, metadata) if metadata.is_file() => end,
         End::There(_, metadata) if metadata.is_dir() => return Opened::NotAFile("directory"),
@@ -31,6 +44,7 @@ pub(crate) fn open(root: &Path, path: &RelPath) -> Opened {
     match (resolve(root, path, |_| false).end, file.metadata()) {
         (End::There(now, _), Ok(metadata)) if now == end && metadata.is_file() => Opened::File {
             file,
+            before: Box::new(metadata),
             real: Some(end).filter(|end| end != path),
         },
         _ => Opened::Changing,
