@@ -5,6 +5,7 @@ mod directories;
 
 use std::fs::Metadata;
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use touchmark_engine::Stamp;
@@ -23,13 +24,49 @@ const COARSE: Duration = Duration::from_secs(2);
 
 const SECOND: i64 = 1_000_000_000;
 
+/// Fewer stats than this are soon had by one thread.
+const FEW: usize = 1_024;
+
+/// More threads than this wait for each other.
+const THREADS: usize = 4;
+
 /// The paths that may hold something else than when they had these stats, or
-/// that are reached in another way by now.
+/// that are reached in another way by now; in their order.
 pub(super) fn differing(root: &Path, files: Vec<(RelPath, Stamp)>) -> Vec<RelPath> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let part = files.len().div_ceil(threads.min(THREADS)).max(FEW);
+    let mut parts: Vec<&[(RelPath, Stamp)]> = files.chunks(part).collect();
+    let Some(own) = parts.pop() else {
+        return Vec::new();
+    };
+    thread::scope(|scope| {
+        let others = parts.into_iter().map(|part| {
+            let thread = thread::Builder::new().name("compare".into());
+            let thread = thread.spawn_scoped(scope, || differing_among(root, part));
+            (part, thread)
+        });
+        let others: Vec<_> = others.collect();
+        let last = differing_among(root, own);
+        let mut differ = Vec::new();
+        for (part, thread) in others {
+            // Where no thread can be had, or it died, nothing is known.
+            let found = thread.ok().and_then(|thread| thread.join().ok());
+            match found {
+                Some(found) => differ.extend(found),
+                None => differ.extend(part.iter().map(|(path, _)| path.clone())),
+            }
+        }
+        differ.extend(last);
+        differ
+    })
+}
+
+fn differing_among(root: &Path, files: &[(RelPath, Stamp)]) -> Vec<RelPath> {
     let mut directories = Directories::of(root);
-    let mut differ = files;
-    differ.retain(|(path, stamp)| !directories.holds(path, stamp));
-    differ.into_iter().map(|(path, _)| path).collect()
+    let differ = files
+        .iter()
+        .filter(|(path, stamp)| !directories.holds(path, stamp));
+    differ.map(|(path, _)| path.clone()).collect()
 }
 
 /// What tells this stat from another.
@@ -105,6 +142,24 @@ mod tests {
         differ.sort();
         let expected = ["d/c", "gone", "linked", "moved", "replaced", "same/x"];
         assert_eq!(differ, expected.map(rel));
+    }
+
+    #[test]
+    fn many_are_compared_side_by_side_and_told_in_their_order() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        let names: Vec<RelPath> = (0..FEW * 5 / 2).map(|n| rel(&format!("{n:05}"))).collect();
+        let at = |name: &RelPath| root.join(name.to_string());
+        let mut files = Vec::new();
+        for name in &names {
+            fs::write(at(name), "").unwrap();
+            files.push((name.clone(), stamp(&fs::metadata(at(name)).unwrap())));
+        }
+        let gone: Vec<RelPath> = names.into_iter().step_by(FEW / 2).collect();
+        for name in &gone {
+            fs::remove_file(at(name)).unwrap();
+        }
+        assert_eq!(differing(&root, files), gone);
     }
 
     #[test]
