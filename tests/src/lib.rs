@@ -30,6 +30,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod children;
 pub mod fetched;
 pub mod framed;
 pub mod hooks;

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::children::{self, unshared};
 use crate::world::finish;
 
 /// A delay that is part of a scenario; not a way to wait for the daemon.
@@ -18,29 +19,36 @@ pub fn pause(milliseconds: u64) {
 
 /// Saves in place: truncate, write, close.
 pub fn write(path: &Path, content: &str) {
-    fs::write(path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    unshared(|| fs::write(path, content))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
 /// Saves in place by one write at most: what is there is overwritten from the
 /// start and cut to the new length.
 pub fn overwrite(path: &Path, content: &str) {
-    let mut file = OpenOptions::new().write(true).open(path).expect("a file");
-    file.write_all(content.as_bytes()).expect("a write");
-    file.set_len(content.len() as u64).expect("a new length");
+    unshared(|| {
+        let mut file = OpenOptions::new().write(true).open(path).expect("a file");
+        file.write_all(content.as_bytes()).expect("a write");
+        file.set_len(content.len() as u64).expect("a new length");
+    });
 }
 
 /// Appends and closes.
 pub fn append(path: &Path, content: &str) {
-    let mut file = OpenOptions::new().append(true).open(path).expect("a file");
-    file.write_all(content.as_bytes()).expect("an append");
+    unshared(|| {
+        let mut file = OpenOptions::new().append(true).open(path).expect("a file");
+        file.write_all(content.as_bytes()).expect("an append");
+    });
 }
 
 /// Writes two parts with a pause between, the file kept open.
 pub fn write_in_two(path: &Path, first: &str, second: &str, gap: u64) {
-    let mut file = File::create(path).expect("a file");
-    file.write_all(first.as_bytes()).expect("the first part");
-    pause(gap);
-    file.write_all(second.as_bytes()).expect("the second part");
+    unshared(|| {
+        let mut file = File::create(path).expect("a file");
+        file.write_all(first.as_bytes()).expect("the first part");
+        pause(gap);
+        file.write_all(second.as_bytes()).expect("the second part");
+    });
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -52,17 +60,18 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// Saves by a temporary file and a rename.
 pub fn replace(path: &Path, content: &str) {
     let temporary = beside(path, ".tmp");
-    fs::write(&temporary, content).expect("a temporary file");
+    unshared(|| fs::write(&temporary, content)).expect("a temporary file");
     fs::rename(&temporary, path).expect("a rename");
 }
 
 /// The same with everything synced to disk.
 pub fn replace_synced(path: &Path, content: &str) {
     let temporary = beside(path, ".tmp");
-    let mut file = File::create(&temporary).expect("a temporary file");
-    file.write_all(content.as_bytes()).expect("a write");
-    file.sync_all().expect("a sync");
-    drop(file);
+    unshared(|| {
+        let mut file = File::create(&temporary).expect("a temporary file");
+        file.write_all(content.as_bytes()).expect("a write");
+        file.sync_all().expect("a sync");
+    });
     fs::rename(&temporary, path).expect("a rename");
     let parent = path.parent().expect("a parent");
     File::open(parent)
@@ -76,10 +85,11 @@ pub fn like_vim(path: &Path, content: &str, gap: u64) {
     let backup = beside(path, "~");
     fs::rename(path, &backup).expect("a backup");
     pause(gap);
-    let mut file = File::create(path).expect("a new file");
-    pause(gap);
-    file.write_all(content.as_bytes()).expect("a write");
-    drop(file);
+    unshared(|| {
+        let mut file = File::create(path).expect("a new file");
+        pause(gap);
+        file.write_all(content.as_bytes()).expect("a write");
+    });
     pause(gap);
     fs::remove_file(&backup).expect("the backup's end");
 }
@@ -88,17 +98,16 @@ pub fn like_vim(path: &Path, content: &str, gap: u64) {
 pub fn recreate(path: &Path, content: &str, gap: u64) {
     fs::remove_file(path).expect("a removal");
     pause(gap);
-    fs::write(path, content).expect("a new file");
+    unshared(|| fs::write(path, content)).expect("a new file");
 }
 
 fn tool(mut command: Command) {
     let what = format!("{command:?}");
-    let child = command
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{what}: {error}"));
+        .stderr(Stdio::piped());
+    let child = children::start(&mut command).unwrap_or_else(|error| panic!("{what}: {error}"));
     let output = finish(child, &what);
     assert!(
         output.status.success(),

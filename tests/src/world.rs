@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use touchmark_client::{Environment, Start};
 use touchmark_proto::BaseDirectories;
 
+use crate::children::{self, unshared};
 use crate::session::Session;
 use crate::wire::{Client, PATIENCE};
 
@@ -283,11 +284,9 @@ impl World {
 
     /// Runs a command of touchmark's to its end.
     pub fn run(&self, args: &[&str]) -> Output {
-        let child = self
-            .command(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = children::start(&mut command)
             .unwrap_or_else(|error| panic!("touchmark {args:?}: {error}"));
         finish(child, &format!("touchmark {args:?}"))
     }
@@ -320,13 +319,12 @@ impl World {
                 command
             }
         };
-        let mut child = self
-            .command_of(program, &["daemon"])
+        let mut command = self.command_of(program, &["daemon"]);
+        command
             .stdout(log.try_clone().expect("the log"))
             .stderr(log)
-            .process_group(0)
-            .spawn()
-            .expect("the daemon's start");
+            .process_group(0);
+        let mut child = children::start(&mut command).expect("the daemon's start");
         let end = Instant::now() + PATIENCE;
         loop {
             if let Ok(mut client) = Client::connect(&self.socket)
@@ -455,7 +453,8 @@ impl World {
     pub fn file(&self, relative: &str, content: impl AsRef<[u8]>) {
         let path = self.path(relative);
         fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
-        fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        unshared(|| fs::write(&path, content))
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 }
 

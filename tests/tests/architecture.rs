@@ -239,9 +239,12 @@ fn the_engine_is_pure() {
             // A module of tests stands at the end of its file.
             testing |= line.trim() == "#[cfg(test)]";
             for word in FORBIDDEN.iter().filter(|_| !testing) {
-                // A map's order would make outputs differ between runs.
+                // The order of `std`'s maps would make outputs differ between
+                // runs; those of this file have a fixed hash, and nothing goes
+                // through them unsorted (a lint of clippy's, in `lib.rs`).
+                let hashed = name == "engine/src/by_path.rs" && word.starts_with("Hash");
                 assert!(
-                    !has_word(&line, word),
+                    hashed || !has_word(&line, word),
                     "{name}:{number}: {word} in the engine: {line}"
                 );
             }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use touchmark_tests::user::{self, git};
 use touchmark_tests::world::finish;
-use touchmark_tests::{Lane, authors, lanes, own_worlds, paths, sha256};
+use touchmark_tests::{Lane, authors, children, lanes, own_worlds, paths, sha256};
 
 /// What a command window's end tells, checked to be the session's alone.
 fn told(ended: &Value, session: &str) -> Vec<String> {
@@ -71,14 +71,13 @@ fn s40_a_command_rewrites_ten_files_and_a_user_saves_two() {
                 run
             }
         };
-        let mut shell = shell
+        shell
             .args(["-c", SHELL, "sh"])
             .args(ten)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::piped());
+        let mut shell = children::start(&mut shell).unwrap();
         let mut line = String::new();
         let mut said = BufReader::new(shell.stdout.take().unwrap());
         said.read_line(&mut line).unwrap();

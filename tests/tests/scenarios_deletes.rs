@@ -105,8 +105,8 @@ fn s8d_user_swaps_the_parent_directory() {
             let away = dir.with_extension("away");
             let copy = dir.with_extension("new");
             fs::create_dir(&copy).unwrap();
-            fs::write(copy.join("a.txt"), "two\n").unwrap();
-            fs::write(copy.join("same.txt"), "same\n").unwrap();
+            user::write(&copy.join("a.txt"), "two\n");
+            user::write(&copy.join("same.txt"), "same\n");
             fs::rename(&dir, &away).unwrap();
             pause(gap);
             fs::rename(&copy, &dir).unwrap();
@@ -125,8 +125,8 @@ fn s8d_user_swaps_the_parent_directory() {
             let away = up.with_extension("away");
             fs::rename(up, &away).unwrap();
             fs::create_dir_all(&dir).unwrap();
-            fs::write(&path, "five\n").unwrap();
-            fs::write(path.with_file_name("same.txt"), "same\n").unwrap();
+            user::write(&path, "five\n");
+            user::write(&path.with_file_name("same.txt"), "same\n");
             lane.reported_one(&name);
             user::write(&path, "six\n");
             lane.reported_one(&name);

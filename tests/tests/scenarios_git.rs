@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 use touchmark_tests::user::{self, git, pause};
-use touchmark_tests::{Lane, authors, lanes, lanes_at_once, paths};
+use touchmark_tests::{Lane, authors, children, lanes, lanes_at_once, paths};
 
 #[test]
 fn s7git_checkout_of_one_file_and_two_edits() {
@@ -22,7 +22,7 @@ fn s7git_checkout_of_one_file_and_two_edits() {
         let (name, path) = lane.untracked("a.txt", "one\n");
         git(&dir, &["add", "-A"]);
         git(&dir, &["commit", "-q", "-m", "one"]);
-        fs::write(&path, "two\n").unwrap();
+        user::write(&path, "two\n");
         lane.agent.read(&name);
         git(&dir, &["checkout", "-q", "--", "a.txt"]);
         let change = lane.reported_one(&name);
@@ -108,7 +108,7 @@ fn template() -> &'static Path {
             fill("main");
             fs::create_dir(dir.join("same")).unwrap();
             for number in 0..100 {
-                fs::write(dir.join(format!("same/f{number}.txt")), "same\n").unwrap();
+                user::write(&dir.join(format!("same/f{number}.txt")), "same\n");
             }
             git(dir, &["add", "-A"]);
             git(dir, &["commit", "-q", "-m", "main"]);
@@ -124,12 +124,10 @@ fn template() -> &'static Path {
 /// A copy of the template in the lane; the names of the files that differ.
 fn repository(lane: &mut Lane) -> Vec<String> {
     fs::remove_dir(lane.dir()).unwrap();
-    let copied = Command::new("cp")
-        .arg("-a")
-        .args([template(), &lane.dir()])
-        .status()
-        .unwrap();
-    assert!(copied.success());
+    let mut copy = Command::new("cp");
+    copy.arg("-a").args([template(), &lane.dir()]);
+    let copied = children::start(&mut copy).and_then(|mut copy| copy.wait());
+    assert!(copied.unwrap().success());
     let differing = thousand(lane);
     let mut all = differing.clone();
     all.extend((0..100).map(|number| lane.name(&format!("same/f{number}.txt"))));

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::json;
+use touchmark_tests::children::unshared;
 use touchmark_tests::user::{self, pause};
 use touchmark_tests::{Lane, Way, author, authors, lanes, sha256, text};
 
@@ -58,11 +59,12 @@ fn s2_agent_writes_in_two_chunks_and_somebody_asks_between() {
             other.read(&name);
             let whole = "first\nsecond\n";
             let edit = lane.agent.announce(way, &name, whole);
-            let mut file = std::fs::File::create(&path).unwrap();
-            std::io::Write::write_all(&mut file, b"first\n").unwrap();
-            assert_eq!(other.state(&name), "stale");
-            std::io::Write::write_all(&mut file, b"second\n").unwrap();
-            drop(file);
+            unshared(|| {
+                let mut file = std::fs::File::create(&path).unwrap();
+                std::io::Write::write_all(&mut file, b"first\n").unwrap();
+                assert_eq!(other.state(&name), "stale");
+                std::io::Write::write_all(&mut file, b"second\n").unwrap();
+            });
             lane.agent.conclude(way, edit, &name, whole);
             lane.own(&name);
             let author = format!("agent:{}", lane.agent.name);

@@ -69,6 +69,8 @@ pub fn hears(peer: &Peer, hub: &Hub) -> bool {
         Ok(taken @ 1..) => {
             connection.push(buffer.get(..taken).unwrap_or_default());
             connection.take_requests();
+            // What was refused at once is answered, and may be the end.
+            peer.flush();
             true
         }
         Ok(0) | Err(_) => false,

@@ -13,7 +13,7 @@ use touchmark_proto::daemon::{Done, Ping};
 use touchmark_proto::events::{Event as Notification, Happening};
 use touchmark_proto::{Clock, ConnectionId, ErrorCode, Reply, Request};
 
-use super::{Hub, Peer, serve};
+use super::{Hub, Peer, hears, serve};
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -23,6 +23,7 @@ const MAX_FRAME: usize = 64 << 10;
 struct World {
     client: UnixStream,
     peer: Arc<Peer>,
+    hub: Arc<Hub>,
     events: UnboundedReceiver<Event>,
 }
 
@@ -37,10 +38,12 @@ fn connect() -> World {
         root: Arc::from(b"/w".as_slice()),
         time: Timeline::start(0),
     };
-    tokio::spawn(serve(Arc::clone(&peer), Arc::new(hub)));
+    let hub = Arc::new(hub);
+    tokio::spawn(serve(Arc::clone(&peer), Arc::clone(&hub)));
     World {
         client,
         peer,
+        hub,
         events,
     }
 }
@@ -69,6 +72,7 @@ impl World {
             mut client,
             peer,
             events,
+            ..
         } = self;
         let answers = tokio::spawn(Self::answer_all(events, peer));
         // The other side may close before it has read everything.
@@ -87,6 +91,7 @@ async fn a_ping_over_each_wire() {
             mut client,
             peer,
             events,
+            ..
         } = connect();
         let answers = tokio::spawn(World::answer_all(events, peer));
         let encoder = Encoder::new(wire, MAX_FRAME, b"/w".as_slice());
@@ -124,6 +129,53 @@ async fn a_ping_over_each_wire() {
         drop(client);
         assert_eq!(answers.await.unwrap(), 3);
     }
+}
+
+/// The loop hears a request before the connection's task has had a turn, and
+/// what the task finds later is what has come since.
+#[tokio::test]
+async fn what_is_heard_without_the_task_is_heard_once() {
+    const PING: &str = r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#;
+    let World {
+        mut client,
+        peer,
+        hub,
+        mut events,
+    } = connect();
+    assert!(!hears(&peer, &hub), "nothing has come");
+    let (begin, end) = PING.split_at(20);
+    client.try_write(begin.as_bytes()).unwrap();
+    assert!(hears(&peer, &hub));
+    assert!(events.try_recv().is_err(), "half a request");
+    client.try_write(end.as_bytes()).unwrap();
+    client.try_write(b"\nno request\n").unwrap();
+    assert!(hears(&peer, &hub));
+    let Ok(Event::Ask { request, .. }) = events.try_recv() else {
+        panic!("not heard");
+    };
+    // What is refused at once needs nobody else to be said.
+    let mut said = [0; 1_000];
+    let count = client.read(&mut said).await.unwrap();
+    let refused = std::str::from_utf8(&said[..count]).unwrap();
+    assert!(refused.contains("parseError"), "{refused}");
+    peer.answer(request, Ok(Reply::Ping(Done {})));
+    peer.flush();
+    let count = client.read(&mut said).await.unwrap();
+    let answer = std::str::from_utf8(&said[..count]).unwrap();
+    assert!(answer.contains("\"result\":{}"), "{answer}");
+    // The rest by the task.
+    client
+        .write_all(format!("{PING}\n").as_bytes())
+        .await
+        .unwrap();
+    assert!(matches!(events.recv().await, Some(Event::Ask { .. })));
+    assert!(events.try_recv().is_err());
+    drop(client);
+    assert!(matches!(
+        events.recv().await,
+        Some(Event::Disconnected(ConnectionId(1)))
+    ));
+    assert!(!hears(&peer, &hub));
 }
 
 #[tokio::test]
@@ -214,6 +266,7 @@ async fn a_reader_too_slow_for_its_events_is_cut_off() {
         mut client,
         peer,
         mut events,
+        ..
     } = connect();
     client
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")
@@ -242,6 +295,7 @@ async fn a_client_that_only_asks_is_no_longer_read() {
         mut client,
         peer,
         mut events,
+        ..
     } = connect();
     let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
     client
@@ -270,6 +324,7 @@ async fn a_client_that_vanishes_is_noticed_with_requests_open() {
         mut client,
         peer: _peer,
         mut events,
+        ..
     } = connect();
     client
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")
@@ -286,6 +341,7 @@ async fn the_last_answer_is_written_before_the_close() {
         mut client,
         peer,
         mut events,
+        ..
     } = connect();
     client
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shutdown\"}\n")
