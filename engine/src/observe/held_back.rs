@@ -31,7 +31,11 @@ impl Engine {
                 && (content.size > 0 || first.since + CUT_DELAY <= self.now)
         });
         if !doubtful || confirmed {
-            live.unconfirmed = None;
+            if !doubtful {
+                live.unconfirmed = None;
+            }
+            // Else it stays known: what nobody has closed yet is read again
+            // for everybody who asks, and must not be doubted each time.
             self.unconfirmed.remove(path);
             return false;
         }

@@ -851,3 +851,39 @@ fn an_old_cursor_acknowledges_no_save_that_began_after_it() {
         ],
     );
 }
+
+/// The close of a write was counted for an older content, which came to be
+/// read later: each look at the empty file was the first, so that nobody was
+/// answered without waiting.
+#[test]
+fn an_empty_file_that_was_looked_at_twice_is_not_doubted_again() {
+    holds(
+        1000,
+        &[("a", 7), ("x/b", 3)],
+        vec![
+            ask(
+                0,
+                0,
+                Ask::Read {
+                    path: "x/b",
+                    named: Named::No,
+                    range: Some((1, 2)),
+                },
+            ),
+            Op::ExecRead {
+                which: 0,
+                unstable: false,
+            },
+            Op::Write {
+                path: "x/b",
+                content: 0,
+                how: How::FromOutside,
+            },
+            Op::Hints(2),
+            ask(0, 1, mark(4, "a", Named::Content(18))),
+            ask(0, 1, TAKE),
+            ask(0, 1, TAKE),
+            ask(0, 1, TAKE),
+        ],
+    );
+}
