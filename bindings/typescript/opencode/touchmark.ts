@@ -366,7 +366,8 @@ function dial(path: string, until: number, withinMs: number): Promise<Socket> {
 function refused(socket: string, error: unknown, withinMs: number): TouchmarkError {
   if (error instanceof TouchmarkError) return error;
   switch (systemCode(error)) {
-    case "ENOENT": case "ECONNREFUSED": case "ENOTDIR":
+    // Reset: it ended before it had let anybody in.
+    case "ENOENT": case "ECONNREFUSED": case "ENOTDIR": case "ECONNRESET":
       return new TouchmarkError("noDaemon", `no daemon answers at ${socket}`, { cause: error });
     case "EAGAIN":
       return late("connect", withinMs);
