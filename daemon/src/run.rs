@@ -85,21 +85,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Why a daemon ends whose workspace was removed or renamed (LIFE-1).
 const GONE: &str = "the workspace is gone";
 
-/// Facts since the last snapshot, before a new one is made.
-const SNAPSHOT_FACTS: u64 = 50_000;
-
-/// The same for each byte of the last one: a large state is not written anew
-/// for a few facts. The next start folds the facts since, at some hundred
-/// thousand a second.
-const SNAPSHOT_BYTES_PER_FACT: u64 = 256;
-
-/// It is made once no fact has come for so long: while it is put together,
-/// nobody is answered.
-const SNAPSHOT_REST: Duration = Duration::from_millis(500);
-
-/// Or when so many times as many facts have come.
-const SNAPSHOT_OVERDUE: u64 = 4;
-
 /// What the loop is to serve.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -187,10 +172,7 @@ struct Daemon {
     storage_trouble: Option<String>,
     /// Turns whose facts were not stored when they came, and why.
     failed_turns: BTreeMap<u64, String>,
-    facts_since_snapshot: u64,
-    snapshot_bytes: u64,
-    /// When the next one is due, if nothing happens until then.
-    snapshot_at: Option<Instant>,
+    next_snapshot: snapshot::Next,
     /// The stamps that the last snapshot held.
     stamps_in_snapshot: u64,
     inline_reads: usize,
@@ -552,7 +534,7 @@ impl Daemon {
             self.guard.next_end(),
             self.idle_end(),
             self.mend_place_at,
-            self.snapshot_at,
+            self.next_snapshot.due(),
             self.manager.due(),
         ]
         .into_iter()
@@ -565,7 +547,7 @@ impl Daemon {
     fn close_turn(&mut self) {
         loop {
             let facts = std::mem::take(&mut self.facts);
-            self.count_for_snapshot(facts.len() as u64);
+            self.next_snapshot.count(facts.len() as u64);
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
                 boundary::pass("a turn is closed");
                 self.store.commit(turn, facts);
@@ -578,26 +560,9 @@ impl Daemon {
         }
         self.read_aside();
         self.flush();
-        if self.snapshot_at.is_some_and(|at| at <= Instant::now()) {
-            self.snapshot_at = None;
-            // Where nothing can be stored, the next fact asks again.
-            if self.storage_trouble.is_none() {
-                self.snapshot();
-            }
-        }
-    }
-
-    fn count_for_snapshot(&mut self, facts: u64) {
-        self.facts_since_snapshot += facts;
-        let due = SNAPSHOT_FACTS.max(self.snapshot_bytes / SNAPSHOT_BYTES_PER_FACT);
-        if facts > 0 && self.facts_since_snapshot >= due {
-            let overdue = self.facts_since_snapshot >= due * SNAPSHOT_OVERDUE;
-            let rest = if overdue {
-                Duration::ZERO
-            } else {
-                SNAPSHOT_REST
-            };
-            self.snapshot_at = Some(Instant::now() + rest);
+        // Where nothing can be stored, the next fact asks again.
+        if self.next_snapshot.take_due() && self.storage_trouble.is_none() {
+            self.snapshot();
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::stamps::Stamps;
 use crate::state::State;
 use touchmark_proto::events::Happening;
 
-/// How long a file that is found empty, while its declared writer is awaited,
-/// may be in the middle of a cut that the system has not told of (ATTR-5).
+/// How long a file that is found empty may be in the middle of a cut that the
+/// system has not told of (ATTR-5, ATTR-12).
 pub(crate) const CUT_DELAY: Millis = 5;
 
 /// Decides everything: who wrote, whose copies are out of date, what to

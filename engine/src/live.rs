@@ -28,12 +28,13 @@ pub(crate) struct Live {
     /// Sessions that were shown the middle of a save, and of which; they are
     /// told once they acknowledge that.
     pub shown: BTreeMap<SessionId, u64>,
-    /// Contents of a declared writer that is not done; the last is what the
-    /// file holds now (ATTR-5).
+    /// Contents of a declared writer that is not done, or a file found empty
+    /// that is looked at once more; the last is what it holds now (ATTR-5).
     pub held_back: Vec<Held>,
-    /// The stat of a closed content that is not the declared one, until a
-    /// read behind this fence finds it unchanged: the content may be that of
-    /// the next writer, whose events have not come yet (ATTR-5).
+    /// The stat of a closed content that is not the declared one, or of none,
+    /// since it was first found: until a read behind this fence finds it
+    /// unchanged, it may be that of the next writer, whose events have not
+    /// come yet (ATTR-5).
     pub unconfirmed: Option<Unconfirmed>,
     /// A content that nobody has closed yet, and the beginnings it has: half a
     /// save, unless somebody asks or it stays (ATTR-12).

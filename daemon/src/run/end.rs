@@ -84,7 +84,7 @@ impl Daemon {
             }
         }
         let news =
-            self.facts_since_snapshot > 0 || self.stamps_in_snapshot != self.engine.stamps_noted();
+            self.next_snapshot.has_news() || self.stamps_in_snapshot != self.engine.stamps_noted();
         if !again && news && self.storage_trouble.is_none() {
             self.snapshot();
         }

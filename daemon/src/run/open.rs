@@ -150,9 +150,7 @@ impl Daemon {
             hooks: Hooks::default(),
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),
-            facts_since_snapshot,
-            snapshot_bytes,
-            snapshot_at: None,
+            next_snapshot: snapshot::Next::after(snapshot_bytes, facts_since_snapshot),
             stamps_in_snapshot: 0,
             inline_reads: 0,
             aside: Aside::default(),
@@ -214,10 +212,8 @@ impl Daemon {
     pub(super) fn snapshot(&mut self) {
         match snapshot::encode(&self.engine) {
             Ok(body) => {
-                self.snapshot_bytes = body.len() as u64;
+                self.next_snapshot = snapshot::Next::after(body.len() as u64, 0);
                 self.store.snapshot(self.engine.state().n, body);
-                self.facts_since_snapshot = 0;
-                self.snapshot_at = None;
                 self.stamps_in_snapshot = self.engine.stamps_noted();
                 self.prune();
             }

@@ -273,16 +273,16 @@ impl Watches {
 
     fn take(&mut self, number: i32, what: ReadFlags, cookie: u32, name: Option<&[u8]>) {
         let bytes = name.unwrap_or_default();
-        if let Some((watch, written)) = &self.written {
-            if what == ReadFlags::MODIFY && (*watch, &**written) == (number, bytes) {
-                return;
-            }
-            if what == ReadFlags::CLOSE_WRITE && (*watch, &**written) == (number, bytes) {
-                self.written = None;
-                return self.say_of(number, name, RawKind::WrittenAndClosed);
-            }
-            self.hand_over_written();
+        let waits = self.written.as_ref();
+        let goes_on = waits.is_some_and(|(watch, written)| *watch == number && written == bytes);
+        if goes_on && what == ReadFlags::MODIFY {
+            return;
         }
+        if goes_on && what == ReadFlags::CLOSE_WRITE {
+            self.written = None;
+            return self.say_of(number, name, RawKind::WrittenAndClosed);
+        }
+        self.hand_over_written();
         if what == ReadFlags::MODIFY {
             self.written = Some((number, bytes.to_vec()));
         } else {

@@ -30,12 +30,12 @@ impl Engine {
             first.fence <= self.fences.done
                 && (content.size > 0 || first.since + CUT_DELAY <= self.now)
         });
+        if !doubtful {
+            live.unconfirmed = None;
+        }
         if !doubtful || confirmed {
-            if !doubtful {
-                live.unconfirmed = None;
-            }
-            // Else it stays known: what nobody has closed yet is read again
-            // for everybody who asks, and must not be doubted each time.
+            // What is confirmed stays known: as long as nobody has closed it,
+            // it is read for everybody who asks, and not doubted each time.
             self.unconfirmed.remove(path);
             return false;
         }
