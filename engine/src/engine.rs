@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 
-use crate::asks::audit::Audit;
 use crate::by_path::{ByPath, Paths, sorted};
 use crate::config::Config;
 use crate::effect::{Effect, Notice};
+use crate::handlers::audit::Audit;
 use crate::input::Input;
 use crate::live::Live;
-use crate::pending::{Ask, Pending};
 use crate::reading::Outstanding;
 use crate::reconcile::Reconciliation;
 use crate::record::{Fact, Record};
+use crate::requests::queue::{Ask, Pending};
 use crate::stamps::Stamps;
 use crate::state::State;
 use touchmark_proto::events::Happening;

@@ -7,7 +7,6 @@
 // What is gone through by hashes is put in order first.
 #![warn(clippy::iter_over_hash_type)]
 
-mod asks;
 pub mod attribution;
 mod by_path;
 pub mod config;
@@ -17,17 +16,18 @@ mod engine;
 pub mod few;
 mod fold;
 pub mod globs;
+mod handlers;
 pub mod input;
 pub mod knowledge;
 mod live;
 pub mod notes;
 mod observe;
-mod pending;
 pub mod ranges;
 mod reading;
 pub mod recall;
 mod reconcile;
 pub mod record;
+mod requests;
 mod resolve;
 mod similarity;
 mod stamps;

@@ -5,7 +5,7 @@ use crate::attribution::{Decision, Observation, decide, reported, unclaimed};
 use crate::engine::{CUT_DELAY, Engine};
 use crate::input::Content;
 use crate::live::Unconfirmed;
-use crate::pending::Ask;
+use crate::requests::queue::Ask;
 use touchmark_proto::{Hash, RelPath};
 
 impl Engine {

@@ -18,9 +18,9 @@ use crate::effect::{Moment, Question};
 use crate::engine::Engine;
 use crate::input::{Edited, Learned};
 use crate::notes::{Note, PendingWarning};
-use crate::pending::{Pending, Step};
 use crate::recall::checkpoint_name;
 use crate::record::Fact;
+use crate::requests::queue::{Pending, Step};
 
 /// Characters of a label, of a message's name, of a note that are kept.
 const LABEL: usize = 1_000;

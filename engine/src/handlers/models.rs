@@ -6,7 +6,7 @@ use touchmark_proto::{Error, Reply};
 use super::{done, number_cursor};
 use crate::engine::Engine;
 use crate::notes::{ModelUse, Note};
-use crate::pending::Step;
+use crate::requests::queue::Step;
 
 /// Bytes that a model's, a provider's, a mode's or a message's name may have.
 const NAME: usize = 1_000;

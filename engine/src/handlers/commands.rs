@@ -9,9 +9,9 @@ use super::{done, show_text};
 use crate::effect::{Answer, Effect};
 use crate::engine::{Engine, Timer};
 use crate::globs::Globs;
-use crate::pending::{Ask, Pending, Step};
 use crate::recall::{command_name, command_number};
 use crate::record::{CommandFact, Fact};
+use crate::requests::queue::{Ask, Pending, Step};
 
 /// Characters of a label that are kept.
 const LABEL: usize = 200;

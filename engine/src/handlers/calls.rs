@@ -15,7 +15,7 @@ use touchmark_proto::{
 use super::done;
 use crate::engine::Engine;
 use crate::notes::{Call, Dropped, Note, Searched};
-use crate::pending::{Pending, Step};
+use crate::requests::queue::{Pending, Step};
 use crate::similarity::{alike, member};
 
 /// Calls of a tool that a new one is compared with: the last ones.

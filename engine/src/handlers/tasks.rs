@@ -14,7 +14,7 @@ use crate::effect::Question;
 use crate::engine::Engine;
 use crate::input::Learned;
 use crate::notes::{KeptTask, Note};
-use crate::pending::{Pending, Step};
+use crate::requests::queue::{Pending, Step};
 
 /// Bytes of an id, a command, a directory.
 const TEXT: usize = 64 << 10;

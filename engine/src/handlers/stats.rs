@@ -6,7 +6,7 @@ use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 use super::done;
 use crate::engine::Engine;
 use crate::notes::{Note, sum};
-use crate::pending::Step;
+use crate::requests::queue::Step;
 
 impl Engine {
     pub(super) fn stats(&mut self, ask: &Stats) -> Step {

@@ -7,10 +7,10 @@ use touchmark_proto::{
     ConnectionId, Error, ErrorCode, ErrorData, Millis, RelPath, Request, RequestId,
 };
 
-use crate::asks::{Need, Write};
 use crate::by_path::ByPath;
 use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::engine::{CUT_DELAY, Engine, Timer};
+use crate::handlers::{Need, Write};
 use crate::input::{Learned, ReadOutcome};
 use crate::observe::Scope;
 
@@ -538,7 +538,7 @@ impl Pending {
 
     /// Whether nothing about files is asked: the shell answers alone.
     pub(crate) fn is_for_the_shell(&self) -> bool {
-        matches!(&self.ask, Ask::Client(ask) if crate::asks::is_for_the_shell(ask))
+        matches!(&self.ask, Ask::Client(ask) if crate::handlers::is_for_the_shell(ask))
     }
 }
 

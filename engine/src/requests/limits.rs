@@ -5,12 +5,12 @@ use touchmark_proto::ids::MAX_ID_BYTES;
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
 use crate::engine::Engine;
-use crate::pending::Pending;
+use crate::requests::queue::Pending;
 
 impl Engine {
     /// Why a request is refused whatever it asks, if it is: it would open a
     /// session or track a path too many.
-    pub(super) fn over_limit(&self, pending: &Pending, ask: &Request) -> Option<Error> {
+    pub(crate) fn over_limit(&self, pending: &Pending, ask: &Request) -> Option<Error> {
         if let Some((name, _)) = texts_kept(ask).find(|(_, text)| text.len() > MAX_ID_BYTES) {
             return Some(Error::invalid(format!(
                 "{name} has more than {MAX_ID_BYTES} bytes"
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Why a session's edit of that many more files may not begin.
-    pub(super) fn too_many_marked(&self, session: &SessionId, files: usize) -> Option<Error> {
+    pub(crate) fn too_many_marked(&self, session: &SessionId, files: usize) -> Option<Error> {
         let (mut open, mut own) = (files, files);
         for edit in self.state.edits.values() {
             open += edit.files.len();
@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// Why a session's command window may not open.
-    pub(super) fn too_many_windows(&self, session: &SessionId) -> Option<Error> {
+    pub(crate) fn too_many_windows(&self, session: &SessionId) -> Option<Error> {
         let open = self.state.commands.values();
         let own = open
             .filter(|command| command.fact.session == *session)
@@ -109,7 +109,7 @@ fn texts_kept(ask: &Request) -> impl Iterator<Item = (&'static str, &String)> {
         .filter_map(|(name, text)| Some((name, text?)))
 }
 
-pub(super) fn too_many(most: usize, message: String) -> Error {
+pub(crate) fn too_many(most: usize, message: String) -> Error {
     Error::new(ErrorCode::TooLarge, message).with(ErrorData {
         limit: Some(most as u64),
         ..ErrorData::default()

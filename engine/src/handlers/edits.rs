@@ -14,9 +14,9 @@ use touchmark_proto::{
 use super::{done, show, show_authors};
 use crate::engine::{Engine, Timer};
 use crate::observe::Scope;
-use crate::pending::{Pending, Step};
 use crate::recall::{edit_name, edit_number};
 use crate::record::{EditFact, EditFileFact, Fact};
+use crate::requests::queue::{Pending, Step};
 
 /// Files of one edit at most: a frame bounds them anyway, an answer must.
 const FILES_PER_EDIT: usize = 10_000;

@@ -9,7 +9,6 @@ mod commit;
 mod editors;
 mod edits;
 mod files;
-mod limits;
 mod models;
 mod reads;
 mod retention;
@@ -32,8 +31,8 @@ use crate::engine::Engine;
 use crate::live::Obstacle;
 use crate::notes::{Note, Notes};
 use crate::observe::Scope;
-use crate::pending::{Pending, Step};
 use crate::record::Fact;
+use crate::requests::queue::{Pending, Step};
 use crate::text::quotes;
 
 pub(crate) use writes::Write;

@@ -11,8 +11,8 @@ use touchmark_proto::{Change, Reply, SessionId};
 use super::done;
 use crate::effect::Answer;
 use crate::engine::Engine;
-use crate::pending::Step;
 use crate::record::Fact;
+use crate::requests::queue::Step;
 use crate::view::Listed;
 
 impl Engine {

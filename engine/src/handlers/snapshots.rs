@@ -8,8 +8,8 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, RelPath, Reply};
 
 use super::{done, show};
 use crate::engine::Engine;
-use crate::pending::{Pending, Step};
 use crate::record::Held;
+use crate::requests::queue::{Pending, Step};
 
 impl Engine {
     pub(super) fn file_snapshot(&mut self, pending: &mut Pending, ask: &FileSnapshot) -> Step {

@@ -5,11 +5,11 @@ use touchmark_proto::editors::{EditorDidClose, EditorDidSave, EditorDirty};
 use touchmark_proto::{AuthorKind, ConnectionId, Evidence, RelPath, Reply};
 
 use super::done;
-use super::limits::too_many;
 use crate::attribution::by_editor;
 use crate::engine::Engine;
-use crate::pending::{Pending, Step};
 use crate::record::Fact;
+use crate::requests::limits::too_many;
+use crate::requests::queue::{Pending, Step};
 
 impl Engine {
     pub(super) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Step {

@@ -7,7 +7,7 @@ use touchmark_proto::{RelPath, Reply};
 use super::{done, number_cursor};
 use crate::effect::Answer;
 use crate::engine::Engine;
-use crate::pending::{Pending, Step};
+use crate::requests::queue::{Pending, Step};
 
 impl Engine {
     /// Files of the session by their last access, the newest first.

@@ -11,8 +11,8 @@ use super::{done, path_cursor};
 use crate::cursor::{read_told, write_path, write_told};
 use crate::effect::{Answer, Effect, Recall};
 use crate::engine::Engine;
-use crate::pending::{Pending, Step};
 use crate::record::Fact;
+use crate::requests::queue::{Pending, Step};
 use crate::view::Listed;
 
 impl Engine {

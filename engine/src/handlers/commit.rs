@@ -16,9 +16,9 @@ use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::fold::{Folded, kind_between};
 use crate::input::Found;
-use crate::pending::{Pending, Step};
 use crate::recall::{edit_number, version_of};
 use crate::record::{Fact, Held, VersionFact};
+use crate::requests::queue::{Pending, Step};
 use crate::state::Kept;
 use crate::view::is_own;
 

@@ -12,8 +12,8 @@ use super::{done, path_cursor};
 use crate::cursor::write_path;
 use crate::effect::{Answer, Effect, Marks, Recall};
 use crate::engine::Engine;
-use crate::pending::{Pending, Step};
 use crate::record::Fact;
+use crate::requests::queue::{Pending, Step};
 
 impl Engine {
     pub(super) fn file_mention(&mut self, pending: &mut Pending, ask: &FileMention) -> Step {

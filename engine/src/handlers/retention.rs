@@ -10,7 +10,7 @@ use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 
 use super::{done, show_text};
 use crate::engine::Engine;
-use crate::pending::{Pending, Step};
+use crate::requests::queue::{Pending, Step};
 
 /// Tools that write: their results are what the session did.
 const WRITES: &[&str] = &["create_file", "edit_file", "write_file"];
