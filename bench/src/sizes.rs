@@ -69,7 +69,7 @@ pub(crate) fn parts(options: &Options) -> Result<Vec<Part>> {
     }
     thread::sleep(CALM);
     let mut memory = memory::Measured::default();
-    memory.note(&sizes, "just read")?;
+    memory.note(&sizes, memory::JUST_READ)?;
     memory.chokidar(options, &sizes)?;
     let growth = growth::part(options, &mut sizes)?;
     let quiet = quiet::part(options, &mut sizes)?;

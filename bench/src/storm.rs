@@ -124,7 +124,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
         );
     }
     part.rows.extend(options.peers.absent_watchman());
-    part.goals = goals(&storms, count, after);
+    part.goals = goals(&storms, count, before, after);
     growth.push(storms);
     part.plots.push(plot(&growth));
     Ok(part)
@@ -180,7 +180,7 @@ fn rows(part: &mut Part, storms: &Rounds) {
     }
 }
 
-fn goals(storms: &Rounds, count: usize, after: Memory) -> Vec<Goal> {
+fn goals(storms: &Rounds, count: usize, before: Memory, after: Memory) -> Vec<Goal> {
     let watchman = (storms.watchman_after.count() > 0).then(|| {
         format!(
             "{}, {} lost",
@@ -205,7 +205,7 @@ fn goals(storms: &Rounds, count: usize, after: Memory) -> Vec<Goal> {
         .at_most(0.0, "lost", storms.lost as f64)
         .at_most(0.0, "of unknown authors", storms.nobodys as f64)
         .at_most(
-            1.0,
+            1.3,
             "x read and hash",
             goal::times(storms.after.p50(), storms.hashed.p50()),
         ),
@@ -215,7 +215,7 @@ fn goals(storms: &Rounds, count: usize, after: Memory) -> Vec<Goal> {
         )
         .beside("unwatched", units::duration(storms.unwatched.p50()))
         .at_most(
-            1.1,
+            1.5,
             "x unwatched",
             goal::times(storms.written.p50(), storms.unwatched.p50()),
         ),
@@ -226,7 +226,12 @@ fn goals(storms: &Rounds, count: usize, after: Memory) -> Vec<Goal> {
                 "memory after ten storms, 100,000 tracked",
                 units::megabytes(after.private),
             )
-            .at_most(40.0, "MB private", after.private as f64 / 1e6),
+            .beside("before", units::megabytes(before.private))
+            .at_most(
+                1.3,
+                "x before",
+                after.private as f64 / before.private.max(1) as f64,
+            ),
         );
     }
     goals

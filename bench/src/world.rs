@@ -119,6 +119,13 @@ impl World {
         }
     }
 
+    /// Has its daemon watch through the `notify` crate from its start on.
+    pub(crate) fn watch_through_notify(&self) -> Result<()> {
+        let file = self.tree.root.join(".touchmark.toml");
+        fs::write(file, "watch = \"notify\"\n")?;
+        Ok(())
+    }
+
     /// Has a session read files, so that they are tracked and fresh.
     pub(crate) fn read(
         &self,

@@ -33,12 +33,22 @@ pub(super) struct Stage {
     pub(super) draining: Pinger,
     pub(super) watchman: Option<Watchman>,
     pub(super) chokidar: Option<Chokidar>,
+    /// Another daemon, which watches through the `notify` crate.
+    pub(super) notify: Notify,
     pub(super) contents: Contents,
     pub(super) world: World,
     bare: Tree,
     new_names: Queue,
     turn: usize,
     _ended_with_it: (Daemon, Echo, Echo),
+}
+
+/// A daemon on the `notify` crate, with a world of its own.
+pub(super) struct Notify {
+    pub(super) client: Client,
+    pub(super) session: SessionId,
+    pub(super) world: World,
+    _daemon: Daemon,
 }
 
 /// Watchman with a tree.
@@ -79,6 +89,7 @@ impl Stage {
                 }
                 None => None,
             },
+            notify: Notify::new(options)?,
             contents: Contents::default(),
             new_names: Queue::of_new_names(own)?,
             world,
@@ -111,6 +122,30 @@ impl Stage {
     /// How many files were made in the workspace, since the stage was set.
     pub(super) fn new_names(&self) -> Result<usize> {
         self.new_names.drain()
+    }
+}
+
+impl Notify {
+    fn new(options: &Options) -> Result<Self> {
+        let world = World::new(&options.binary, FILES)?;
+        world.watch_through_notify()?;
+        let (daemon, client) = world.start()?;
+        let session = session("notify")?;
+        world.read(&client, &session, &world.tree.names)?;
+        Ok(Self {
+            client,
+            session,
+            world,
+            _daemon: daemon,
+        })
+    }
+
+    pub(super) fn name(&self, file: usize) -> &str {
+        self.world.tree.names.get(file).map_or("", String::as_str)
+    }
+
+    pub(super) fn path(&self, file: usize) -> &Path {
+        path(&self.world.tree, file)
     }
 }
 
