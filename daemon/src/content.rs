@@ -12,20 +12,23 @@ mod opened;
 mod secrets;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
+mod vouch;
 
 use std::cell::RefCell;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, Root};
-use self::compare::{is_settled, stamp};
+use self::compare::stamp;
 pub use self::secrets::Secrets;
+use self::vouch::Vouching;
 use crate::system::stat::MetadataExt as _;
 
 /// The default limit of bytes handed out for one read.
@@ -46,6 +49,7 @@ const BUFFER: usize = 128 << 10;
 pub struct Reader {
     root: PathBuf,
     secrets: Secrets,
+    vouching: Vouching,
     keep_file_max: u64,
     bytes_max: u64,
 }
@@ -111,6 +115,7 @@ impl Reader {
         Self {
             root: root.to_path_buf(),
             secrets,
+            vouching: Vouching::new(root),
             keep_file_max,
             bytes_max,
         }
@@ -124,7 +129,7 @@ impl Reader {
     /// The paths among `files` that may hold something else than what was read
     /// at these stats, that have several names, or that symlinks lead to.
     pub fn differing(&self, files: Vec<(RelPath, Stamp)>) -> Vec<RelPath> {
-        compare::differing(&self.root, files)
+        compare::differing(&self.root, &self.vouching, files)
     }
 
     /// Reads and hashes as ordered. Blocks for as long as the disk does; a
@@ -223,6 +228,7 @@ impl Reader {
         secret: bool,
     ) -> io::Result<Result<Looked, u64>> {
         let size = before.len();
+        let began = SystemTime::now();
         if size > most {
             return Ok(Ok(Looked::Larger(size)));
         }
@@ -236,6 +242,12 @@ impl Reader {
         if stamp(before) != stamped {
             return Ok(Err(after.len()));
         }
+        let mounted = self.vouching.mounted(&*file, stamped.device);
+        let stamped = Stamp {
+            mount: mounted.id,
+            ..stamped
+        };
+        let settled = mounted.vouches && self.vouching.is_settled(&stamped, began);
         let kept: Option<Arc<[u8]>> = read.bytes.map(Into::into);
         Ok(Ok(Looked::Read(Box::new(Report {
             outcome: ReadOutcome {
@@ -246,7 +258,7 @@ impl Reader {
                     mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
                         .unwrap_or(0),
                     stamp: stamped,
-                    settled: is_settled(&stamped),
+                    settled,
                 }),
                 prefixes: read.prefixes,
                 bytes: kept.clone().filter(|_| bytes),

@@ -8,6 +8,8 @@ pub(crate) mod disk;
 #[cfg(unix)]
 #[cfg_attr(not(target_os = "linux"), path = "system/look/plain.rs")]
 pub(crate) mod look;
+#[cfg_attr(not(target_os = "linux"), path = "system/mounted/plain.rs")]
+pub(crate) mod mounted;
 #[cfg_attr(not(unix), path = "system/open/plain.rs")]
 pub(crate) mod open;
 #[cfg_attr(not(target_os = "linux"), path = "system/proc/plain.rs")]

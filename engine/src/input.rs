@@ -257,14 +257,16 @@ pub struct Content {
     pub mtime_ms: Millis,
     /// What tells this stat from another.
     pub stamp: Stamp,
-    /// The stat was older than a clock tick of the file system when the
-    /// content was read: whatever is written later gets another (SYNC-4).
+    /// The stat may vouch for the content later (FILE-5): its times lay far
+    /// enough back when the content was read that whatever is written later
+    /// gets another.
     pub settled: bool,
 }
 
 /// A stat, as far as it tells one state of a file from another. Equal stamps
 /// mean that nothing was written in between, as far as the file system's
-/// clock can tell; they never prove equal content (SYNC-4).
+/// clock can tell; they prove equal content only where the first was settled
+/// (FILE-5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// The inode's number.
@@ -275,4 +277,9 @@ pub struct Stamp {
     pub modified: i64,
     /// Change time in nanoseconds since 1970.
     pub changed: i64,
+    /// The device's number: with the inode's, which file it is.
+    pub device: u64,
+    /// What tells the mount from others that may have had the device's number
+    /// before; 0 where that number says enough.
+    pub mount: u64,
 }

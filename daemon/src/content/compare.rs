@@ -1,4 +1,4 @@
-//! Looking which files are as they were, by their stats alone (SYNC-4).
+//! Looking which files are as they were, by their stats alone (FILE-5).
 
 #[cfg_attr(not(unix), path = "compare/directories/plain.rs")]
 mod directories;
@@ -6,21 +6,14 @@ mod directories;
 use std::fs::Metadata;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use touchmark_engine::Stamp;
 use touchmark_proto::RelPath;
 
 use crate::system::stat::MetadataExt as _;
 
+use super::vouch::Vouching;
 use directories::Directories;
-
-/// The longest clock tick of a file system that counts parts of a second:
-/// Linux stamps with a clock that ticks at least a hundred times a second.
-const FINE: Duration = Duration::from_millis(100);
-
-/// The longest of one that does not: FAT counts every other second.
-const COARSE: Duration = Duration::from_secs(2);
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -32,7 +25,11 @@ const THREADS: usize = 4;
 
 /// The paths that may hold something else than when they had these stats, or
 /// that are reached in another way by now; in their order.
-pub(super) fn differing(root: &Path, files: Vec<(RelPath, Stamp)>) -> Vec<RelPath> {
+pub(super) fn differing(
+    root: &Path,
+    vouching: &Vouching,
+    files: Vec<(RelPath, Stamp)>,
+) -> Vec<RelPath> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let part = files.len().div_ceil(threads.min(THREADS)).max(FEW);
     let mut parts: Vec<&[(RelPath, Stamp)]> = files.chunks(part).collect();
@@ -42,11 +39,11 @@ pub(super) fn differing(root: &Path, files: Vec<(RelPath, Stamp)>) -> Vec<RelPat
     thread::scope(|scope| {
         let others = parts.into_iter().map(|part| {
             let thread = thread::Builder::new().name("compare".into());
-            let thread = thread.spawn_scoped(scope, || differing_among(root, part));
+            let thread = thread.spawn_scoped(scope, || differing_among(root, vouching, part));
             (part, thread)
         });
         let others: Vec<_> = others.collect();
-        let last = differing_among(root, own);
+        let last = differing_among(root, vouching, own);
         let mut differ = Vec::new();
         for (part, thread) in others {
             // Where no thread can be had, or it died, nothing is known.
@@ -61,40 +58,28 @@ pub(super) fn differing(root: &Path, files: Vec<(RelPath, Stamp)>) -> Vec<RelPat
     })
 }
 
-fn differing_among(root: &Path, files: &[(RelPath, Stamp)]) -> Vec<RelPath> {
-    let mut directories = Directories::of(root);
+fn differing_among(root: &Path, vouching: &Vouching, files: &[(RelPath, Stamp)]) -> Vec<RelPath> {
+    let mut directories = Directories::of(root, vouching);
     let differ = files
         .iter()
         .filter(|(path, stamp)| !directories.holds(path, stamp));
     differ.map(|(path, _)| path.clone()).collect()
 }
 
-/// What tells this stat from another.
+/// What tells this stat from another, but for its mount.
 pub(super) fn stamp(metadata: &Metadata) -> Stamp {
     Stamp {
         inode: metadata.ino(),
         size: metadata.len(),
         modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
         changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        device: metadata.dev(),
+        mount: 0,
     }
 }
 
-fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+pub(super) fn nanoseconds(seconds: i64, rest: i64) -> i64 {
     seconds.saturating_mul(SECOND).saturating_add(rest)
-}
-
-/// Whether a stat taken just now is older than a clock tick of its file
-/// system, so that whatever is written later gets another.
-pub(super) fn is_settled(stamp: &Stamp) -> bool {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .ok()
-        .and_then(|since| i64::try_from(since.as_nanos()).ok());
-    let newest = stamp.modified.max(stamp.changed);
-    let whole = stamp.modified % SECOND == 0 || stamp.changed % SECOND == 0;
-    let tick = if whole { COARSE } else { FINE };
-    let tick = i64::try_from(tick.as_nanos()).unwrap_or(i64::MAX);
-    now.is_some_and(|now| newest.saturating_add(tick) < now)
 }
 
 #[cfg(all(test, unix))]
@@ -126,7 +111,7 @@ mod tests {
             names.iter().map(|name| (rel(name), stamp(*name))).collect()
         };
         let before = stamps();
-        assert_eq!(differing(&root, before.clone()), []);
+        assert_eq!(differing(&root, &Vouching::new(&root), before.clone()), []);
 
         fs::remove_file(root.join("gone")).unwrap();
         fs::hard_link(root.join("linked"), root.join("second")).unwrap();
@@ -138,7 +123,7 @@ mod tests {
         // The same file by another way.
         fs::rename(root.join("same"), root.join("renamed")).unwrap();
         symlink("renamed", root.join("same")).unwrap();
-        let mut differ = differing(&root, before);
+        let mut differ = differing(&root, &Vouching::new(&root), before);
         differ.sort();
         let expected = ["d/c", "gone", "linked", "moved", "replaced", "same/x"];
         assert_eq!(differ, expected.map(rel));
@@ -159,32 +144,6 @@ mod tests {
         for name in &gone {
             fs::remove_file(at(name)).unwrap();
         }
-        assert_eq!(differing(&root, files), gone);
-    }
-
-    #[test]
-    fn a_stat_within_a_clock_tick_is_not_trusted() {
-        let now = i64::try_from(
-            SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap()
-                .as_nanos(),
-        )
-        .unwrap();
-        let stamp = |modified, changed| Stamp {
-            modified,
-            changed,
-            ..Stamp::default()
-        };
-        assert!(!is_settled(&stamp(now, now)));
-        assert!(!is_settled(&stamp(1, now)));
-        assert!(is_settled(&stamp(1, now - SECOND)));
-        // Written in the future, as somebody's clock has it.
-        assert!(!is_settled(&stamp(1, now + SECOND)));
-        // Whole seconds: perhaps nothing finer is told.
-        let whole = now / SECOND * SECOND;
-        assert!(!is_settled(&stamp(whole, whole)));
-        assert!(!is_settled(&stamp(whole - SECOND, whole - SECOND)));
-        assert!(is_settled(&stamp(whole - 3 * SECOND, whole - 3 * SECOND)));
+        assert_eq!(differing(&root, &Vouching::new(&root), files), gone);
     }
 }

@@ -9,7 +9,14 @@ use touchmark_proto::codec::frames;
 
 /// The layout of what follows this byte. Whoever changes [`State`] or what is
 /// in it counts on, and goes on reading every layout that was ever released.
-const LAYOUT: u8 = 2;
+const LAYOUT: u8 = 3;
+
+/// The layout before that, whose stamps knew of no device: none of them vouches
+/// for anything any more (FILE-5).
+const WITHOUT_DEVICES: u8 = 2;
+
+/// A stamp in that layout: inode, size and two times.
+type OldStamp = (u64, u64, i64, i64);
 
 /// Facts since the last snapshot, before a new one is made.
 const FACTS: u64 = 50_000;
@@ -103,6 +110,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Kept, NotUnderstood> {
             state.share_names();
             let stamps = Stamps::of_order(stamps, &state);
             Ok(Kept { state, stamps })
+        }
+        Some((&WITHOUT_DEVICES, rest)) => {
+            let (mut state, _): (State, Vec<Option<OldStamp>>) =
+                frames::decode_trusted(rest).map_err(NotUnderstood::Content)?;
+            state.share_names();
+            Ok(state.into())
         }
         Some((layout, _)) => Err(NotUnderstood::Layout(*layout)),
     }
@@ -199,6 +212,15 @@ mod tests {
         assert!(matches!(decode(&longer), Err(NotUnderstood::Content(_))));
     }
 
+    #[test]
+    fn a_snapshot_of_before_devices_is_read_without_its_stamps() {
+        let state = example();
+        let old: Vec<Option<OldStamp>> = state.paths.keys().map(|_| Some((1, 2, 3, 4))).collect();
+        let bytes = frames::encode(&(WITHOUT_DEVICES, &state, old)).unwrap();
+        let kept = decode(&bytes).unwrap();
+        assert_eq!(kept, Kept::from(state));
+    }
+
     /// Stores are read by the programs of later years: if this fails, another
     /// [`LAYOUT`] is due, and, once this one is released, a way to go on
     /// reading it.
@@ -209,8 +231,8 @@ mod tests {
         assert_eq!(
             (LAYOUT, hash.to_string().as_str()),
             (
-                2,
-                "54a8913c87c593d8c301048c1dfce149589e8a814a27e7e997d06c633ec7f25a"
+                3,
+                "2f4aad3db8c980311667f173cdea10a7642e5590833b26fe2337408eb043a9b4"
             )
         );
     }

@@ -81,6 +81,7 @@ impl Disk {
             size: node.bytes.len() as u64,
             modified: node.modified,
             changed: node.changed,
+            ..Stamp::default()
         })
     }
 

@@ -216,6 +216,7 @@ impl Stage {
                     size,
                     modified: nanos,
                     changed: nanos,
+                    ..Stamp::default()
                 },
                 settled: self.rng.chance(50),
             }),

@@ -447,6 +447,7 @@ impl Stage {
                 size: content.len() as u64,
                 modified: *stamp as i64,
                 changed: *stamp as i64,
+                ..Stamp::default()
             },
             settled: false,
         })

@@ -5,11 +5,13 @@ use std::path::Path;
 use touchmark_engine::Stamp;
 use touchmark_proto::RelPath;
 
+use crate::content::vouch::Vouching;
+
 /// Of which nothing is known.
 pub(super) struct Directories;
 
 impl Directories {
-    pub(super) fn of(_root: &Path) -> Self {
+    pub(super) fn of(_root: &Path, _vouching: &Vouching) -> Self {
         Self
     }
 

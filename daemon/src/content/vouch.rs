@@ -1,0 +1,134 @@
+//! When a stat vouches for a content that was read at it (FILE-5).
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use touchmark_engine::Stamp;
+
+use crate::system::mounted::{Mounted, dirty_time, mounted, mounted_home};
+use crate::system::stat::MetadataExt as _;
+
+/// The least time that a stat must lie back, whatever the system says.
+const LEAST: Duration = Duration::from_secs(60);
+
+/// What is known of the file systems that are read from.
+#[derive(Clone, Debug)]
+pub(super) struct Vouching {
+    /// The device that the workspace is on, and what a stat there is worth.
+    home: Option<(u64, Mounted)>,
+    /// How far back a stat must lie; `None` if no stat ever does.
+    horizon: Option<Duration>,
+}
+
+impl Vouching {
+    pub(super) fn new(root: &Path) -> Self {
+        let home = File::open(root).and_then(|root| {
+            let device = root.metadata()?.dev();
+            Ok((device, mounted_home(&root)))
+        });
+        Self {
+            home: home.ok(),
+            horizon: dirty_time().map(|time| time.max(LEAST)),
+        }
+    }
+
+    /// The mount that an open file or directory of this device is on.
+    #[cfg(unix)]
+    pub(super) fn mounted(&self, file: impl std::os::fd::AsFd, device: u64) -> Mounted {
+        match self.home {
+            // Its number is in use, so no other file system can have it.
+            Some((home, home_mount)) if home == device => home_mount,
+            _ => mounted(file),
+        }
+    }
+
+    /// The same.
+    #[cfg(not(unix))]
+    pub(super) fn mounted<F>(&self, file: F, _device: u64) -> Mounted {
+        mounted(file)
+    }
+
+    /// Whether the times of a stat lay far enough back at that moment: a store
+    /// through a memory map touches them at its first write to a page, and
+    /// then not again until the page has been written back.
+    pub(super) fn is_settled(&self, stamp: &Stamp, moment: SystemTime) -> bool {
+        let since = moment.duration_since(UNIX_EPOCH).ok();
+        let (Some(horizon), Some(since)) = (self.horizon, since) else {
+            return false;
+        };
+        let (Ok(horizon), Ok(moment)) = (
+            i64::try_from(horizon.as_nanos()),
+            i64::try_from(since.as_nanos()),
+        ) else {
+            return false;
+        };
+        stamp
+            .modified
+            .max(stamp.changed)
+            .saturating_add(horizon)
+            .lt(&moment)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::content::compare::stamp;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn a_stat_of_the_last_minute_does_not_vouch() {
+        let vouching = Vouching {
+            home: None,
+            horizon: Some(LEAST),
+        };
+        let moment = SystemTime::now();
+        let since = moment.duration_since(UNIX_EPOCH).unwrap();
+        let now = i64::try_from(since.as_nanos()).unwrap();
+        let settled = |modified, changed| {
+            let stamp = Stamp {
+                modified,
+                changed,
+                ..Stamp::default()
+            };
+            vouching.is_settled(&stamp, moment)
+        };
+        assert!(settled(1, now - 61 * SECOND));
+        assert!(settled(now - 61 * SECOND, 1));
+        assert!(!settled(1, now - 59 * SECOND));
+        assert!(!settled(now - 59 * SECOND, 1));
+        // Written in the future, as somebody's clock has it.
+        assert!(!settled(1, now + SECOND));
+        let never = Vouching {
+            horizon: None,
+            ..vouching
+        };
+        assert!(!never.is_settled(&Stamp::default(), moment));
+    }
+
+    #[test]
+    fn the_workspaces_own_file_system_is_known_by_its_device() {
+        let world = tempfile::tempdir_in("/var/tmp").unwrap();
+        let vouching = Vouching::new(world.path());
+        std::fs::write(world.path().join("a"), "a").unwrap();
+        let file = File::open(world.path().join("a")).unwrap();
+        let device = stamp(&file.metadata().unwrap()).device;
+        assert_eq!(vouching.mounted(&file, device).id, 0);
+        // Of the system's own table there is only one, and no image.
+        let other = File::open("/proc/self/mountinfo").unwrap();
+        let device = stamp(&other.metadata().unwrap()).device;
+        let first = vouching.mounted(&other, device);
+        assert_eq!(first, vouching.mounted(&other, device));
+        assert_eq!(first.vouches, first.id != 0);
+    }
+
+    #[test]
+    fn a_file_in_memory_is_never_vouched_for() {
+        let world = tempfile::tempdir_in("/dev/shm").unwrap();
+        let (device, home) = Vouching::new(world.path()).home.unwrap();
+        assert!(!home.vouches, "{device}");
+    }
+}
