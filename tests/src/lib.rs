@@ -10,6 +10,7 @@
 //! - [`snippets`]: what stands between fences in the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`hooks`]: agents whose hooks are the real `touchmark hook`.
+//! - [`disk_fuzz`]: random steps on a real file system, and an oracle.
 //! - [`fetched`]: packages from registries, for tests that drive them.
 //! - [`limits`]: a limit of watches that only one daemon has.
 //! - [`machine`]: a small virtual machine whose power can be cut.
@@ -31,6 +32,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod children;
+pub mod disk_fuzz;
 pub mod fetched;
 pub mod framed;
 pub mod hooks;

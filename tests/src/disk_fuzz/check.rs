@@ -1,0 +1,289 @@
+//! Everything that can be asked is asked, and compared with the disk.
+
+use serde_json::{Value, json};
+
+use super::belief::Worth;
+use super::people::Told;
+use super::play::{Done, Play, SESSIONS, Wrong, expect};
+use super::rows::Row;
+use super::step::{NAMES, Name, session};
+use crate::{authors, sha256};
+
+/// The questions; a check asks them in an order of its own, so that each is
+/// the first one after a change now and then.
+const QUESTIONS: usize = 4;
+
+impl Play {
+    /// Asks everything.
+    ///
+    /// # Errors
+    /// What was answered wrongly.
+    pub fn check(&mut self, order: u32) -> Done {
+        let first = usize::try_from(order).unwrap_or(0);
+        for question in 0..QUESTIONS {
+            match (first + question) % QUESTIONS {
+                0 => (0..SESSIONS).try_for_each(|who| self.statuses(who))?,
+                1 => (0..SESSIONS).try_for_each(|who| {
+                    let peeked = self.ask(who, "modified/take", json!({"peek": true}))?;
+                    self.listed(who, &peeked)
+                })?,
+                2 => NAMES.iter().try_for_each(|name| self.history(name))?,
+                _ => self.audit()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn audit(&mut self) -> Done {
+        if NAMES.iter().any(|name| self.half_written(name)) {
+            return Ok(());
+        }
+        let audited = self.ask(SESSIONS, "audit", json!({}))?;
+        expect(Row::Audit, audited["differences"] == json!([]), || {
+            format!("audit: {}", audited["differences"])
+        })
+    }
+
+    fn used(&self, name: Name) -> bool {
+        let mut people = self.truth.people.iter();
+        people.any(|person| person.held.get(name).is_some_and(|held| held.used))
+    }
+
+    fn statuses(&mut self, who: usize) -> Done {
+        let answer = self.ask(who, "file/status", json!({"paths": NAMES}))?;
+        let states = answer["files"].as_array().cloned().unwrap_or_default();
+        for (name, state) in NAMES.iter().zip(&states) {
+            self.status(who, name, state)?;
+        }
+        // FILE-1.
+        for (name, state) in NAMES.iter().zip(&states) {
+            for other in self.truth.names_of(name) {
+                let at = NAMES.iter().position(|name| *name == other).unwrap_or(0);
+                let same = ["state", "mayEdit", "resident", "hash", "seenHash"]
+                    .iter()
+                    .all(|field| state[field] == states[at][field]);
+                expect(
+                    Row::SameForAllNames,
+                    same || self.half_written(name),
+                    || {
+                        format!(
+                            "{name} and {other} are one file; {} is told {state} and {}",
+                            session(who),
+                            states[at]
+                        )
+                    },
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn status(&mut self, who: usize, name: Name, state: &Value) -> Done {
+        // In the middle of a save an answer may be of before it.
+        if self.half_written(name) {
+            return Ok(());
+        }
+        let text = self.truth.text(name);
+        let told = |what: &str| format!("{} is told of {name}: {state}; {what}", session(who));
+        expect(
+            Row::Contents,
+            state["hash"] == json!(text.map(sha256)),
+            || told(&format!("it holds {text:?}, {:?}", text.map(sha256))),
+        )?;
+        let size = text.map_or(0, str::len);
+        expect(Row::Contents, state["size"] == size, || {
+            told(&format!("its size is {size}"))
+        })?;
+        let worth = self.truth.worth(who, name);
+        self.left_open.1 += 1;
+        let right = match worth {
+            Worth::Unread => state["state"] == "unread",
+            Worth::Fresh => state["state"] == "fresh",
+            Worth::Stale => state["state"] == "stale",
+            Worth::Deleted => state["state"] == "deleted",
+            Worth::Open => {
+                self.left_open.0 += 1;
+                true
+            }
+        };
+        expect(Row::Worth, right, || {
+            let held = self.truth.people[who].held.get(name);
+            told(&format!(
+                "the copy is {worth:?}; it holds {text:?}; what is held: {held:?}"
+            ))
+        })?;
+        let held = self.truth.people[who].held.get(name);
+        let gone = held.is_some_and(|held| !held.resident && held.copy.open.is_none());
+        expect(Row::Repeats, !gone || state["resident"] == false, || {
+            told("its lines are no longer in the context")
+        })
+    }
+
+    /// Compares a list of changes with what a person would say.
+    ///
+    /// # Errors
+    /// What is listed wrongly, or missing.
+    pub fn listed(&mut self, who: usize, answer: &Value) -> Done {
+        let none = Vec::new();
+        let changes = answer["changes"].as_array().unwrap_or(&none);
+        for change in changes {
+            let name = NAMES.iter().find(|name| change["path"] == **name);
+            let Some(name) = name else {
+                return Err(Wrong {
+                    row: Row::Listed,
+                    what: format!("{} is told of a name nobody used: {change}", session(who)),
+                });
+            };
+            self.change(who, name, change)?;
+        }
+        for name in NAMES {
+            let listed = |name: &Name| {
+                changes
+                    .iter()
+                    .filter(|change| change["path"] == **name)
+                    .count()
+            };
+            let all: usize = self.truth.names_of(name).iter().map(listed).sum();
+            let lost = changes.iter().any(|change| !change["lost"].is_null());
+            expect(Row::Listed, all <= 1 || lost, || {
+                format!(
+                    "{} is told more than once of {name}: {changes:?}",
+                    session(who)
+                )
+            })?;
+            let must = self.must_be_listed(who, name);
+            expect(Row::Listed, all > 0 || !must, || {
+                format!(
+                    "{} is not told of {name}, which is {:?} for it: {changes:?}; {:?}",
+                    session(who),
+                    self.truth.worth(who, name),
+                    self.truth.people[who].held.get(name)
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a session has to be told of a name that it used.
+    fn must_be_listed(&self, who: usize, name: Name) -> bool {
+        let Some(held) = self.truth.people[who].held.get(name) else {
+            return false;
+        };
+        let worth = self.truth.worth(who, name);
+        let text = self.truth.text(name).map(str::to_owned);
+        let news = match &held.told {
+            Told::Nothing => true,
+            Told::This(told, _) => *told != text,
+            Told::Open => false,
+        };
+        held.used
+            && news
+            && !self.half_written(name)
+            && matches!(worth, Worth::Stale | Worth::Deleted)
+    }
+
+    /// One listed change.
+    fn change(&self, who: usize, name: Name, change: &Value) -> Done {
+        let names = self.truth.names_of(name);
+        if self.half_written(name) {
+            return Ok(());
+        }
+        let told = |what: &str| format!("{} is told {change}; {what}", session(who));
+        let Some(held) = self.truth.people[who].held.get(name) else {
+            return expect(Row::Listed, false, || told("it never used that name"));
+        };
+        if !change["lost"].is_null() {
+            return Ok(());
+        }
+        let text = self.truth.text(name);
+        expect(Row::Listed, held.used || held.carried, || {
+            told(&format!(
+                "it never used that name; names of the file: {names:?}"
+            ))
+        })?;
+        expect(
+            Row::Listed,
+            change["hash"] == json!(text.map(sha256)),
+            || told(&format!("{name} holds {text:?}")),
+        )?;
+        let worth = self.truth.worth(who, name);
+        let count = self.truth.count(name);
+        let again = matches!(&held.told, Told::This(_, then) if *then == count);
+        // What was never read is listed when it is no longer as it was when the
+        // session named it first.
+        let may = worth != Worth::Fresh && !again;
+        expect(Row::Listed, may, || {
+            told(&format!(
+                "its copy is {worth:?}; it was told that already: {again}; {held:?}"
+            ))
+        })?;
+        self.authors(who, name, change, held.since)
+    }
+
+    fn authors(&self, who: usize, name: Name, change: &Value, since: usize) -> Done {
+        let by = authors(change);
+        let events = self.truth.events.get(name).map_or(&[][..], |all| all);
+        let since = events.get(since..).unwrap_or_default();
+        let Some(newest) = since.last() else {
+            return Ok(());
+        };
+        let told = |what: String| format!("{} is told {change}; {what}", session(who));
+        if let Some(newest) = &newest.by {
+            expect(
+                Row::ListedAuthors,
+                by.iter().any(|author| newest.contains(author)),
+                || told(format!("what is there now is by one of {newest:?}")),
+            )?;
+        }
+        // One whose author is open says nothing about the others.
+        if since.iter().any(|event| event.by.is_none()) {
+            return Ok(());
+        }
+        let wrong = by.iter().find(|author| {
+            !since
+                .iter()
+                .filter_map(|event| event.by.as_ref())
+                .any(|all| all.contains(*author))
+        });
+        expect(Row::ListedAuthors, wrong.is_none(), || {
+            told(format!(
+                "since it saw {name}, that one wrote nothing: {wrong:?}; {since:?}"
+            ))
+        })
+    }
+
+    fn history(&mut self, name: &Name) -> Done {
+        if !self.used(name) || self.half_written(name) {
+            return Ok(());
+        }
+        let answer = self.ask(SESSIONS, "file/history", json!({"path": name}))?;
+        let none = Vec::new();
+        let rows = answer["versions"].as_array().unwrap_or(&none);
+        let newest = rows
+            .iter()
+            .find(|row| row["amends"].is_null() && row["unobserved"] != true);
+        let text = self.truth.text(name);
+        let told = |what: String| format!("file/history {name}: {answer}; {what}");
+        let hash = newest.map_or(&Value::Null, |row| &row["hash"]);
+        expect(
+            Row::HistoryContents,
+            *hash == json!(text.map(sha256)),
+            || told(format!("it holds {text:?}, {:?}", text.map(sha256))),
+        )?;
+        let (Some(newest), Some(events)) = (newest, self.truth.events.get(name)) else {
+            return Ok(());
+        };
+        // The first row is where the log begins: who wrote that is not known.
+        let baseline = rows.len() == 1 || rows.last() == Some(newest);
+        let Some(by) = events.last().and_then(|event| event.by.as_ref()) else {
+            return Ok(());
+        };
+        let amended = rows.iter().find(|row| row["amends"] == newest["clock"]);
+        let author = crate::author(&amended.unwrap_or(newest)["author"]);
+        expect(
+            Row::HistoryAuthors,
+            baseline || by.contains(&author),
+            || told(format!("its newest content is by one of {by:?}")),
+        )
+    }
+}

@@ -1,0 +1,40 @@
+//! A fuzz on the real file system: from a seed, a user and agents do whatever
+//! users and agents do to a few files, by all names that those have. The test
+//! writes everything itself, so it knows what is on disk, who wrote it and what
+//! each session was shown last. After every few steps every answer of the
+//! daemon is compared with that.
+//!
+//! - [`step`]: what is done, as a list that a seed makes.
+//! - [`text`]: contents, whose lines can be told apart.
+//! - [`disk`]: the user's steps on the disk, and what names lead to.
+//! - [`belief`]: what one session holds of one name, and what that is worth.
+//! - [`people`]: who wrote what, and what each session was shown and told.
+//! - [`play`]: the steps one by one, the agents' among them.
+//! - [`check`]: the comparisons.
+//! - [`rows`]: which steps and comparisons are on.
+//! - [`shrink`]: the shortest list of steps that still fails.
+//!
+//! What the contract leaves open is left open here, and said where it is:
+//!
+//! - In the middle of a save, its writer still at it, an answer may be of
+//!   before it ([`Play::half_written`](play::Play::half_written)).
+//! - Between two of the daemon's lives, and where a name's way changed, the
+//!   author may be `unknown` ([`people::Truth::murky`]).
+//! - Who is the author of a content that came by another way (a link, a
+//!   directory, a mount) is not compared.
+//! - A content that was replaced before any question was answered may never
+//!   have been noticed.
+//! - Where a name known with one content joins a file known with another, each
+//!   copy may count as fresh or stale, for both names alike.
+//! - While a mark that declares nothing is open, what it covers may be the
+//!   user's or the session's.
+
+pub mod belief;
+pub mod check;
+pub mod disk;
+pub mod people;
+pub mod play;
+pub mod rows;
+pub mod shrink;
+pub mod step;
+pub mod text;

@@ -1,0 +1,115 @@
+//! Runs of a seed, and the shortest list of its steps that still fails.
+
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::play::{Play, Wrong};
+use super::rows::Row;
+use super::step::{self, Step};
+
+/// Steps in a run.
+const STEPS: usize = 60;
+
+/// How many runs finding the shortest list may take.
+const TRIES: usize = 150;
+
+/// A run that failed.
+pub struct Failure {
+    /// How far it came.
+    pub at: usize,
+    /// What was wrong.
+    pub wrong: Wrong,
+}
+
+/// What a run was like.
+#[derive(Default)]
+pub struct Run {
+    /// How often what a copy is worth was left open, and of how many.
+    pub left_open: (u64, u64),
+    /// What was wrong, if anything was.
+    pub failure: Option<Failure>,
+}
+
+/// The steps of a seed; with `TOUCHMARK_ONLY=3,7,9` these only.
+pub fn steps(seed: u64) -> Vec<(usize, Step)> {
+    let all = step::steps(seed, STEPS).into_iter().enumerate();
+    let only = std::env::var("TOUCHMARK_ONLY").unwrap_or_default();
+    let only: Vec<usize> = only.split(',').filter_map(|n| n.parse().ok()).collect();
+    all.filter(|(n, _)| only.is_empty() || only.contains(n))
+        .collect()
+}
+
+/// Runs some steps.
+pub fn run(steps: &[(usize, Step)], may_mount: bool, loud: bool) -> Run {
+    let mut at = 0;
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut play = Play::new(may_mount);
+        let mut failure = None;
+        for (n, (number, step)) in steps.iter().enumerate() {
+            at = n;
+            if loud {
+                println!("{number:4}  {step}");
+            }
+            if let Err(wrong) = play.step(step) {
+                failure = Some(Failure { at, wrong });
+                break;
+            }
+        }
+        let left_open = play.left_open;
+        play.end();
+        Run { left_open, failure }
+    }));
+    result.unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        let what = format!("a panic: {}", text.unwrap_or_default());
+        let wrong = Wrong {
+            row: Row::Plain,
+            what,
+        };
+        Run {
+            failure: Some(Failure { at, wrong }),
+            ..Run::default()
+        }
+    })
+}
+
+/// Leaves steps out as long as the same comparison fails; what is left, as a
+/// text to read and to run again.
+pub fn shrunk(seed: u64, steps: &[(usize, Step)], failure: Failure, may_mount: bool) -> String {
+    let mut best = steps[..=failure.at].to_vec();
+    let mut wrong = failure.wrong;
+    let mut tries = TRIES;
+    let mut size = best.len().next_power_of_two() / 2;
+    while size > 0 && tries > 0 {
+        let (mut at, mut progress) = (0, false);
+        while at < best.len() && tries > 0 {
+            tries -= 1;
+            let mut fewer = best.clone();
+            fewer.drain(at..(at + size).min(best.len()));
+            match run(&fewer, may_mount, false).failure {
+                Some(failure) if failure.wrong.row == wrong.row => {
+                    fewer.truncate(failure.at + 1);
+                    (best, wrong, progress) = (fewer, failure.wrong, true);
+                }
+                _ => at += size,
+            }
+        }
+        if !(progress && size == 1) {
+            size /= 2;
+        }
+    }
+    let only: Vec<String> = best.iter().map(|(n, _)| n.to_string()).collect();
+    let mut text = format!(
+        "{:?}: TOUCHMARK_SEED={seed} TOUCHMARK_ONLY={}\n",
+        wrong.row,
+        only.join(",")
+    );
+    for (number, step) in &best {
+        let _ = writeln!(text, "{number:4}  {step}");
+    }
+    let _ = writeln!(text, "      {}", wrong.what);
+    text
+}

@@ -1,0 +1,166 @@
+//! Contents of the files: lines with a place, so that what corresponds in two
+//! of them is known without guessing.
+//!
+//! A line is `PLACE rREVISION`. In every content the places ascend. So the
+//! lines that two contents have in common stand in the same order in both, and
+//! every line diff pairs the same ones.
+
+use std::fmt;
+
+/// What to make of the content that a file has at that moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Make {
+    /// A content that does not depend on what is there.
+    Whole(u32),
+    /// The line at an index gets another revision; the size stays.
+    Revise(usize, u32),
+    /// A new line somewhere.
+    Insert(usize, u32),
+    /// One line less.
+    Drop(usize),
+    /// A line at the end.
+    Append(u32),
+    /// The same bytes.
+    Same,
+    /// No bytes.
+    Empty,
+    /// What it held that many contents ago: a change is taken back.
+    Back(usize),
+}
+
+impl fmt::Display for Make {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(revision) => write!(f, "a new content r{revision:03}"),
+            Self::Revise(line, revision) => write!(f, "its line {} at r{revision:03}", line + 1),
+            Self::Insert(line, revision) => {
+                write!(f, "a new line r{revision:03} before line {}", line + 1)
+            }
+            Self::Drop(line) => write!(f, "its line {} dropped", line + 1),
+            Self::Append(revision) => write!(f, "a line r{revision:03} at its end"),
+            Self::Same => write!(f, "the same bytes"),
+            Self::Empty => write!(f, "nothing"),
+            Self::Back(count) => write!(f, "what it held {count} contents ago"),
+        }
+    }
+}
+
+/// The place of a line.
+fn place(line: &str) -> u32 {
+    line.split(' ')
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0)
+}
+
+fn line(place: u32, revision: u32) -> String {
+    format!("{place:03} r{revision:03}\n")
+}
+
+/// The lines of a text, each with its line feed.
+pub fn lines(text: &str) -> Vec<String> {
+    text.split_inclusive('\n').map(str::to_owned).collect()
+}
+
+impl Make {
+    /// The same where it goes back in these contents, the oldest first and the
+    /// present one last.
+    pub fn among(self, past: &[String]) -> String {
+        match self {
+            Self::Back(count) if past.len() > count => past[past.len() - 1 - count].clone(),
+            _ => self.of(past.last().map_or("", |text| text)),
+        }
+    }
+
+    /// The new content of a file that holds `text` now; an index that is too
+    /// large counts around.
+    pub fn of(self, text: &str) -> String {
+        let mut lines = lines(text);
+        let count = lines.len();
+        match self {
+            Self::Same | Self::Back(_) => {}
+            Self::Empty => lines.clear(),
+            Self::Whole(revision) => lines = (1..=6).map(|n| line(n * 100, revision)).collect(),
+            Self::Append(revision) => {
+                let last = lines.last().map_or(0, |last| place(last));
+                lines.push(line(last + 10, revision));
+            }
+            // There is no line to change: the content becomes a new one.
+            Self::Revise(_, revision) | Self::Insert(_, revision) if count == 0 => {
+                return Self::Whole(revision).of(text);
+            }
+            Self::Drop(_) if count == 0 => {}
+            Self::Revise(index, revision) => {
+                lines[index % count] = line(place(&lines[index % count]), revision);
+            }
+            Self::Drop(index) => {
+                lines.remove(index % count);
+            }
+            Self::Insert(index, revision) => {
+                let index = index % count;
+                let after = place(&lines[index]);
+                let before = index.checked_sub(1).map_or(0, |i| place(&lines[i]));
+                if after - before > 1 {
+                    lines.insert(index, line(before + (after - before) / 2, revision));
+                } else {
+                    lines[index] = line(after, revision);
+                }
+            }
+        }
+        lines.concat()
+    }
+}
+
+/// Which lines of two contents correspond, in order: equal ones, and between
+/// two of those as many changed ones as the other side has, one by one.
+pub fn corresponding(old: &[String], new: &[String]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    let mut from = (0, 0);
+    let ends = equal(old, new).into_iter().chain([(old.len(), new.len())]);
+    for to in ends {
+        if to.0 - from.0 == to.1 - from.1 {
+            pairs.extend((from.0..to.0).zip(from.1..to.1));
+        }
+        if to.0 < old.len() && to.1 < new.len() {
+            pairs.push(to);
+        }
+        from = (to.0 + 1, to.1 + 1);
+    }
+    pairs
+}
+
+/// Pairs of equal lines. Since the places ascend, the first one found is the
+/// only one there is.
+pub fn equal(old: &[String], new: &[String]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    let mut next = 0;
+    for (i, text) in old.iter().enumerate() {
+        if let Some(at) = new[next..].iter().position(|other| other == text) {
+            pairs.push((i, next + at));
+            next += at + 1;
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Make, corresponding, lines};
+
+    #[test]
+    fn lines_correspond_by_place() {
+        let one = Make::Whole(1).of("");
+        let two = Make::Revise(1, 2).of(&one);
+        let three = Make::Insert(0, 3).of(&two);
+        let pairs = corresponding(&lines(&one), &lines(&three));
+        assert_eq!(pairs, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)]);
+        let four = Make::Insert(1, 4).of(&Make::Revise(1, 5).of(&one));
+        let pairs = corresponding(&lines(&one), &lines(&four));
+        assert_eq!(
+            pairs,
+            [(0, 0), (2, 3), (3, 4), (4, 5), (5, 6)]
+                .map(|(a, b)| (a, b))
+                .as_slice()[..5]
+        );
+    }
+}

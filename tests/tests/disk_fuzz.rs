@@ -1,0 +1,67 @@
+//! Random steps on a real file system, and every answer compared with it. See
+//! `tests/src/disk_fuzz` for what is done and compared.
+//!
+//! `TOUCHMARK_SEED=N` runs that seed alone, `TOUCHMARK_ONLY=3,7,9` these steps
+//! of it, and prints them; `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000
+//! seeds, or `TOUCHMARK_SEEDS`; `TOUCHMARK_FAILURES` goes on after that many.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use touchmark_tests::disk_fuzz::{rows, shrink};
+use touchmark_tests::{mounts, parts};
+
+/// Seeds that are run every time.
+const SEEDS: u64 = 24;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn every_answer_is_what_the_disk_holds() {
+    let soak = parts::long("the file system fuzz with 1,000 seeds");
+    for off in rows::Row::off() {
+        parts::not_tested(&format!("the file system fuzz: {off}"));
+    }
+    let mut done = false;
+    mounts::apart(|| {
+        done = true;
+        fuzz(soak, true);
+    });
+    if !done {
+        parts::not_tested("the file system fuzz: mounts");
+        fuzz(soak, false);
+    }
+}
+
+fn fuzz(soak: bool, may_mount: bool) {
+    let first = variable("TOUCHMARK_SEED");
+    let count = variable("TOUCHMARK_SEEDS").unwrap_or(if soak { 1_000 } else { SEEDS });
+    let wanted = variable("TOUCHMARK_FAILURES").unwrap_or(1);
+    let seeds = match first {
+        Some(seed) => seed..=seed,
+        None => 1..=count,
+    };
+    let mut failures = Vec::new();
+    let mut left_open = (0, 0);
+    for seed in seeds {
+        let steps = shrink::steps(seed);
+        let run = shrink::run(&steps, may_mount, first.is_some());
+        left_open.0 += run.left_open.0;
+        left_open.1 += run.left_open.1;
+        if let Some(failure) = run.failure {
+            let text = if std::env::var_os("TOUCHMARK_ONLY").is_some() {
+                failure.wrong.what
+            } else {
+                shrink::shrunk(seed, &steps, failure, may_mount)
+            };
+            println!("{text}");
+            failures.push(text);
+            if failures.len() as u64 >= wanted {
+                break;
+            }
+        }
+    }
+    println!("left open: {} of {} copies", left_open.0, left_open.1);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
