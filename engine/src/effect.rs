@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use touchmark_proto::events::Happening;
 use touchmark_proto::{
-    Author, Clock, ConnectionId, Error, Hash, Millis, RelPath, Reply, Request, RequestId,
+    Author, Clock, ConnectionId, Error, Hash, Millis, RelPath, Reply, RequestId,
 };
 
 use crate::input::Stamp;
 use crate::record::Record;
+use crate::requests::ForShell;
 
 /// Something the shell is to do. Effects are carried out in their order;
 /// [`Reply`](Effect::Reply) and [`Publish`](Effect::Publish) leave the
@@ -58,16 +59,14 @@ pub enum Effect {
         /// What to look up.
         recall: Recall,
     },
-    /// It is this request's turn, and the shell answers it by itself:
-    /// `initialize`, `ping`, `status`, `shutdown`, `subscribe`, `unsubscribe`,
-    /// `recovery/*`, `search/grep`, `contents/forget`, `hook/*`.
+    /// It is this request's turn, and the shell answers it by itself.
     Host {
         /// Which.
         request: RequestId,
         /// The connection it came on.
         connection: ConnectionId,
         /// What is asked.
-        ask: Request,
+        ask: ForShell,
     },
     /// Tell subscribers.
     Publish(Notice),

@@ -27,7 +27,7 @@ mod reading;
 pub mod recall;
 mod reconcile;
 pub mod record;
-mod requests;
+pub mod requests;
 mod resolve;
 mod similarity;
 mod stamps;

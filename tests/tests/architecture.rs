@@ -442,3 +442,41 @@ fn nothing_names_the_machine_it_was_written_on() {
         }
     }
 }
+
+/// A method is its row, its handler, and its place in `proto`: nothing else
+/// goes through the requests one by one, so that nothing else is forgotten
+/// when one is added.
+#[test]
+fn only_the_table_goes_through_the_requests() {
+    const TABLES: &[&str] = &[
+        "proto/src/methods.rs",
+        "proto/src/codec/",
+        "engine/src/requests/table.rs",
+    ];
+    let mut arms = Vec::new();
+    for dir in SOURCES {
+        for (name, path) in sources(dir) {
+            let tests = name.ends_with("tests.rs") || name.contains("/tests/");
+            if tests || TABLES.iter().any(|table| name.starts_with(table)) {
+                continue;
+            }
+            let lines = code(&path);
+            let end = lines
+                .iter()
+                .position(|(_, line)| line.trim() == "#[cfg(test)]");
+            for (number, line) in &lines[..end.unwrap_or(lines.len())] {
+                let line = line.trim();
+                let named = line.trim_start_matches("| ").starts_with("Request::");
+                // One arm of several: `Request::A(_) =>`, `| Request::A(_)`.
+                if named && (line.contains("=>") || line.starts_with('|')) {
+                    arms.push(format!("{name}:{number}: {line}"));
+                }
+            }
+        }
+    }
+    assert!(
+        arms.is_empty(),
+        "read these from the row:\n{}",
+        arms.join("\n")
+    );
+}

@@ -93,6 +93,12 @@ fn while_nothing_is_stored(world: &World) {
         assert!(text(&refused.data, "hint").contains("room"), "{method}");
     }
     assert_eq!(fs::read(world.path("a.txt")).unwrap(), b"mine\n");
+    // What an editor holds unsaved is stored nowhere: it is heard all the same.
+    for dirty in [true, false] {
+        let told = json!({"path": "a.txt", "dirty": dirty});
+        agent.client.ok("editor/dirty", told);
+        assert_eq!(agent.status("a.txt")["unsaved"] == true, dirty);
+    }
     let causes = degraded(&mut agent.client);
     assert!(causes.contains("cannot be stored"), "{causes}");
     // What the session had seen is not what it was refused.

@@ -229,18 +229,6 @@ pub(crate) struct Answered {
 }
 
 impl Agent {
-    /// Whose event a request carries.
-    pub(crate) fn of(ask: Request) -> Option<(Self, Value)> {
-        Some(match ask {
-            Request::HookClaude(ask) => (Self::Claude, ask.input.0),
-            Request::HookCodex(ask) => (Self::Codex, ask.input.0),
-            Request::HookGemini(ask) => (Self::Gemini, ask.input.0),
-            Request::HookCursor(ask) => (Self::Cursor, ask.input.0),
-            Request::HookOpencode(ask) => (Self::Opencode, ask.input.0),
-            _ => return None,
-        })
-    }
-
     /// The answer to its request.
     pub(crate) fn reply(self, printed: HookPrinted) -> Reply {
         match self {

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
+use touchmark_engine::requests::paths;
 use touchmark_engine::{Hint, Input, Notice, WriteOrder, WriteOutcome};
 use touchmark_proto::events::Happening;
-use touchmark_proto::{ClientPath, Reply, Request, RequestId};
+use touchmark_proto::{Error, Reply, Request, RequestId};
 
 use super::Daemon;
 use super::say::{Say, storage};
 use crate::event::Event;
-use crate::guard::is_temporary;
+use crate::guard::{Guard, is_temporary};
 
 /// What the watcher saw, without the temporary files of guarded writes: nobody
 /// tracks them, and what is renamed to one has not become it.
@@ -49,19 +50,14 @@ impl Daemon {
     }
 
     /// `recovery/*`, answered aside.
-    pub(super) fn recover(&mut self, request: RequestId, ask: Request) {
+    pub(super) fn recover(
+        &mut self,
+        request: RequestId,
+        answer: impl FnOnce(&Guard) -> Result<Reply, Error> + Send + 'static,
+    ) {
         let (guard, events) = (Arc::clone(&self.guard), self.events.clone());
-        let limit = self.options.config.read_text;
         tokio::task::spawn_blocking(move || {
-            let outcome = match ask {
-                Request::RecoveryList(ask) => {
-                    guard.list(ask.id.as_deref()).map(Reply::RecoveryList)
-                }
-                Request::RecoveryShow(ask) => guard.show(&ask.id, limit).map(Reply::RecoveryShow),
-                Request::RecoveryRestore(ask) => guard.restore(&ask.id).map(Reply::RecoveryRestore),
-                Request::RecoveryDelete(ask) => guard.delete(&ask.id).map(Reply::RecoveryDelete),
-                _ => return,
-            };
+            let outcome = answer(&guard);
             let _loop_has_ended = events.send(Event::Answered { request, outcome });
         });
     }
@@ -72,7 +68,7 @@ impl Daemon {
         if !self.guard.holds_any() {
             return;
         }
-        for path in named(ask) {
+        for path in paths(ask) {
             if let Ok(path) = path.normalise(&self.hub.root) {
                 self.guard.look_again(Some(&path));
             }
@@ -91,24 +87,5 @@ impl Daemon {
                 lines: None,
             })));
         }
-    }
-}
-
-/// The files that a request names.
-fn named(ask: &Request) -> Vec<&ClientPath> {
-    match ask {
-        Request::FileRead(ask) => vec![&ask.path],
-        Request::FileReadText(ask) => vec![&ask.path],
-        Request::FileMention(ask) => vec![&ask.path],
-        Request::FileHistory(ask) => vec![&ask.path],
-        Request::FileUntrack(ask) => vec![&ask.path],
-        Request::FileStatus(ask) => ask.paths.iter().flatten().collect(),
-        Request::EditBegin(ask) => ask.files.iter().map(|file| &file.path).collect(),
-        Request::EditCommit(ask) => ask.files.iter().map(|file| &file.path).collect(),
-        Request::EditMark(ask) => vec![&ask.path],
-        Request::FileWrite(ask) => vec![&ask.path],
-        Request::FileEdit(ask) => vec![&ask.path],
-        Request::EditorDidSave(ask) => vec![&ask.path],
-        _ => Vec::new(),
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use touchmark_engine::{Input, State};
-use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, Request, RequestId, SessionId};
+use touchmark_proto::{
+    ConnectionId, Error, ErrorCode, FreeJson, Reply, Request, RequestId, SessionId,
+};
 
 use super::Daemon;
 use super::fill::Contents;
@@ -44,15 +46,12 @@ impl Hooks {
 
 impl Daemon {
     /// `hook/*`, answered aside.
-    pub(super) fn hook(&mut self, request: RequestId, ask: Request) {
-        let Some((agent, input)) = Agent::of(ask) else {
-            return;
-        };
+    pub(super) fn hook(&mut self, request: RequestId, agent: Agent, input: FreeJson) {
         let (desk, events) = (self.desk(request), self.events.clone());
         tokio::spawn(async move {
             // A task of its own: whatever its words do to the rules, the hook
             // is answered.
-            let answered = tokio::spawn(async move { hooks::answer(agent, input, &desk).await });
+            let answered = tokio::spawn(async move { hooks::answer(agent, input.0, &desk).await });
             let Answered { printed, undo } = answered.await.unwrap_or_else(|error| {
                 tracing::error!("a hook's rules broke off: {error}");
                 Answered {

@@ -1,52 +1,65 @@
 //! Requests about the daemon itself, which the engine only puts in their
 //! place in the order.
 
+use touchmark_engine::requests::ForShell;
 use touchmark_proto::daemon::{
     Counters, Degraded, Done, Initialize, Initialized, Program, StatusReport, StoreStatus,
     Subscribe, Unsubscribe,
 };
-use touchmark_proto::{
-    ConnectionId, Error, ErrorCode, ErrorData, PROTOCOL, Reply, Request, RequestId,
-};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, PROTOCOL, Reply, RequestId};
 
 use super::Daemon;
 use super::replay;
 use super::say::Say;
 use super::subscriptions::Subscription;
 use crate::event::Event;
+use crate::hooks::Agent;
 use crate::system::proc::resident_bytes;
 
 /// The daemon's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Daemon {
-    pub(super) fn host(&mut self, request: RequestId, connection: ConnectionId, ask: Request) {
+    pub(super) fn host(&mut self, request: RequestId, connection: ConnectionId, ask: ForShell) {
         let outcome = match ask {
-            Request::Initialize(ask) => self.initialize(&ask),
-            Request::Ping(_) => Ok(Reply::Ping(Done {})),
-            Request::Status(_) => Ok(Reply::Status(self.status())),
-            Request::Shutdown(_) => return self.outbox.push(Say::End { request }),
-            Request::Subscribe(ask) => match self.begin_subscription(request, connection, &ask) {
+            ForShell::Initialize(ask) => self.initialize(&ask),
+            ForShell::Ping(_) => Ok(Reply::Ping(Done {})),
+            ForShell::Status(_) => Ok(Reply::Status(self.status())),
+            ForShell::Shutdown(_) => return self.outbox.push(Say::End { request }),
+            ForShell::Subscribe(ask) => match self.begin_subscription(request, connection, &ask) {
                 Ok(say) => return self.outbox.push(say),
                 Err(error) => Err(error),
             },
-            Request::Unsubscribe(ask) => self.unsubscribe(connection, &ask),
-            Request::RecoveryList(_)
-            | Request::RecoveryShow(_)
-            | Request::RecoveryRestore(_)
-            | Request::RecoveryDelete(_) => return self.recover(request, ask),
-            Request::SearchGrep(ask) => return self.search(request, connection, ask),
-            Request::ContentsForget(_) => return self.forget_contents(request),
-            Request::HookAck(ask) => return self.hook_ack(request, ask.ack),
-            Request::HookClaude(_)
-            | Request::HookCodex(_)
-            | Request::HookGemini(_)
-            | Request::HookCursor(_)
-            | Request::HookOpencode(_) => return self.hook(request, ask),
-            other => Err(Error::new(
-                ErrorCode::InternalError,
-                format!("{} is not for the shell to answer", other.method()),
-            )),
+            ForShell::Unsubscribe(ask) => self.unsubscribe(connection, &ask),
+            ForShell::RecoveryList(ask) => {
+                return self.recover(request, move |guard| {
+                    guard.list(ask.id.as_deref()).map(Reply::RecoveryList)
+                });
+            }
+            ForShell::RecoveryShow(ask) => {
+                let limit = self.options.config.read_text;
+                return self.recover(request, move |guard| {
+                    guard.show(&ask.id, limit).map(Reply::RecoveryShow)
+                });
+            }
+            ForShell::RecoveryRestore(ask) => {
+                return self.recover(request, move |guard| {
+                    guard.restore(&ask.id).map(Reply::RecoveryRestore)
+                });
+            }
+            ForShell::RecoveryDelete(ask) => {
+                return self.recover(request, move |guard| {
+                    guard.delete(&ask.id).map(Reply::RecoveryDelete)
+                });
+            }
+            ForShell::SearchGrep(ask) => return self.search(request, connection, ask),
+            ForShell::ContentsForget(_) => return self.forget_contents(request),
+            ForShell::HookClaude(ask) => return self.hook(request, Agent::Claude, ask.input),
+            ForShell::HookCodex(ask) => return self.hook(request, Agent::Codex, ask.input),
+            ForShell::HookGemini(ask) => return self.hook(request, Agent::Gemini, ask.input),
+            ForShell::HookCursor(ask) => return self.hook(request, Agent::Cursor, ask.input),
+            ForShell::HookOpencode(ask) => return self.hook(request, Agent::Opencode, ask.input),
+            ForShell::HookAck(ask) => return self.hook_ack(request, ask.ack),
         };
         self.outbox.push(Say::Answer {
             request,

@@ -26,7 +26,7 @@ impl Engine {
     /// Behind a fence, notes what is believed and has everything read; behind
     /// another, compares. What the watcher has seen change between the two is
     /// no difference: the belief would have followed.
-    pub(super) fn audit(&mut self, request: RequestId, pending: &mut Pending) -> Step {
+    pub(crate) fn audit(&mut self, request: RequestId, pending: &mut Pending) -> Step {
         let Some(audit) = self.audits.get_mut(&request) else {
             let believed: BTreeMap<RelPath, Holds> = self
                 .state

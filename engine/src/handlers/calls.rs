@@ -46,7 +46,7 @@ enum Place {
 }
 
 impl Engine {
-    pub(super) fn call_record(&mut self, pending: &mut Pending, ask: &CallRecord) -> Step {
+    pub(crate) fn call_record(&mut self, pending: &mut Pending, ask: &CallRecord) -> Step {
         if ask.tool.is_empty() || ask.tool.len() > NAME {
             return Step::Done(Err(Error::invalid(format!("`tool` has 1 to {NAME} bytes"))));
         }
@@ -110,7 +110,7 @@ impl Engine {
         }))
     }
 
-    pub(super) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Step {
+    pub(crate) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Step {
         self.ensure_session(&ask.session);
         self.drop_old_calls();
         let arguments = self.arguments(&ask.args);
@@ -376,7 +376,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn call_stats(&mut self, ask: &CallStats) -> Step {
+    pub(crate) fn call_stats(&mut self, ask: &CallStats) -> Step {
         let oldest = self.now.saturating_sub(self.config.calls_age);
         let mut counts = CallCounts::default();
         for (name, session) in &self.state.sessions {
@@ -400,7 +400,7 @@ impl Engine {
         done(Reply::CallStats(counts))
     }
 
-    pub(super) fn call_clear(&mut self, ask: &CallClear) -> Step {
+    pub(crate) fn call_clear(&mut self, ask: &CallClear) -> Step {
         let calls: Vec<u64> = self
             .notes(&ask.session)
             .map(|notes| notes.calls.iter().map(|call| call.call).collect())

@@ -16,7 +16,7 @@ use crate::requests::queue::{Pending, Step};
 use crate::view::Listed;
 
 impl Engine {
-    pub(super) fn modified_list(
+    pub(crate) fn modified_list(
         &mut self,
         request: RequestId,
         pending: &mut Pending,
@@ -76,7 +76,7 @@ impl Engine {
         })
     }
 
-    pub(super) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Step {
+    pub(crate) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Step {
         self.ensure_session(&ask.session);
         let only = match &ask.paths {
             None => None,
@@ -140,7 +140,7 @@ impl Engine {
         }))
     }
 
-    pub(super) fn modified_ack(&mut self, ask: &ModifiedAck) -> Step {
+    pub(crate) fn modified_ack(&mut self, ask: &ModifiedAck) -> Step {
         let (clock, only) = match read_told(&ask.cursor) {
             Ok(cursor) => cursor,
             Err(error) => return Step::Done(Err(error)),

@@ -34,7 +34,7 @@ const READS: &[&str] = &["read_tool", "read_file", "file_mentioned"];
 impl Engine {
     /// What was written before stands before the fence, and so before the
     /// checkpoint (ATTR-16).
-    pub(super) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
+    pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
         let kept = self
             .notes(&ask.session)
             .map_or(0, |notes| notes.checkpoints.len());
@@ -63,7 +63,7 @@ impl Engine {
         }))
     }
 
-    pub(super) fn checkpoint_list(&mut self, ask: &CheckpointList) -> Step {
+    pub(crate) fn checkpoint_list(&mut self, ask: &CheckpointList) -> Step {
         self.ensure_session(&ask.session);
         let after = match number_cursor(ask.cursor.as_deref()) {
             Ok(after) => after,
@@ -95,7 +95,7 @@ impl Engine {
         done(Reply::CheckpointList(CheckpointRows { checkpoints, more }))
     }
 
-    pub(super) fn checkpoint_delete(&mut self, ask: &CheckpointDelete) -> Step {
+    pub(crate) fn checkpoint_delete(&mut self, ask: &CheckpointDelete) -> Step {
         match self.checkpoint(&ask.session, &ask.checkpoint) {
             Ok((checkpoint, _)) => {
                 self.note(&ask.session, Note::CheckpointDeleted { checkpoint });
@@ -122,7 +122,7 @@ impl Engine {
 
     /// CHK-1. The log tells what was edited since, and what was there then;
     /// the disk, what is there now.
-    pub(super) fn checkpoint_detect(
+    pub(crate) fn checkpoint_detect(
         &mut self,
         pending: &mut Pending,
         ask: &CheckpointDetect,
@@ -238,7 +238,7 @@ impl Engine {
             .collect()
     }
 
-    pub(super) fn warning_store(&mut self, ask: &WarningStore) -> Step {
+    pub(crate) fn warning_store(&mut self, ask: &WarningStore) -> Step {
         if ask.files.len() > WARNED {
             return Step::Done(Err(Error::invalid(format!(
                 "a warning names at most {WARNED} files"
@@ -290,7 +290,7 @@ impl Engine {
         })
     }
 
-    pub(super) fn warning_take(&mut self, ask: &WarningTake) -> Step {
+    pub(crate) fn warning_take(&mut self, ask: &WarningTake) -> Step {
         let warning = self.pending_warning(&ask.session);
         if warning.is_some() {
             self.note(&ask.session, Note::WarningTaken);
@@ -298,7 +298,7 @@ impl Engine {
         done(Reply::WarningTake(WarningTaken { warning }))
     }
 
-    pub(super) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Step {
+    pub(crate) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Step {
         let orphaned: Vec<SessionId> = self
             .state
             .sessions

@@ -11,6 +11,7 @@ use crate::engine::{Engine, Timer};
 use crate::globs::Globs;
 use crate::recall::{command_name, command_number};
 use crate::record::{CommandFact, Fact};
+use crate::requests::limits::too_long;
 use crate::requests::queue::{Ask, Pending, Step};
 
 /// Characters of a label that are kept.
@@ -19,7 +20,10 @@ const LABEL: usize = 200;
 impl Engine {
     /// What was written before stands before the fence, and so before the
     /// window (ATTR-16).
-    pub(super) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Step {
+    pub(crate) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Step {
+        if let Some(error) = too_long(&[("callId", ask.call_id.as_ref())]) {
+            return Step::Done(Err(error));
+        }
         if let Some(error) = self.too_many_windows(&ask.session) {
             return Step::Done(Err(error));
         }
@@ -65,7 +69,7 @@ impl Engine {
 
     /// Ends the window and tells what was done in it to files that the
     /// session holds; `modified/take` does not tell that again (MOD-1).
-    pub(super) fn command_end(&mut self, ask: &CommandEnd) -> Step {
+    pub(crate) fn command_end(&mut self, ask: &CommandEnd) -> Step {
         let command = match (&ask.command, &ask.session) {
             (Some(name), _) => {
                 command_number(name).filter(|command| self.state.commands.contains_key(command))

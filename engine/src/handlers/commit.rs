@@ -40,7 +40,7 @@ impl Verdict {
 }
 
 impl Engine {
-    pub(super) fn edit_commit(&mut self, pending: &mut Pending, ask: &EditCommit) -> Step {
+    pub(crate) fn edit_commit(&mut self, pending: &mut Pending, ask: &EditCommit) -> Step {
         let mut named: Vec<(RelPath, Option<HashOrAbsent>)> = Vec::new();
         for file in &ask.files {
             match self.resolve(&file.path) {

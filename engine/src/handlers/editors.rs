@@ -1,7 +1,7 @@
 //! `editor/*`.
 
 use touchmark_proto::daemon::Done;
-use touchmark_proto::editors::{EditorDidClose, EditorDidSave, EditorDirty};
+use touchmark_proto::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
 use touchmark_proto::{AuthorKind, ConnectionId, Evidence, RelPath, Reply};
 
 use super::done;
@@ -12,7 +12,15 @@ use crate::requests::limits::too_many;
 use crate::requests::queue::{Pending, Step};
 
 impl Engine {
-    pub(super) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Step {
+    /// It says nothing yet; only the path is looked at.
+    pub(crate) fn editor_did_open(&mut self, ask: &EditorDidOpen) -> Step {
+        match self.resolve(&ask.path) {
+            Ok(_) => done(Reply::EditorDidOpen(Done {})),
+            Err(error) => Step::Done(Err(error)),
+        }
+    }
+
+    pub(crate) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Step {
         match self.resolve(&ask.path) {
             Ok(path) => {
                 self.no_longer_unsaved(pending, &path);
@@ -22,7 +30,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn editor_dirty(&mut self, pending: &Pending, ask: &EditorDirty) -> Step {
+    pub(crate) fn editor_dirty(&mut self, pending: &Pending, ask: &EditorDirty) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
@@ -69,7 +77,7 @@ impl Engine {
 
     /// ATTR-2: the report speaks for the version it names, whether that is
     /// recorded already (a correction) or still to come.
-    pub(super) fn editor_did_save(&mut self, pending: &Pending, ask: &EditorDidSave) -> Step {
+    pub(crate) fn editor_did_save(&mut self, pending: &Pending, ask: &EditorDidSave) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),

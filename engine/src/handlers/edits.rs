@@ -16,6 +16,8 @@ use crate::engine::{Engine, Timer};
 use crate::observe::Scope;
 use crate::recall::{edit_name, edit_number};
 use crate::record::{EditFact, EditFileFact, Fact};
+use crate::requests::EditNamed;
+use crate::requests::limits::too_long;
 use crate::requests::queue::{Pending, Step};
 
 /// Files of one edit at most: a frame bounds them anyway, an answer must.
@@ -36,7 +38,14 @@ pub(super) struct Plan {
 }
 
 impl Engine {
-    pub(super) fn edit_begin(&mut self, pending: &mut Pending, ask: &EditBegin) -> Step {
+    pub(crate) fn edit_begin(&mut self, pending: &mut Pending, ask: &EditBegin) -> Step {
+        let texts = [
+            ("callId", ask.call_id.as_ref()),
+            ("tool", ask.tool.as_ref()),
+        ];
+        if let Some(error) = too_long(&texts) {
+            return Step::Done(Err(error));
+        }
         if ask.files.is_empty() || ask.files.len() > FILES_PER_EDIT {
             return Step::Done(Err(Error::invalid(format!(
                 "an edit names 1 to {FILES_PER_EDIT} files"
@@ -93,7 +102,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn edit_mark(&mut self, pending: &mut Pending, ask: &EditMark) -> Step {
+    pub(crate) fn edit_mark(&mut self, pending: &mut Pending, ask: &EditMark) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
@@ -140,16 +149,17 @@ impl Engine {
         }
     }
 
-    pub(super) fn edit_abort(&mut self, ask: &EditAbort) -> Step {
-        let named = match (&ask.edit, &ask.session) {
-            (Some(name), _) => edit_number(name).filter(|n| self.state.edits.contains_key(n)),
-            (None, Some(session)) => self.open_edit(session, ask.call_id.as_deref()),
-            (None, None) => {
-                return Step::Done(Err(Error::invalid(
-                    "name the edit, or its session and callId",
-                )));
-            }
-        };
+    pub(crate) fn edit_abort(&mut self, ask: &EditAbort) -> Step {
+        if ask.edit.is_none() && ask.session.is_none() {
+            return Step::Done(Err(Error::invalid(
+                "name the edit, or its session and callId",
+            )));
+        }
+        let named = self.edit_of(EditNamed {
+            edit: ask.edit.as_deref(),
+            session: ask.session.as_ref(),
+            call: ask.call_id.as_deref(),
+        });
         match named {
             Some(edit) => {
                 self.abort(edit);
@@ -364,6 +374,15 @@ impl Engine {
         }
     }
 
+    /// The open edit that a request means.
+    pub(crate) fn edit_of(&self, named: EditNamed<'_>) -> Option<u64> {
+        match (named.edit, named.session) {
+            (Some(name), _) => edit_number(name).filter(|n| self.state.edits.contains_key(n)),
+            (None, Some(session)) => self.open_edit(session, named.call),
+            (None, None) => None,
+        }
+    }
+
     /// The session's newest open edit, of that call if one is named.
     pub(super) fn open_edit(&self, session: &SessionId, call: Option<&str>) -> Option<u64> {
         self.state
@@ -384,16 +403,16 @@ impl Engine {
     }
 
     /// The paths of an open edit.
-    pub(crate) fn scope_of_edit(&self, edit: u64) -> Scope {
-        Scope::Paths(self.state.edits.get(&edit).map_or_else(Vec::new, |open| {
+    pub(crate) fn paths_of_edit(&self, edit: u64) -> Vec<RelPath> {
+        self.state.edits.get(&edit).map_or_else(Vec::new, |open| {
             open.files.iter().map(|file| file.path.clone()).collect()
-        }))
+        })
     }
 
     /// An edit's deadline, or the end of its connection, confirms what the
     /// mark claimed (ATTR-4, ATTR-9).
     pub(crate) fn lapse(&mut self, edit: u64) {
-        self.settle_for(&self.scope_of_edit(edit));
+        self.settle_for(&Scope::Paths(self.paths_of_edit(edit)));
         let Some(open) = self.state.edits.get(&edit) else {
             return;
         };

@@ -16,7 +16,7 @@ use crate::record::Fact;
 use crate::requests::queue::{Pending, Step};
 
 impl Engine {
-    pub(super) fn file_mention(&mut self, pending: &mut Pending, ask: &FileMention) -> Step {
+    pub(crate) fn file_mention(&mut self, pending: &mut Pending, ask: &FileMention) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
@@ -62,7 +62,7 @@ impl Engine {
         )))
     }
 
-    pub(super) fn file_invalidate(&mut self, ask: &FileInvalidate) -> Step {
+    pub(crate) fn file_invalidate(&mut self, ask: &FileInvalidate) -> Step {
         let path = match ask.path.as_ref().map(|path| self.resolve(path)).transpose() {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
@@ -75,7 +75,7 @@ impl Engine {
         done(Reply::FileInvalidate(Done {}))
     }
 
-    pub(super) fn file_status(&mut self, pending: &mut Pending, ask: &FileStatus) -> Step {
+    pub(crate) fn file_status(&mut self, pending: &mut Pending, ask: &FileStatus) -> Step {
         self.ensure_session(&ask.session);
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let named = ask.paths.is_some();
@@ -155,7 +155,7 @@ impl Engine {
         done(Reply::FileStatus(FileStates { files, more }))
     }
 
-    pub(super) fn file_list(&mut self, pending: &mut Pending, ask: &FileList) -> Step {
+    pub(crate) fn file_list(&mut self, pending: &mut Pending, ask: &FileList) -> Step {
         self.ensure_session(&ask.session);
         if let Some(paths) = self.verify_paths(pending, &ask.session) {
             return Step::Read(paths, false);
@@ -198,7 +198,7 @@ impl Engine {
         }))
     }
 
-    pub(super) fn file_history(
+    pub(crate) fn file_history(
         &mut self,
         request: RequestId,
         pending: &mut Pending,
@@ -238,7 +238,7 @@ impl Engine {
         })
     }
 
-    pub(super) fn file_untrack(&mut self, ask: &FileUntrack) -> Step {
+    pub(crate) fn file_untrack(&mut self, ask: &FileUntrack) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),

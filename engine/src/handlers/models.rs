@@ -14,7 +14,7 @@ const NAME: usize = 1_000;
 impl Engine {
     /// Repeats are no entries: neither the same model again, nor a message
     /// that was recorded already.
-    pub(super) fn model_record(&mut self, ask: &ModelRecord) -> Step {
+    pub(crate) fn model_record(&mut self, ask: &ModelRecord) -> Step {
         let message = ask.message_id.as_deref().unwrap_or_default();
         let names = [&ask.model_id, &ask.provider_id, &ask.mode].map(String::as_str);
         if names.iter().chain([&message]).any(|name| name.len() > NAME) {
@@ -55,7 +55,7 @@ impl Engine {
         done(Reply::ModelRecord(ModelRecorded { recorded }))
     }
 
-    pub(super) fn model_list(&mut self, ask: &ModelList) -> Step {
+    pub(crate) fn model_list(&mut self, ask: &ModelList) -> Step {
         self.ensure_session(&ask.session);
         let from = match number_cursor(ask.cursor.as_deref()) {
             Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),

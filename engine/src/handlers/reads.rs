@@ -40,7 +40,7 @@ pub(super) struct Recorded {
 }
 
 impl Engine {
-    pub(super) fn file_read(&mut self, pending: &mut Pending, ask: &FileRead) -> Step {
+    pub(crate) fn file_read(&mut self, pending: &mut Pending, ask: &FileRead) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
@@ -121,7 +121,7 @@ impl Engine {
         }))
     }
 
-    pub(super) fn file_read_text(&mut self, pending: &mut Pending, ask: &FileReadText) -> Step {
+    pub(crate) fn file_read_text(&mut self, pending: &mut Pending, ask: &FileReadText) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),

@@ -23,7 +23,7 @@ const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
 const ITEMS: usize = 10_000;
 
 impl Engine {
-    pub(super) fn retention_rank(&mut self, pending: &mut Pending, ask: &RetentionRank) -> Step {
+    pub(crate) fn retention_rank(&mut self, pending: &mut Pending, ask: &RetentionRank) -> Step {
         if ask.items.len() > ITEMS {
             return Step::Done(Err(Error::invalid(format!(
                 "more than {ITEMS} items: rank them in parts"

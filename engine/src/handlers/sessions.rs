@@ -12,11 +12,19 @@ use super::done;
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::record::Fact;
+use crate::requests::limits::too_long;
 use crate::requests::queue::Step;
 use crate::view::Listed;
 
 impl Engine {
-    pub(super) fn session_open(&mut self, ask: &SessionOpen) -> Step {
+    pub(crate) fn session_open(&mut self, ask: &SessionOpen) -> Step {
+        let (name, version) = match &ask.agent {
+            Some(agent) => (Some(&agent.name), Some(&agent.version)),
+            None => (None, None),
+        };
+        if let Some(error) = too_long(&[("agent.name", name), ("agent.version", version)]) {
+            return Step::Done(Err(error));
+        }
         let known = self.state.sessions.get(&ask.session);
         let resumed = known.is_some();
         let news = known.is_none_or(|known| {
@@ -55,7 +63,7 @@ impl Engine {
         }))
     }
 
-    pub(super) fn session_close(&mut self, ask: &SessionClose) -> Step {
+    pub(crate) fn session_close(&mut self, ask: &SessionClose) -> Step {
         let Some(known) = self.state.sessions.get(&ask.session) else {
             return done(Reply::SessionClose(Done {}));
         };
@@ -116,7 +124,7 @@ impl Engine {
         done(Reply::SessionClose(Done {}))
     }
 
-    pub(super) fn session_list(&mut self, ask: &SessionList) -> Step {
+    pub(crate) fn session_list(&mut self, ask: &SessionList) -> Step {
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let names: Vec<SessionId> = self
             .state
@@ -164,7 +172,7 @@ impl Engine {
         done(Reply::SessionList(SessionRows { sessions, more }))
     }
 
-    pub(super) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {
+    pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {
         self.ensure_session(&ask.session);
         let mut keep = Vec::new();
         for path in &ask.keep {
@@ -181,7 +189,7 @@ impl Engine {
         done(Reply::SessionCompacted(Evicted { evicted }))
     }
 
-    pub(super) fn session_truncated(&mut self, ask: &SessionTruncated) -> Step {
+    pub(crate) fn session_truncated(&mut self, ask: &SessionTruncated) -> Step {
         self.ensure_session(&ask.session);
         let mut items = Vec::new();
         for item in &ask.items {

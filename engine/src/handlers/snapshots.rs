@@ -12,7 +12,7 @@ use crate::record::Held;
 use crate::requests::queue::{Pending, Step};
 
 impl Engine {
-    pub(super) fn file_snapshot(&mut self, pending: &mut Pending, ask: &FileSnapshot) -> Step {
+    pub(crate) fn file_snapshot(&mut self, pending: &mut Pending, ask: &FileSnapshot) -> Step {
         let (path, held) = match self.look_at(pending, &ask.path) {
             Ok(looked) => looked,
             Err(step) => return *step,
@@ -25,7 +25,7 @@ impl Engine {
         }))
     }
 
-    pub(super) fn file_detect(&mut self, pending: &mut Pending, ask: &FileDetect) -> Step {
+    pub(crate) fn file_detect(&mut self, pending: &mut Pending, ask: &FileDetect) -> Step {
         let before = &ask.snapshot;
         let (_, held) = match self.look_at(pending, &before.path) {
             Ok(looked) => looked,

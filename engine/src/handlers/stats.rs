@@ -7,9 +7,10 @@ use super::done;
 use crate::engine::Engine;
 use crate::notes::{Note, sum};
 use crate::requests::queue::Step;
+use crate::requests::session;
 
 impl Engine {
-    pub(super) fn stats(&mut self, ask: &Stats) -> Step {
+    pub(crate) fn stats(&mut self, ask: &Stats) -> Step {
         let sessions = self.state.sessions.iter();
         let savings = sessions
             .filter(|(name, _)| ask.session.as_ref().is_none_or(|wanted| wanted == *name))
@@ -20,12 +21,8 @@ impl Engine {
 
     /// Counts an edit that was refused instead of destroying something.
     pub(crate) fn count_refusal(&mut self, ask: &Request, error: &Error) {
-        let session = match ask {
-            Request::EditBegin(ask) => &ask.session,
-            Request::EditMark(ask) => &ask.session,
-            Request::FileWrite(ask) => &ask.session,
-            Request::FileEdit(ask) => &ask.session,
-            _ => return,
+        let Some(session) = session(ask) else {
+            return;
         };
         let mut savings = Savings::default();
         match error.code {

@@ -11,7 +11,7 @@ use crate::requests::queue::{Pending, Step};
 
 impl Engine {
     /// Files of the session by their last access, the newest first.
-    pub(super) fn file_recent(&mut self, pending: &mut Pending, ask: &FileRecent) -> Step {
+    pub(crate) fn file_recent(&mut self, pending: &mut Pending, ask: &FileRecent) -> Step {
         self.ensure_session(&ask.session);
         if let Some(paths) = self.verify_paths(pending, &ask.session) {
             return Step::Read(paths, false);
@@ -51,7 +51,7 @@ impl Engine {
         }))
     }
 
-    pub(super) fn file_is_stale(&mut self, ask: &FileIsStale) -> Step {
+    pub(crate) fn file_is_stale(&mut self, ask: &FileIsStale) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),

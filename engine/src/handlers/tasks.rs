@@ -25,7 +25,7 @@ const TASKS: usize = 1_000;
 type Starts = BTreeMap<u32, Option<u64>>;
 
 impl Engine {
-    pub(super) fn task_save(&mut self, pending: &mut Pending, ask: &TaskSave) -> Step {
+    pub(crate) fn task_save(&mut self, pending: &mut Pending, ask: &TaskSave) -> Step {
         let task = &ask.task;
         let texts = [
             &task.id,
@@ -62,7 +62,7 @@ impl Engine {
         done(Reply::TaskSave(Done {}))
     }
 
-    pub(super) fn task_list(&mut self, pending: &mut Pending, ask: &TaskList) -> Step {
+    pub(crate) fn task_list(&mut self, pending: &mut Pending, ask: &TaskList) -> Step {
         let starts = match self.starts(pending, || self.task_processes(ask.session.as_ref())) {
             Ok(starts) => starts,
             Err(step) => return *step,
@@ -96,7 +96,7 @@ impl Engine {
         done(Reply::TaskList(TaskRows { tasks, more }))
     }
 
-    pub(super) fn task_remove(&mut self, ask: &TaskRemove) -> Step {
+    pub(crate) fn task_remove(&mut self, ask: &TaskRemove) -> Step {
         let whose: Vec<SessionId> = self
             .tasks_of(ask.session.as_ref())
             .filter(|(_, kept)| kept.task.id == ask.id)
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Tasks without a process stay: nothing says that they have ended.
-    pub(super) fn task_cleanup(&mut self, pending: &mut Pending, _: &TaskCleanup) -> Step {
+    pub(crate) fn task_cleanup(&mut self, pending: &mut Pending, _: &TaskCleanup) -> Step {
         let starts = match self.starts(pending, || self.task_processes(None)) {
             Ok(starts) => starts,
             Err(step) => return *step,

@@ -63,7 +63,7 @@ struct Draft {
 }
 
 impl Engine {
-    pub(super) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Step {
+    pub(crate) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Step {
         if let Some(write) = pending.write.take() {
             return self.end_write(pending, write);
         }
@@ -120,7 +120,7 @@ impl Engine {
         )
     }
 
-    pub(super) fn file_edit(&mut self, pending: &mut Pending, ask: &FileEdit) -> Step {
+    pub(crate) fn file_edit(&mut self, pending: &mut Pending, ask: &FileEdit) -> Step {
         if let Some(write) = pending.write.take() {
             return self.end_write(pending, write);
         }

@@ -6,19 +6,16 @@ use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
 use crate::engine::Engine;
 use crate::requests::queue::Pending;
+use crate::requests::{Use, row, session};
 
 impl Engine {
     /// Why a request is refused whatever it asks, if it is: it would open a
     /// session or track a path too many.
     pub(crate) fn over_limit(&self, pending: &Pending, ask: &Request) -> Option<Error> {
-        if let Some((name, _)) = texts_kept(ask).find(|(_, text)| text.len() > MAX_ID_BYTES) {
-            return Some(Error::invalid(format!(
-                "{name} has more than {MAX_ID_BYTES} bytes"
-            )));
-        }
         let sessions = &self.state.sessions;
-        let opens = session_of(ask).is_some_and(|named| !sessions.contains_key(named));
-        if opens && sessions.len() >= self.config.sessions {
+        let (row, session) = (row(ask), session(ask));
+        let unknown = session.is_some_and(|named| !sessions.contains_key(named));
+        if row.opens && unknown && sessions.len() >= self.config.sessions {
             let most = self.config.sessions;
             return Some(
                 too_many(most, format!("{most} sessions are known already"))
@@ -26,23 +23,13 @@ impl Engine {
             );
         }
         let paths = &self.state.paths;
-        let looks_only = matches!(
-            ask,
-            Request::FileStatus(_)
-                | Request::FileSnapshot(_)
-                | Request::FileDetect(_)
-                | Request::CallCheck(_)
-                | Request::CallRecord(_)
-                | Request::CheckpointDetect(_)
-                | Request::RetentionRank(_)
-        );
-        let tracks = !looks_only
+        let tracks = row.paths == Use::Tracks
             && pending
                 .borrowed
                 .iter()
                 .any(|path| !paths.contains_key(path));
         if tracks && paths.len() >= self.config.tracked {
-            let own = session_of(ask).and_then(|named| sessions.get(named));
+            let own = session.and_then(|named| sessions.get(named));
             let own = own.map_or(0, |session| session.files.len());
             if own.saturating_add(pending.borrowed.len()) > self.config.own_files {
                 let most = self.config.tracked;
@@ -89,24 +76,14 @@ impl Engine {
     }
 }
 
-/// Texts of a client's own choosing that are kept as they are; file names and
-/// sessions have limits of their own.
-fn texts_kept(ask: &Request) -> impl Iterator<Item = (&'static str, &String)> {
-    let (program, call, tool) = match ask {
-        Request::SessionOpen(ask) => (ask.agent.as_ref(), None, None),
-        Request::EditBegin(ask) => (None, ask.call_id.as_ref(), ask.tool.as_ref()),
-        Request::CommandBegin(ask) => (None, ask.call_id.as_ref(), None),
-        _ => (None, None, None),
-    };
-    let texts = [
-        ("agent.name", program.map(|program| &program.name)),
-        ("agent.version", program.map(|program| &program.version)),
-        ("callId", call),
-        ("tool", tool),
-    ];
-    texts
-        .into_iter()
-        .filter_map(|(name, text)| Some((name, text?)))
+/// Why a text of a client's own choosing is not kept, if it is not. File names
+/// and sessions have limits of their own.
+pub(crate) fn too_long(texts: &[(&str, Option<&String>)]) -> Option<Error> {
+    let long = |text: &String| text.len() > MAX_ID_BYTES;
+    let (name, _) = texts.iter().find(|(_, text)| text.is_some_and(long))?;
+    Some(Error::invalid(format!(
+        "{name} has more than {MAX_ID_BYTES} bytes"
+    )))
 }
 
 pub(crate) fn too_many(most: usize, message: String) -> Error {
@@ -114,86 +91,6 @@ pub(crate) fn too_many(most: usize, message: String) -> Error {
         limit: Some(most as u64),
         ..ErrorData::default()
     })
-}
-
-/// The session that a request opens if it is not open.
-fn session_of(ask: &Request) -> Option<&SessionId> {
-    match ask {
-        Request::SessionOpen(ask) => Some(&ask.session),
-        Request::SessionCompacted(ask) => Some(&ask.session),
-        Request::SessionTruncated(ask) => Some(&ask.session),
-        Request::FileRead(ask) => Some(&ask.session),
-        Request::FileReadText(ask) => Some(&ask.session),
-        Request::FileMention(ask) => Some(&ask.session),
-        Request::FileInvalidate(ask) => Some(&ask.session),
-        Request::FileStatus(ask) => Some(&ask.session),
-        Request::FileList(ask) => Some(&ask.session),
-        Request::FileUntrack(ask) => Some(&ask.session),
-        Request::EditBegin(ask) => Some(&ask.session),
-        Request::EditMark(ask) => Some(&ask.session),
-        Request::EditCommit(ask) => ask.session.as_ref(),
-        Request::FileWrite(ask) => Some(&ask.session),
-        Request::FileEdit(ask) => Some(&ask.session),
-        Request::CommandBegin(ask) => Some(&ask.session),
-        Request::ModifiedList(ask) => ask.session.as_ref(),
-        Request::ModifiedTake(ask) => Some(&ask.session),
-        Request::ModifiedAck(ask) => Some(&ask.session),
-        Request::FileRecent(ask) => Some(&ask.session),
-        Request::CheckpointCreate(ask) => Some(&ask.session),
-        Request::CheckpointList(ask) => Some(&ask.session),
-        Request::CheckpointDetect(ask) => Some(&ask.session),
-        Request::WarningStore(ask) => Some(&ask.session),
-        Request::WarningTake(ask) => Some(&ask.session),
-        Request::CallCheck(ask) => Some(&ask.session),
-        Request::CallRecord(ask) => Some(&ask.session),
-        Request::TaskSave(ask) => Some(&ask.session),
-        Request::ModelRecord(ask) => Some(&ask.session),
-        Request::ModelList(ask) => Some(&ask.session),
-        // They open none.
-        Request::Initialize(_)
-        | Request::Ping(_)
-        | Request::Status(_)
-        | Request::Sync(_)
-        | Request::Shutdown(_)
-        | Request::Subscribe(_)
-        | Request::Unsubscribe(_)
-        | Request::SessionClose(_)
-        | Request::SessionList(_)
-        | Request::FileHistory(_)
-        | Request::EditAbort(_)
-        | Request::EditorDidOpen(_)
-        | Request::EditorDidClose(_)
-        | Request::EditorDirty(_)
-        | Request::EditorDidSave(_)
-        | Request::CommandEnd(_)
-        | Request::Audit(_)
-        | Request::RecoveryList(_)
-        | Request::RecoveryShow(_)
-        | Request::RecoveryRestore(_)
-        | Request::RecoveryDelete(_)
-        | Request::QuotesNormalize(_)
-        | Request::QuotesMatch(_)
-        | Request::Stats(_)
-        | Request::FileIsStale(_)
-        | Request::FileSnapshot(_)
-        | Request::FileDetect(_)
-        | Request::CheckpointDelete(_)
-        | Request::WarningCleanup(_)
-        | Request::CallStats(_)
-        | Request::CallClear(_)
-        | Request::RetentionRank(_)
-        | Request::TaskList(_)
-        | Request::TaskRemove(_)
-        | Request::TaskCleanup(_)
-        | Request::SearchGrep(_)
-        | Request::ContentsForget(_)
-        | Request::HookClaude(_)
-        | Request::HookCodex(_)
-        | Request::HookGemini(_)
-        | Request::HookCursor(_)
-        | Request::HookOpencode(_)
-        | Request::HookAck(_) => None,
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,75 @@
-//! Requests in general: how they wait, and how many may pile up.
+//! Requests in general: what each is, how they wait, how many may pile up.
 
 pub(crate) mod limits;
 pub(crate) mod queue;
+mod table;
+
+use touchmark_proto::{RelPath, Request, RequestId};
+
+use crate::engine::Engine;
+use crate::observe::Scope;
+use queue::{Pending, Step};
+use table::{About, edit_named};
+pub(crate) use table::{EditNamed, Use};
+pub use table::{ForShell, Row, paths, row, session};
+
+impl Engine {
+    /// Paths that a request will track, or looks at, and that nobody watches
+    /// yet.
+    pub(crate) fn paths_to_borrow(&self, ask: &Request) -> Vec<RelPath> {
+        if row(ask).paths == Use::Names {
+            return Vec::new();
+        }
+        let mut paths = self.paths_named(ask);
+        paths.retain(|path| !self.state.paths.contains_key(path));
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// The paths of the workspace that a request names.
+    fn paths_named(&self, ask: &Request) -> Vec<RelPath> {
+        let named = paths(ask).into_iter();
+        named.filter_map(|path| self.resolve(path).ok()).collect()
+    }
+
+    /// What a request speaks of.
+    fn scope_of(&self, ask: &Request) -> Scope {
+        let paths = self.paths_named(ask);
+        match row(ask).about {
+            About::Paths if !paths.is_empty() => Scope::Paths(paths),
+            About::Paths | About::Session => match session(ask) {
+                Some(session) => Scope::Session(session.clone()),
+                None => Scope::Everything,
+            },
+            About::Edit => {
+                let edit = edit_named(ask).and_then(|named| self.edit_of(named));
+                let mut paths = paths;
+                paths.extend(edit.map_or_else(Vec::new, |edit| self.paths_of_edit(edit)));
+                Scope::Paths(paths)
+            }
+            About::Everything => Scope::Everything,
+        }
+    }
+
+    /// Lets a request take effect.
+    pub(crate) fn answer(
+        &mut self,
+        request: RequestId,
+        pending: &mut Pending,
+        ask: Request,
+    ) -> Step {
+        // Whoever asks as of now is told of absences as absences.
+        if pending.fence.is_some() {
+            let scope = self.scope_of(&ask);
+            self.settle_for(&scope);
+        }
+        match self.over_limit(pending, &ask) {
+            Some(error) => Step::Done(Err(error)),
+            None => self.act(request, pending, ask),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

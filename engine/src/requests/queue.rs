@@ -10,9 +10,10 @@ use touchmark_proto::{
 use crate::by_path::ByPath;
 use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::engine::{CUT_DELAY, Engine, Timer};
-use crate::handlers::{Need, Write};
+use crate::handlers::Write;
 use crate::input::{Learned, ReadOutcome};
 use crate::observe::Scope;
+use crate::requests::row;
 
 /// How often a request waits for one more fence.
 const LOOKS: u32 = 3;
@@ -110,7 +111,7 @@ impl Engine {
         ask: Request,
         until: Option<Millis>,
     ) {
-        let need = Need::of(&ask);
+        let need = row(&ask);
         let fence = need.fence.then(|| self.want_fence());
         if let Some(until) = until {
             self.timers.insert((until, Timer::Request(request)));
@@ -538,7 +539,7 @@ impl Pending {
 
     /// Whether nothing about files is asked: the shell answers alone.
     pub(crate) fn is_for_the_shell(&self) -> bool {
-        matches!(&self.ask, Ask::Client(ask) if crate::handlers::is_for_the_shell(ask))
+        matches!(&self.ask, Ask::Client(ask) if row(ask).by_shell)
     }
 }
 

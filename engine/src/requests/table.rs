@@ -1,0 +1,475 @@
+//! The table of methods: one row says what a method is. Whoever wants to know
+//! something of a request before it takes effect, here or in the shell, reads
+//! it from its row. A method without a row does not compile.
+//!
+//! A row has these columns:
+//!
+//! - `Changes` or `Query`: whether the method is refused with `storage` while
+//!   facts cannot be stored (LOSS-3). What a query makes the daemon find out
+//!   is a fact as well, but no answer rests on its being stored.
+//! - `Opens` or `Names`, with the field: the session, and whether it is opened
+//!   if it is not open.
+//! - `Tracks`, `Looks` or `Names`, with the fields: the paths, and what is
+//!   done with them ([`Use`]).
+//! - `at_once`; `fenced`: behind a fence (SYNC-1, ATTR-16); `synced`: the
+//!   same, as the fields `sync` and `verify` say. With what the answer speaks
+//!   of ([`About`]).
+//! - the handler, or the shell.
+//!
+//! `if` restricts the column before it.
+
+use touchmark_proto::checkpoints::DeletedOperation;
+use touchmark_proto::daemon::{
+    ContentsForget, Initialize, Ping, Shutdown, Status, Subscribe, Synced, Unsubscribe,
+};
+use touchmark_proto::edits::{CommitFile, EditFile};
+use touchmark_proto::files::Snapshot;
+use touchmark_proto::hooks::{
+    HookAck, HookClaude, HookCodex, HookCursor, HookGemini, HookOpencode,
+};
+use touchmark_proto::retention::RetentionItem;
+use touchmark_proto::search::SearchGrep;
+use touchmark_proto::sessions::Truncated;
+use touchmark_proto::writes::{
+    QuotesNormalized, RecoveryDelete, RecoveryList, RecoveryRestore, RecoveryShow,
+};
+use touchmark_proto::{ClientPath, Error, ErrorCode, Reply, Request, RequestId, SessionId};
+
+use crate::effect::Effect;
+use crate::engine::Engine;
+use crate::handlers::done;
+use crate::requests::queue::{Pending, Step};
+use crate::text::quotes;
+
+/// What a request is, before it takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// It is refused while facts cannot be stored.
+    pub changes: bool,
+    /// It opens the session that it names.
+    pub(crate) opens: bool,
+    /// What it does with the paths that it names.
+    pub(crate) paths: Use,
+    /// It stands behind a fence.
+    pub(crate) fence: bool,
+    /// What it speaks of is read and hashed first (SYNC-4).
+    pub(crate) verify: bool,
+    /// What its answer speaks of.
+    pub(crate) about: About,
+    /// The shell answers it.
+    pub(crate) by_shell: bool,
+}
+
+/// What a request does with the paths that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// They are watched and read from its arrival on (SEEN-1), and their logs
+    /// begin.
+    Tracks,
+    /// They are watched and read for as long as it takes.
+    Looks,
+    /// Nothing is read for it, unless its handler asks.
+    Names,
+}
+
+/// What an answer speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// The paths that the request names; without any, its session.
+    Paths,
+    /// The session that it names; without one, everything.
+    Session,
+    /// The paths that it names, and those of the edit that it ends.
+    Edit,
+    /// The whole workspace.
+    Everything,
+}
+
+/// An edit as a request names it: by its name, or by its session and call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EditNamed<'a> {
+    pub edit: Option<&'a str>,
+    pub session: Option<&'a SessionId>,
+    pub call: Option<&'a str>,
+}
+
+/// Makes the accessors out of the rows.
+macro_rules! rows {
+    (
+        ($ask:ident, $engine:ident, $request:ident, $pending:ident)
+        shell {
+            $($shell:ident: $s_change:ident,
+                Names [$($s_session:ident)?], Names [$($s_path:ident)*],
+                $s_need:ident $(($s_about:ident))?;)*
+        }
+        engine {
+            $($own:ident: $change:ident $(if $change_if:expr)?,
+                $whose:ident [$($session:ident)?] $(if $opens_if:expr)?,
+                $use:ident [$($path:ident)*] $(if $use_if:expr)?,
+                $need:ident $(($about:ident $(if $about_if:expr)?))?
+                => $handler:expr;)*
+        }
+    ) => {
+        /// What a request is.
+        #[allow(unused_variables)]
+        pub fn row(request: &Request) -> Row {
+            match request {
+                $(Request::$shell($ask) => Row {
+                    changes: is!($s_change),
+                    opens: false,
+                    paths: Use::Names,
+                    fence: fence!($s_need, $ask),
+                    verify: verify!($s_need, $ask),
+                    about: About::Everything,
+                    by_shell: true,
+                },)*
+                $(Request::$own($ask) => Row {
+                    changes: is!($change) $(&& $change_if)?,
+                    opens: is!($whose) $(&& $opens_if)?,
+                    paths: Use::$use $(.if_so($use_if))?,
+                    fence: fence!($need, $ask),
+                    verify: verify!($need, $ask),
+                    about: About::Everything $(.or(About::$about, true $(&& $about_if)?))?,
+                    by_shell: false,
+                },)*
+            }
+        }
+
+        /// The session that a request names.
+        #[allow(unused_variables)]
+        pub fn session(request: &Request) -> Option<&SessionId> {
+            match request {
+                $(Request::$shell($ask) => None $(.or($ask.$s_session.session()))?,)*
+                $(Request::$own($ask) => None $(.or($ask.$session.session()))?,)*
+            }
+        }
+
+        /// The paths that a request names.
+        #[allow(unused_variables)]
+        pub fn paths(request: &Request) -> Vec<&ClientPath> {
+            let mut paths = Vec::new();
+            match request {
+                $(Request::$shell($ask) => { $($ask.$s_path.add_to(&mut paths);)* })*
+                $(Request::$own($ask) => { $($ask.$path.add_to(&mut paths);)* })*
+            }
+            paths
+        }
+
+        /// The edit that a request ends.
+        #[allow(unused_variables)]
+        pub(crate) fn edit_named(request: &Request) -> Option<EditNamed<'_>> {
+            match request {
+                $(Request::$shell(_) => None,)*
+                $(Request::$own($ask) => None $(.or(edit!($about, $ask)))?,)*
+            }
+        }
+
+        /// What the shell answers by itself, in its turn.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)] // each is its parameters' type, documented there
+        pub enum ForShell { $($shell($shell),)* }
+
+        impl Engine {
+            /// Hands a request to its handler.
+            #[allow(unused_variables)]
+            pub(crate) fn act(
+                &mut self,
+                $request: RequestId,
+                $pending: &mut Pending,
+                request: Request,
+            ) -> Step {
+                let $engine = self;
+                match request {
+                    $(Request::$shell(ask) =>
+                        for_shell($request, $pending, ForShell::$shell(ask)),)*
+                    $(Request::$own($ask) => $handler,)*
+                }
+            }
+        }
+    };
+}
+
+/// What the word of a column means.
+macro_rules! is {
+    (Changes) => {
+        true
+    };
+    (Query) => {
+        false
+    };
+    (Opens) => {
+        true
+    };
+    (Names) => {
+        false
+    };
+}
+
+macro_rules! fence {
+    (at_once, $ask:ident) => {
+        false
+    };
+    (fenced, $ask:ident) => {
+        true
+    };
+    (synced, $ask:ident) => {
+        $ask.sync != Some(false)
+    };
+}
+
+macro_rules! verify {
+    (synced, $ask:ident) => {
+        $ask.verify == Some(true)
+    };
+    ($need:ident, $ask:ident) => {
+        false
+    };
+}
+
+macro_rules! edit {
+    (Edit, $ask:ident) => {
+        Some(EditNamed {
+            edit: $ask.edit.as_deref(),
+            session: $ask.session.as_ref(),
+            call: $ask.call_id.as_deref(),
+        })
+    };
+    ($about:ident, $ask:ident) => {
+        None
+    };
+}
+
+rows! {
+    (ask, engine, request, pending)
+    shell {
+        Initialize:       Query,   Names [session], Names [],     at_once;
+        Ping:             Query,   Names [],        Names [],     at_once;
+        Status:           Query,   Names [],        Names [],     at_once;
+        Shutdown:         Query,   Names [],        Names [],     at_once;
+        Subscribe:        Query,   Names [session], Names [],     at_once;
+        Unsubscribe:      Query,   Names [],        Names [],     at_once;
+        RecoveryList:     Query,   Names [],        Names [],     at_once;
+        RecoveryShow:     Query,   Names [],        Names [],     at_once;
+        RecoveryRestore:  Changes, Names [],        Names [],     fenced;
+        RecoveryDelete:   Changes, Names [],        Names [],     at_once;
+        SearchGrep:       Query,   Names [session], Names [path], fenced;
+        ContentsForget:   Changes, Names [],        Names [],     at_once;
+        // What their rules ask for is looked at by itself.
+        HookClaude:       Query,   Names [],        Names [],     at_once;
+        HookCodex:        Query,   Names [],        Names [],     at_once;
+        HookGemini:       Query,   Names [],        Names [],     at_once;
+        HookCursor:       Query,   Names [],        Names [],     at_once;
+        HookOpencode:     Query,   Names [],        Names [],     at_once;
+        HookAck:          Query,   Names [],        Names [],     at_once;
+    }
+    engine {
+        Sync:             Query,   Names [],        Names [],     fenced(Everything)
+            => done(Reply::Sync(Synced { clock: engine.state.clock(engine.state.n) }));
+        Stats:            Query,   Names [session], Names [],     at_once
+            => engine.stats(&ask);
+        Audit:            Query,   Names [],        Names [],     fenced(Everything)
+            => engine.audit(request, pending);
+
+        SessionOpen:      Changes, Opens [session], Names [],     fenced(Session)
+            => engine.session_open(&ask);
+        // It ends command windows, which may have written anywhere.
+        SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
+            => engine.session_close(&ask);
+        SessionList:      Query,   Names [],        Names [],     at_once
+            => engine.session_list(&ask);
+        SessionCompacted: Changes, Opens [session], Names [keep], at_once
+            => engine.session_compacted(&ask);
+        SessionTruncated: Changes, Opens [session], Names [items], at_once
+            => engine.session_truncated(&ask);
+
+        FileRead:         Changes, Opens [session], Tracks [path], synced(Paths)
+            => engine.file_read(pending, &ask);
+        FileReadText:     Changes if ask.track != Some(false),
+                          Opens [session] if ask.track != Some(false),
+                          Tracks [path] if ask.track != Some(false), synced(Paths)
+            => engine.file_read_text(pending, &ask);
+        FileMention:      Changes, Opens [session], Tracks [path], fenced(Paths)
+            => engine.file_mention(pending, &ask);
+        FileInvalidate:   Changes, Opens [session], Names [path], at_once
+            => engine.file_invalidate(&ask);
+        FileStatus:       Query,   Opens [session], Looks [paths], synced(Paths)
+            => engine.file_status(pending, &ask);
+        FileList:         Query,   Opens [session], Names [],     synced(Session)
+            => engine.file_list(pending, &ask);
+        FileRecent:       Query,   Opens [session], Names [],     synced(Session)
+            => engine.file_recent(pending, &ask);
+        FileIsStale:      Query,   Names [session], Names [path], at_once
+            => engine.file_is_stale(&ask);
+        FileHistory:      Query,   Names [],        Names [path], synced(Paths)
+            => engine.file_history(request, pending, &ask);
+        FileUntrack:      Changes, Opens [session], Names [path], at_once
+            => engine.file_untrack(&ask);
+        FileSnapshot:     Query,   Names [],        Looks [path], fenced(Paths)
+            => engine.file_snapshot(pending, &ask);
+        FileDetect:       Query,   Names [],        Looks [snapshot], fenced(Paths)
+            => engine.file_detect(pending, &ask);
+
+        EditBegin:        Changes, Opens [session], Tracks [files], fenced(Paths)
+            => engine.edit_begin(pending, &ask);
+        EditMark:         Changes, Opens [session], Tracks [path], fenced(Paths)
+            => engine.edit_mark(pending, &ask);
+        EditCommit:       Changes, Opens [session], Tracks [files], fenced(Edit)
+            => engine.edit_commit(pending, &ask);
+        EditAbort:        Changes, Names [session], Names [],     fenced(Edit)
+            => engine.edit_abort(&ask);
+        FileWrite:        Changes, Opens [session], Tracks [path], fenced(Paths)
+            => engine.file_write(pending, &ask);
+        FileEdit:         Changes, Opens [session], Tracks [path], fenced(Paths)
+            => engine.file_edit(pending, &ask);
+        QuotesNormalize:  Query,   Names [],        Names [],     at_once
+            => done(Reply::QuotesNormalize(QuotesNormalized { text: quotes::normalize(&ask.text) }));
+        QuotesMatch:      Query,   Names [],        Names [],     at_once
+            => done(Reply::QuotesMatch(quotes::find(&ask.needle, &ask.haystack)));
+
+        // What a clock is named for is in the log, whoever holds it.
+        ModifiedList:     Query,   Opens [session], Names [],     synced(Session if ask.since.is_none())
+            => engine.modified_list(request, pending, &ask);
+        ModifiedTake:     Changes if !ask.peek,
+                          Opens [session], Names [paths],         synced(Session)
+            => engine.modified_take(pending, &ask);
+        ModifiedAck:      Changes, Opens [session], Names [],     at_once
+            => engine.modified_ack(&ask);
+
+        // Which buffers are unsaved is no fact.
+        EditorDidOpen:    Query,   Names [],        Names [path], at_once
+            => engine.editor_did_open(&ask);
+        EditorDidClose:   Query,   Names [],        Names [path], at_once
+            => engine.editor_did_close(pending, &ask);
+        EditorDirty:      Query,   Names [],        Names [path], at_once
+            => engine.editor_dirty(pending, &ask);
+        EditorDidSave:    Changes, Names [],        Names [path], at_once
+            => engine.editor_did_save(pending, &ask);
+
+        CommandBegin:     Changes, Opens [session], Names [],     fenced(Everything)
+            => engine.command_begin(pending, &ask);
+        CommandEnd:       Changes, Names [session], Names [],     fenced(Everything)
+            => engine.command_end(&ask);
+
+        CheckpointCreate: Changes, Opens [session], Names [],     fenced(Everything)
+            => engine.checkpoint_create(&ask);
+        CheckpointList:   Query,   Opens [session], Names [],     at_once
+            => engine.checkpoint_list(&ask);
+        CheckpointDelete: Changes, Names [session], Names [],     at_once
+            => engine.checkpoint_delete(&ask);
+        CheckpointDetect: Changes if ask.store_warning,
+                          Opens [session] if ask.store_warning,
+                          Names [paths deleted],                  synced(Everything)
+            => engine.checkpoint_detect(pending, &ask);
+        WarningStore:     Changes, Opens [session], Names [files], at_once
+            => engine.warning_store(&ask);
+        WarningTake:      Changes, Names [session], Names [],     at_once
+            => engine.warning_take(&ask);
+        WarningCleanup:   Changes, Names [],        Names [],     at_once
+            => engine.warning_cleanup(&ask);
+
+        CallCheck:        Query,   Opens [session], Names [],     synced(Everything)
+            => engine.call_check(pending, &ask);
+        CallRecord:       Changes, Opens [session], Names [paths], fenced(Everything)
+            => engine.call_record(pending, &ask);
+        CallStats:        Query,   Names [session], Names [],     at_once
+            => engine.call_stats(&ask);
+        CallClear:        Changes, Names [session], Names [],     at_once
+            => engine.call_clear(&ask);
+        RetentionRank:    Query,   Names [session], Names [items], fenced(Paths)
+            => engine.retention_rank(pending, &ask);
+        TaskSave:         Changes, Opens [session], Names [],     at_once
+            => engine.task_save(pending, &ask);
+        TaskList:         Query,   Names [session], Names [],     at_once
+            => engine.task_list(pending, &ask);
+        TaskRemove:       Changes, Names [session], Names [],     at_once
+            => engine.task_remove(&ask);
+        TaskCleanup:      Changes, Names [],        Names [],     at_once
+            => engine.task_cleanup(pending, &ask);
+        ModelRecord:      Changes, Opens [session], Names [],     at_once
+            => engine.model_record(&ask);
+        ModelList:        Query,   Opens [session], Names [],     at_once
+            => engine.model_list(&ask);
+    }
+}
+
+fn for_shell(request: RequestId, pending: &Pending, ask: ForShell) -> Step {
+    match pending.connection {
+        Some(connection) => Step::Passed(Effect::Host {
+            request,
+            connection,
+            ask,
+        }),
+        None => Step::Done(Err(Error::new(
+            ErrorCode::InternalError,
+            "a request without a connection",
+        ))),
+    }
+}
+
+impl Use {
+    fn if_so(self, so: bool) -> Self {
+        if so { self } else { Self::Looks }
+    }
+}
+
+impl About {
+    fn or(self, other: Self, so: bool) -> Self {
+        if so { other } else { self }
+    }
+}
+
+/// A field that names a session.
+trait NamesSession {
+    fn session(&self) -> Option<&SessionId>;
+}
+
+impl NamesSession for SessionId {
+    fn session(&self) -> Option<&SessionId> {
+        Some(self)
+    }
+}
+
+impl NamesSession for Option<SessionId> {
+    fn session(&self) -> Option<&SessionId> {
+        self.as_ref()
+    }
+}
+
+/// A field that names files.
+trait NamesFiles {
+    fn add_to<'a>(&'a self, paths: &mut Vec<&'a ClientPath>);
+}
+
+impl NamesFiles for ClientPath {
+    fn add_to<'a>(&'a self, paths: &mut Vec<&'a ClientPath>) {
+        paths.push(self);
+    }
+}
+
+impl<T: NamesFiles> NamesFiles for Option<T> {
+    fn add_to<'a>(&'a self, paths: &mut Vec<&'a ClientPath>) {
+        if let Some(named) = self {
+            named.add_to(paths);
+        }
+    }
+}
+
+impl<T: NamesFiles> NamesFiles for Vec<T> {
+    fn add_to<'a>(&'a self, paths: &mut Vec<&'a ClientPath>) {
+        for named in self {
+            named.add_to(paths);
+        }
+    }
+}
+
+macro_rules! names_by_path {
+    ($($part:ty)*) => {
+        $(impl NamesFiles for $part {
+            fn add_to<'a>(&'a self, paths: &mut Vec<&'a ClientPath>) {
+                self.path.add_to(paths);
+            }
+        })*
+    };
+}
+
+names_by_path! { CommitFile DeletedOperation EditFile RetentionItem Snapshot Truncated }

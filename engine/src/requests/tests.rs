@@ -1,0 +1,191 @@
+//! What a row says holds.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use touchmark_proto::{ConnectionId, Error, Hash, RelPath, Reply, Request, RequestId};
+
+use crate::{
+    Config, Content, Effect, Engine, Fact, Found, Hint, Input, ReadOutcome, Stamp, State,
+    WriteOutcome,
+};
+
+/// An engine, and a disk whose contents are numbers.
+struct Stage {
+    engine: Engine,
+    disk: BTreeMap<&'static str, u8>,
+    facts: Vec<Fact>,
+    requests: u64,
+}
+
+impl Stage {
+    fn new(config: Config) -> Self {
+        Self {
+            engine: Engine::restore(config, State::new(1, false), [], 1_000),
+            disk: BTreeMap::new(),
+            facts: Vec::new(),
+            requests: 0,
+        }
+    }
+
+    fn found(&self, path: &RelPath) -> Found {
+        let text = path.to_string_lossy();
+        self.disk.get(&*text).map_or(Found::Absent, |number| {
+            Found::File(Content {
+                hash: Hash([*number; 32]),
+                size: 1,
+                lines: 1,
+                mtime_ms: 1,
+                stamp: Stamp::default(),
+                settled: true,
+            })
+        })
+    }
+
+    /// Feeds one input in, and carries out what follows; writes fail.
+    fn feed(&mut self, input: Input) -> Option<Result<Reply, Error>> {
+        let mut answered = None;
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            let mut effects = Vec::new();
+            self.engine.handle(1_000, input, &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Record(record) => self.facts.push(record.fact),
+                    Effect::Fence(fence) => inputs.push(Input::FenceReached { fence }),
+                    Effect::Read(order) => inputs.push(Input::Read {
+                        outcome: ReadOutcome {
+                            bytes: order.bytes.then(|| b"x".as_slice().into()),
+                            ..ReadOutcome::from(self.found(&order.path))
+                        },
+                        path: order.path,
+                        ticket: order.ticket,
+                    }),
+                    Effect::Reply { answer, .. } => {
+                        answered = Some(answer.map(|answer| answer.reply));
+                    }
+                    Effect::Write(order) => inputs.push(Input::Written {
+                        path: order.path,
+                        ticket: order.ticket,
+                        outcome: WriteOutcome::Failed(Error::invalid("nothing is written here")),
+                    }),
+                    _ => {}
+                }
+            }
+        }
+        answered
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Option<Result<Reply, Error>> {
+        self.requests += 1;
+        self.feed(Input::Request {
+            request: RequestId(self.requests),
+            connection: ConnectionId(self.requests),
+            ask: Request::from_json(method, params).unwrap(),
+            until: None,
+        })
+    }
+
+    fn ok(&mut self, method: &str, params: Value) {
+        let answer = self.ask(method, params).unwrap();
+        assert!(answer.is_ok(), "{method}: {answer:?}");
+    }
+
+    fn hint(&mut self, name: &str, hint: Hint) {
+        let path = RelPath::new(name.as_bytes()).unwrap();
+        self.feed(Input::Hint { path, hint });
+    }
+}
+
+/// An editor takes a file away and puts it back. Whoever asks about that file
+/// as of now is told that it is gone; whoever asks about another, or about
+/// what it does not hold, leaves the save whole (ATTR-12).
+#[test]
+fn what_is_asked_of_one_file_cuts_no_save_of_another_short() {
+    let about_a: &[(&str, Value)] = &[
+        ("file/status", json!({"session": "s", "paths": ["a"]})),
+        ("file/status", json!({"session": "s"})),
+        ("file/snapshot", json!({"path": "a"})),
+        ("file/history", json!({"path": "a"})),
+        (
+            "edit/begin",
+            json!({"session": "s", "files": [{"path": "a"}]}),
+        ),
+        ("edit/commit", json!({"session": "s", "callId": "c"})),
+        (
+            "edit/commit",
+            json!({"session": "s", "files": [{"path": "a"}]}),
+        ),
+        ("edit/abort", json!({"session": "s", "callId": "c"})),
+        (
+            "file/write",
+            json!({"session": "s", "path": "a", "text": "new"}),
+        ),
+        (
+            "file/edit",
+            json!({"session": "s", "path": "a", "oldString": "x", "newString": "y"}),
+        ),
+        ("modified/list", json!({"session": "s"})),
+        ("modified/take", json!({"session": "s"})),
+        (
+            "retention/rank",
+            json!({"session": "s", "step": 1, "maxAge": 1,
+                   "items": [{"id": "1", "tool": "read_file", "path": "a", "step": 1}]}),
+        ),
+    ];
+    let told = |method: &str, params: &Value| {
+        let mut stage = Stage::new(Config::default());
+        stage.disk.extend([("a", 1), ("b", 1)]);
+        stage.ok("file/read", json!({"session": "s", "path": "a"}));
+        stage.ok("file/read", json!({"session": "t", "path": "b"}));
+        let begin = json!({"session": "s", "files": [{"path": "a"}], "callId": "c"});
+        stage.ok("edit/begin", begin);
+        stage.disk.remove("b");
+        stage.hint("b", Hint::Removed);
+        stage.ask(method, params.clone());
+        stage.disk.insert("b", 2);
+        stage.hint("b", Hint::Closed);
+        stage.ok("sync", json!({}));
+        let of_b = |fact: &&Fact| matches!(fact, Fact::Version(version) if version.path.as_bytes() == b"b");
+        stage.facts.iter().filter(of_b).count()
+    };
+    for (method, params) in about_a {
+        assert_eq!(told(method, params), 1, "{method} {params}");
+    }
+    // The stage can tell: who asks about it ends it.
+    for (method, params) in [
+        ("file/status", json!({"session": "t", "paths": ["b"]})),
+        ("modified/list", json!({"session": "t"})),
+        ("command/begin", json!({"session": "s"})),
+        ("sync", json!({})),
+    ] {
+        assert_eq!(told(method, &params), 2, "{method} {params}");
+    }
+}
+
+/// A limit refuses what would go beyond it, and nothing else.
+#[test]
+fn what_opens_and_tracks_nothing_is_refused_by_no_limit() {
+    let mut stage = Stage::new(Config {
+        sessions: 1,
+        tracked: 1,
+        own_files: 0,
+        ..Config::default()
+    });
+    stage.disk.extend([("a", 1), ("b", 1)]);
+    stage.ok("file/read", json!({"session": "s", "path": "a"}));
+    let look = json!({"session": "t", "path": "b", "track": false});
+    stage.ok("file/readText", look);
+    stage.ok("warning/take", json!({"session": "t"}));
+    assert_eq!(stage.engine.state().sessions.len(), 1);
+    assert_eq!(stage.engine.state().paths.len(), 1);
+    for (method, params) in [
+        ("file/read", json!({"session": "s", "path": "b"})),
+        ("file/readText", json!({"session": "t", "path": "a"})),
+        ("session/open", json!({"session": "t"})),
+    ] {
+        let answer = stage.ask(method, params).unwrap();
+        assert!(answer.is_err(), "{method}");
+    }
+}
