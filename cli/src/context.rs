@@ -49,10 +49,10 @@ impl Context {
     pub(crate) fn connect_running(&self, workspace: &Workspace) -> Outcome<Client> {
         if workspace.is_asleep() {
             // Connecting would have systemd start it.
-            let socket = workspace.socket().to_owned();
+            let socket = workspace.socket();
             return Err(Error::NoDaemon { socket }.into());
         }
-        Ok(Client::connect(workspace.socket(), &hello())?)
+        Ok(Client::connect(&workspace.socket(), &hello())?)
     }
 
     /// How this command starts daemons.

@@ -88,9 +88,7 @@ impl<'e> Service<'e> {
     /// have been ended.
     pub(crate) fn install(&self, manager: &Manager) -> Outcome {
         let base = &self.environment.base;
-        let listened_on = base
-            .runtime_directory()
-            .join(format!("{}.sock", self.places.key));
+        let listened_on = self.places.usual_socket();
         if self.places.socket != listened_on {
             return Err(Failure::Usage(format!(
                 "{} is set: systemd would listen at {}, clients look for {}",

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use touchmark_proto::places::SOCKET_VARIABLE;
-use touchmark_proto::{BaseDirectories, Places};
+use touchmark_proto::{BaseDirectories, Holder, Places};
 
 use crate::dial::{is_full, try_dial};
 use crate::error::{Error, Result};
-use crate::local::{MAX_SOCKET_BYTES, is_socket, lives};
+use crate::local::{MAX_SOCKET_BYTES, is_own, is_socket, lives};
 
 /// What the environment says about places, read once, so that a caller (or a
 /// test) can say otherwise.
@@ -107,9 +107,11 @@ impl Workspace {
         Self::find(&directory, &Environment::read()?)
     }
 
-    /// The socket of its daemon.
-    pub fn socket(&self) -> &Path {
-        &self.places.socket
+    /// The socket of its daemon: of the one that runs, wherever that was
+    /// started, or else of one that this process would start. Looked up anew
+    /// each time. See [`socket`].
+    pub fn socket(&self) -> PathBuf {
+        socket(&self.places)
     }
 
     /// Whether it says of itself that it is one: by a `.touchmark.toml` or a
@@ -120,16 +122,16 @@ impl Workspace {
 
     /// Whether its daemon runs, or something else listens there.
     pub fn is_running(&self) -> bool {
-        !self.is_asleep() && listens(self.socket())
+        !self.is_asleep() && listens(&self.socket())
     }
 
     /// Whether a daemon that was asked to end is still there. Where systemd
     /// listens, connecting would start another.
     pub(crate) fn is_there(&self) -> bool {
         if self.places.service.exists() {
-            is_held(&self.places.lock)
+            is_held(&self.places)
         } else {
-            listens(self.socket())
+            listens(&self.socket())
         }
     }
 
@@ -166,25 +168,55 @@ fn has_daemon(directory: &Path, environment: &Environment) -> bool {
     let places = Places::new(&environment.base, directory, None);
     // One that systemd starts for whoever connects is as good as running, and
     // must not be started by a look.
-    places.service.exists() || listens(&places.socket)
+    places.service.exists() || listens(&socket(&places))
+}
+
+/// Where the daemon of a workspace listens. One that was started with another
+/// runtime directory, as by an agent that hands none on, listens elsewhere
+/// than one of this environment would; its lock says where (SEC-1).
+pub fn socket(places: &Places) -> PathBuf {
+    let own = &places.socket;
+    let Some(other) = holder(&places.lock).and_then(|holder| holder.socket) else {
+        return own.clone();
+    };
+    // What `TOUCHMARK_SOCKET` names comes first, if anybody is there.
+    let named = *own != places.usual_socket();
+    if other == *own || (named && listens(own)) {
+        return own.clone();
+    }
+    // A killed daemon leaves its lock behind. The kernel lets others make
+    // sockets in the place of one that is gone, where the directory is theirs.
+    let ours = fs::symlink_metadata(&other).is_ok_and(|file| is_own(&file));
+    if ours && listens(&other) {
+        other
+    } else {
+        own.clone()
+    }
+}
+
+/// What a lock of this user's says.
+fn holder(lock: &Path) -> Option<Holder> {
+    let file = fs::symlink_metadata(lock).ok()?;
+    if !file.is_file() || !is_own(&file) {
+        return None;
+    }
+    Holder::parse(&fs::read(lock).ok()?)
 }
 
 /// Whether a service is installed whose daemon does not run: neither it nor
 /// any other of that workspace.
 pub fn is_asleep(places: &Places) -> bool {
-    places.service.exists() && !is_held(&places.lock)
+    places.service.exists() && !is_held(places)
 }
 
 /// Whether a lock names a process that lives. Its number may be another's by
 /// now; then somebody connects in vain, and no harm is done.
-fn is_held(lock: &Path) -> bool {
-    let Ok(text) = fs::read(lock) else {
-        return false;
-    };
-    let number = text.split(|&byte| byte == b'\n').next();
-    let number = number.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
-    // One without was just taken.
-    number.is_none_or(lives)
+fn is_held(places: &Places) -> bool {
+    [&places.lock, &places.spare_lock]
+        .into_iter()
+        .filter_map(|lock| fs::read(lock).ok())
+        // One that says nothing was just taken.
+        .any(|text| Holder::parse(&text).is_none_or(|holder| lives(holder.pid)))
 }
 
 /// Whether something listens on that socket.
@@ -199,25 +231,29 @@ pub fn listens(socket: &Path) -> bool {
         }
 }
 
-/// Every socket of this user's daemons, dead ones included; not those on
-/// which systemd listens for a daemon that does not run.
+/// Every socket of this user's daemons, wherever they were started, dead ones
+/// included; not those on which systemd listens for a daemon that does not
+/// run.
 pub fn sockets(environment: &Environment) -> Vec<PathBuf> {
-    let runtime = environment.base.runtime_directory();
-    let Ok(entries) = fs::read_dir(&runtime) else {
-        return Vec::new();
+    let named = |directory: &Path, extension: &'static str| {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .filter(move |path| path.extension() == Some(OsStr::new(extension)))
     };
-    let services = environment.base.services_directory();
-    let asleep = |socket: &Path| {
-        socket
-            .file_stem()
-            .is_some_and(|key| services.join(key).exists())
-            && !is_held(&socket.with_extension("lock"))
+    let base = &environment.base;
+    let asleep = |socket: &PathBuf| {
+        let key = socket.file_stem().and_then(OsStr::to_str);
+        key.is_some_and(|key| is_asleep(&Places::of_key(base, key)))
     };
-    let mut found: Vec<PathBuf> = entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension() == Some(OsStr::new("sock")) && !asleep(path))
+    let locks = named(&base.state_directory(), "lock");
+    let mut found: Vec<PathBuf> = locks
+        .filter_map(|lock| holder(&lock)?.socket)
+        .chain(named(&base.runtime_directory(), "sock"))
+        .filter(|socket| !asleep(socket))
         .collect();
     found.sort();
+    found.dedup();
     found
 }
 
@@ -292,12 +328,59 @@ mod tests {
         assert_eq!(workspace.root, outer);
         assert!(workspace.is_asleep() && !workspace.is_running());
         assert_eq!(sockets(&environment), Vec::<PathBuf>::new());
-        fs::write(&places.lock, "999999999\n/o\n").unwrap();
+        lock(&places, 999_999_999, &places.socket);
         assert!(workspace.is_asleep(), "what a killed daemon left");
         assert!(listener.accept().is_err(), "nobody connected");
-        fs::write(&places.lock, format!("{}\n/o\n", std::process::id())).unwrap();
+        lock(&places, std::process::id(), &places.socket);
         assert!(!workspace.is_asleep() && workspace.is_running());
         assert_eq!(sockets(&environment), [places.socket]);
+    }
+
+    /// Writes what a daemon's lock says.
+    fn lock(places: &Places, pid: u32, socket: &Path) {
+        fs::create_dir_all(places.lock.parent().unwrap()).unwrap();
+        let holder = Holder {
+            pid,
+            socket: Some(socket.to_owned()),
+            workspace: "/o".into(),
+        };
+        fs::write(&places.lock, holder.text()).unwrap();
+    }
+
+    #[test]
+    fn a_daemon_of_another_runtime_directory_is_found_by_its_lock() {
+        let (_home, environment, root) = world();
+        let (outer, deep) = (root.join("o"), root.join("o/i"));
+        fs::create_dir_all(&deep).unwrap();
+        let elsewhere = root.join("elsewhere.sock");
+        let listener = UnixListener::bind(&elsewhere).unwrap();
+        let places = environment.places(&outer);
+        lock(&places, std::process::id(), &elsewhere);
+        let workspace = Workspace::find(&deep, &environment).unwrap();
+        assert_eq!(workspace.root, outer, "it marks its workspace");
+        assert_eq!(workspace.socket(), elsewhere);
+        assert!(workspace.is_running());
+        assert_eq!(sockets(&environment), std::slice::from_ref(&elsewhere));
+
+        // What is named outright comes first, if somebody listens there.
+        let mut named = environment.clone();
+        let outright = root.join("named.sock");
+        named.socket = Some(outright.clone().into());
+        let workspace_named = Workspace::at(&outer, &named).unwrap();
+        assert_eq!(workspace_named.socket(), elsewhere);
+        let _listens = UnixListener::bind(&outright).unwrap();
+        assert_eq!(workspace_named.socket(), outright);
+
+        // A killed daemon's lock leads nowhere, and half a lock neither.
+        drop(listener);
+        assert_eq!(workspace.socket(), places.socket);
+        let _listener = UnixListener::bind(root.join("again.sock")).unwrap();
+        fs::write(
+            &places.lock,
+            format!("1\n{}", root.join("again.sock").display()),
+        )
+        .unwrap();
+        assert_eq!(workspace.socket(), places.socket);
     }
 
     #[test]

@@ -5,11 +5,11 @@ mod calls;
 
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{Pid, geteuid, test_kill_process};
 
 pub(crate) use std::os::unix::net::UnixStream as Stream;
 pub(crate) use tokio::net::UnixStream as AsyncStream;
@@ -28,8 +28,14 @@ pub(crate) fn is_socket(file: &Metadata) -> bool {
     file.file_type().is_socket()
 }
 
+/// Whether it is this user's.
+pub(crate) fn is_own(file: &Metadata) -> bool {
+    file.uid() == geteuid().as_raw()
+}
+
 /// Whether a process of that number lives. Its number may be another's by
 /// now.
-pub(crate) fn lives(pid: i32) -> bool {
-    Pid::from_raw(pid).is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
+pub(crate) fn lives(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
 }

@@ -75,25 +75,25 @@ pub fn binary() -> OsString {
 /// `startFailed` with what the daemon said; `incompatible` if a newer one
 /// runs; `deadline` if one runs and does not answer.
 pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> Result<Client> {
-    match Client::connect(workspace.socket(), hello) {
+    match Client::connect(&workspace.socket(), hello) {
         Err(error) if error.is_disconnected() => {}
         Err(error) if is_older(&error) => {
             // What it answers to `shutdown` does not matter: it may be gone
             // before it could.
-            if let Ok(old) = Client::connect_silent(workspace.socket(), hello.deadline) {
+            if let Ok(old) = Client::connect_silent(&workspace.socket(), hello.deadline) {
                 let _ = old.call(Shutdown {});
             }
             wait_until_ended(workspace, END_DEADLINE)?;
             if workspace.is_asleep() {
                 // By systemd, from the program that is installed now.
-                return Client::connect(workspace.socket(), hello);
+                return Client::connect(&workspace.socket(), hello);
             }
         }
         done => return done,
     }
     let mut child = spawn(workspace, start)?;
     let until = Instant::now() + start.deadline;
-    let result = child.wait_until_answers(workspace.socket(), hello, until);
+    let result = child.wait_until_answers(workspace, hello, until);
     child.leave();
     result
 }
@@ -169,13 +169,14 @@ fn spawn(workspace: &Workspace, start: &Start) -> Result<Starting> {
 impl Starting {
     fn wait_until_answers(
         &mut self,
-        socket: &Path,
+        workspace: &Workspace,
         hello: &Hello,
         mut until: Instant,
     ) -> Result<Client> {
         let mut pause = Pause::default();
         loop {
-            match Client::connect(socket, hello) {
+            // Another's may have won, and listen elsewhere.
+            match Client::connect(&workspace.socket(), hello) {
                 Err(error) if error.is_disconnected() => {}
                 done => return done,
             }

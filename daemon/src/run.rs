@@ -119,6 +119,8 @@ pub async fn run(
 ) -> Result<(), Error> {
     tokio::pin!(shutdown);
     loop {
+        // What a first life could not write, a later one may.
+        lock = lock.renewed(&options.places, &options.workspace)?;
         let (daemon, events) = Daemon::open(listener, lock, options.clone())?;
         match daemon.serve(events, shutdown.as_mut()).await? {
             Some(kept) => (listener, lock) = kept,

@@ -152,7 +152,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
 fn lock(places: &Places, workspace: &Path, waits: bool) -> Result<Lock, Error> {
     let until = Instant::now() + GIVING_WAY;
     loop {
-        match Lock::take(&places.lock, &places.socket, workspace) {
+        match Lock::of(places, workspace) {
             Err(Error::AlreadyRunning { .. }) if waits && Instant::now() < until => {
                 std::thread::sleep(AGAIN);
             }

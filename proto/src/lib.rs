@@ -62,7 +62,7 @@ pub use hash::{Hash, HashOrAbsent};
 pub use ids::{ConnectionId, RequestId, SessionId};
 pub use methods::{METHODS, Method, Reply, Request};
 pub use path::{ClientPath, RelPath};
-pub use places::{BaseDirectories, Places};
+pub use places::{BaseDirectories, Holder, Places};
 pub use range::LineRange;
 
 /// The protocol's version. A client that names another is refused with

@@ -224,11 +224,14 @@ impl World {
 
     /// What daemons keep in the runtime directory, by name.
     pub fn left_behind(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.runtime().join("touchmark"));
-        let mut names: Vec<String> = entries
-            .into_iter()
-            .flatten()
-            .map(|entry| entry.expect("an entry").file_name())
+        let names = |directory: PathBuf| {
+            let entries = fs::read_dir(directory).into_iter().flatten();
+            entries.map(|entry| entry.expect("an entry").file_name())
+        };
+        let locks = names(self.state().join("touchmark"))
+            .filter(|name| Path::new(name).extension() == Some(OsStr::new("lock")));
+        let mut names: Vec<String> = names(self.runtime().join("touchmark"))
+            .chain(locks)
             .map(|name| name.to_string_lossy().into_owned())
             .collect();
         names.sort();
@@ -238,6 +241,13 @@ impl World {
     /// The daemon's socket.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// The daemon's lock, beside its state.
+    pub fn lock(&self) -> PathBuf {
+        let key = self.socket.file_stem().expect("a key");
+        let lock = self.state().join("touchmark").join(key);
+        lock.with_extension("lock")
     }
 
     /// The daemon's process id.

@@ -179,7 +179,7 @@ fn a_daemon_without_its_lock() {
     let mut world = World::new();
     // It mends that by itself, unless it is kept from it.
     let stopped = touchmark_tests::process::Stopped::new(world.pid());
-    fs::remove_file(world.socket().with_extension("lock")).unwrap();
+    fs::remove_file(world.lock()).unwrap();
     let says = only(&world, &["daemon"]);
     assert!(says[0].contains("does not answer"), "{says:?}");
     drop(stopped);

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use touchmark_client::blocking::Client as Binary;
 use touchmark_client::feed::{Feed, Next};
 use touchmark_client::{Hello, Session, Workspace, connect_or_start};
-use touchmark_proto::ClientPath;
 use touchmark_proto::daemon::{Ping, Shutdown, Status, Subscribe};
 use touchmark_proto::edits::{EditBegin, EditFile};
 use touchmark_proto::events::Happening;
+use touchmark_proto::{ClientPath, Holder};
 use touchmark_tests::process::{Stopped, daemons_below, signal, until, wait_gone};
 use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::world::{fence_takes_a_directory, finish};
@@ -224,14 +224,20 @@ fn life1_many_starters_at_once_get_one_daemon() {
 fn life1_a_lock_left_behind_with_a_number_in_use_is_taken() {
     let world = World::asleep();
     let _ends = Ends(&world);
-    let lock = world.socket().with_extension("lock");
-    let directory = lock.parent().unwrap();
-    Command::new("mkdir")
-        .args(["-m", "700"])
-        .arg(directory)
-        .status()
-        .unwrap();
-    let text = format!("{}\n{}\n", std::process::id(), world.workspace().display());
+    let lock = world.lock();
+    for directory in [&lock, world.socket()] {
+        Command::new("mkdir")
+            .args(["-m", "700"])
+            .arg(directory.parent().unwrap())
+            .status()
+            .unwrap();
+    }
+    let text = Holder {
+        pid: std::process::id(),
+        socket: Some(world.socket().to_owned()),
+        workspace: world.workspace().to_owned(),
+    }
+    .text();
     fs::write(&lock, &text).unwrap();
     drop(UnixListener::bind(world.socket()).unwrap());
     let pid = who_answers(&world);
@@ -261,10 +267,7 @@ fn life2_what_was_removed_is_mended_and_the_daemon_found() {
     let mut world = World::new();
     let pid = world.pid();
     let mut connected = world.client();
-    let (socket, lock) = (
-        world.socket().to_owned(),
-        world.socket().with_extension("lock"),
-    );
+    let (socket, lock) = (world.socket().to_owned(), world.lock());
     let directory = socket.parent().unwrap().to_owned();
     let ways: [(&str, &dyn Fn()); 5] = [
         ("the socket", &|| fs::remove_file(&socket).unwrap()),

@@ -4,7 +4,7 @@ import hashlib
 import os
 import stat
 from pathlib import Path
-from typing import Mapping, Optional, Union
+from typing import List, Mapping, Optional, Union
 
 from .dial import MAX_SOCKET_BYTES, listens
 from .errors import BadPlace
@@ -15,11 +15,16 @@ MARKS = (".touchmark.toml", ".git")
 
 
 class Workspace:
-    """A workspace's directory and its daemon's socket."""
+    """A workspace's directory, and the socket that a daemon of this environment
+    would listen on: see `sockets`."""
 
-    def __init__(self, root: Path, socket: Path, private: Optional[Path] = None) -> None:
+    def __init__(
+        self, root: Path, socket: Path, private: Optional[Path] = None, lock: Optional[Path] = None
+    ) -> None:
         self.root = root
         self.socket = socket
+        # What says where the daemon that runs listens.
+        self.lock = lock
         # The directory of the socket, where that is touchmark's own to check.
         self.private = private
 
@@ -34,11 +39,26 @@ class Workspace:
         root = Path(directory).resolve(strict=True)
         if not root.is_dir():
             raise NotADirectoryError(f"{root}: a workspace is a directory")
+        lock = lock_of(root, environ)
         outright = environ.get(SOCKET_VARIABLE)
         if outright:
-            return cls(root, Path(outright))
+            return cls(root, Path(outright), lock=lock)
         runtime = runtime_directory(environ)
-        return cls(root, runtime / f"{key(root)}.sock", runtime)
+        return cls(root, runtime / f"{key(root)}.sock", runtime, lock)
+
+    def sockets(self) -> List[Path]:
+        """Where its daemon may listen, in the order to look. One that was
+        started with another runtime directory listens elsewhere than one of
+        this environment would; its lock says where (SEC-1)."""
+        held = None if self.lock is None else held_socket(self.lock)
+        if held is None or held == self.socket:
+            return [self.socket]
+        # What is named outright comes first.
+        return [self.socket, held] if self.private is None else [held, self.socket]
+
+    def is_running(self) -> bool:
+        """Whether its daemon runs, or something else listens there."""
+        return any(map(listens, self.sockets()))
 
     @classmethod
     def find(
@@ -54,7 +74,8 @@ class Workspace:
         for one in (start, *start.parents):
             if any(os.path.lexists(one / mark) for mark in MARKS):
                 return cls.at(one, environ)
-            if listens(runtime / f"{key(one)}.sock"):
+            # A socket named outright is the same for every directory: it marks none.
+            if cls(one, runtime / f"{key(one)}.sock", runtime, lock_of(one, environ)).is_running():
                 return cls.at(one, environ)
         return cls.at(start, environ)
 
@@ -94,10 +115,35 @@ def runtime_directory(environ: Mapping[str, str]) -> Path:
     runtime = _absolute(environ.get("XDG_RUNTIME_DIR"))
     if runtime is not None:
         return runtime / "touchmark"
-    cache = _absolute(environ.get("XDG_CACHE_HOME"))
-    if cache is None:
-        cache = Path(environ.get("HOME") or os.path.expanduser("~")) / ".cache"
+    cache = _absolute(environ.get("XDG_CACHE_HOME")) or _home(environ) / ".cache"
     return cache / "touchmark" / "run"
+
+
+def lock_of(root: Path, environ: Mapping[str, str]) -> Path:
+    """The lock of a workspace's daemon, beside its state."""
+    state = _absolute(environ.get("XDG_STATE_HOME")) or _home(environ) / ".local" / "state"
+    return state / "touchmark" / f"{key(root)}.lock"
+
+
+def held_socket(lock: Path) -> Optional[Path]:
+    """The socket that a lock names, if it is there and this user's."""
+    me = os.geteuid()
+    try:
+        if os.lstat(lock).st_uid != me:
+            return None
+        # The daemon's number, its socket and the workspace, each with a line feed.
+        lines = lock.read_bytes().split(b"\n", 2)
+        if len(lines) < 3 or not lines[2].endswith(b"\n") or not os.path.isabs(lines[1]):
+            return None
+        found = os.lstat(lines[1])
+    except OSError:
+        return None
+    ours = stat.S_ISSOCK(found.st_mode) and found.st_uid == me
+    return Path(os.fsdecode(lines[1])) if ours else None
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or os.path.expanduser("~"))
 
 
 def _absolute(value: Optional[str]) -> Optional[Path]:

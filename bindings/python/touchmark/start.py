@@ -7,7 +7,7 @@ import threading
 import time
 from typing import IO, Iterator, Mapping, Optional
 
-from .dial import dial, listens
+from .dial import dial
 from .errors import Deadline, NoDaemon, StartFailed
 from .places import Workspace
 
@@ -43,7 +43,7 @@ def reach(workspace: Workspace, start: Optional[Start], until: float) -> socket.
     stays, and both connect to it."""
     workspace.check()
     try:
-        return dial(workspace.socket, until)
+        return dial_any(workspace, until)
     except NoDaemon:
         if start is None:
             raise
@@ -53,6 +53,17 @@ def reach(workspace: Workspace, start: Optional[Start], until: float) -> socket.
             return wait_for(workspace, child, said, time.monotonic() + start.deadline)
         finally:
             leave(child)
+
+
+def dial_any(workspace: Workspace, until: float) -> socket.socket:
+    """A connection to the workspace's daemon, wherever it was started."""
+    for path in workspace.sockets():
+        try:
+            return dial(path, until)
+        except NoDaemon:
+            # Left by a daemon that was killed.
+            pass
+    raise NoDaemon(f"no daemon answers at {workspace.socket}")
 
 
 def spawn(workspace: Workspace, start: Start, said: IO[bytes]) -> "subprocess.Popen[bytes]":
@@ -78,7 +89,7 @@ def wait_for(workspace: Workspace, child: "subprocess.Popen[bytes]", said: IO[by
     ended = False
     for _ in pauses():
         try:
-            return dial(workspace.socket, until)
+            return dial_any(workspace, until)
         except NoDaemon:
             pass
         if not ended and child.poll() is not None:
@@ -117,7 +128,7 @@ def wait_until_ended(workspace: Workspace, deadline: float = END_DEADLINE) -> No
     """Waits until nothing listens."""
     until = time.monotonic() + deadline
     for _ in pauses():
-        if not listens(workspace.socket):
+        if not workspace.is_running():
             return
         if time.monotonic() >= until:
             raise Deadline(f"the daemon did not end within {deadline * 1000:.0f} ms")

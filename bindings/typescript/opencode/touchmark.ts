@@ -5,7 +5,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { closeSync, fstatSync, lstatSync, mkdtempSync, openSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
+import { closeSync, fstatSync, lstatSync, mkdtempSync, openSync, readFileSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { createConnection, type Socket } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
@@ -107,8 +107,18 @@ const MAX_SOCKET_BYTES = 107;
 function runtimeDirectory(environment: Environment): string {
   const runtime = absolute(environment["XDG_RUNTIME_DIR"]);
   if (runtime !== undefined) return join(runtime, "touchmark");
-  const cache = absolute(environment["XDG_CACHE_HOME"]) ?? join(environment["HOME"] || homedir(), ".cache");
+  const cache = absolute(environment["XDG_CACHE_HOME"]) ?? join(home(environment), ".cache");
   return join(cache, "touchmark", "run");
+}
+
+/** The directory of all states and locks of this user. */
+function stateDirectory(environment: Environment): string {
+  const state = absolute(environment["XDG_STATE_HOME"]) ?? join(home(environment), ".local", "state");
+  return join(state, "touchmark");
+}
+
+function home(environment: Environment): string {
+  return environment["HOME"] || homedir();
 }
 
 /** A relative name in one of these variables is not valid, and passed over. */
@@ -138,6 +148,39 @@ function chosenSocket(root: Uint8Array, environment: Environment): string {
 }
 
 /**
+ * Where to look for the workspace's daemon, in order. One that was started
+ * with another runtime directory listens elsewhere than one of this
+ * environment would; its lock says where (SEC-1).
+ */
+function socketsOf(root: Uint8Array, own: string, environment: Environment): string[] {
+  const held = heldSocket(root, environment);
+  if (held === undefined || held === own) return [own];
+  // What is named outright comes first.
+  return environment["TOUCHMARK_SOCKET"] ? [own, held] : [held, own];
+}
+
+/** The socket that the workspace's lock names, if it is there and this user's. */
+function heldSocket(root: Uint8Array, environment: Environment): string | undefined {
+  try {
+    const lock = join(stateDirectory(environment), `${keyOf(root)}.lock`);
+    if (!isOwn(lstatSync(lock).uid)) return undefined;
+    // The daemon's number, its socket and the workspace, each with a line feed.
+    const [, socket, workspace] = readFileSync(lock, "utf8").split("\n");
+    if (socket === undefined || !isAbsolute(socket) || !workspace) return undefined;
+    const there = lstatSync(socket);
+    return there.isSocket() && isOwn(there.uid) ? socket : undefined;
+  } catch {
+    // No daemon runs, or none that this user may ask.
+    return undefined;
+  }
+}
+
+function isOwn(owner: number): boolean {
+  const own = process.getuid?.();
+  return own === undefined || owner === own;
+}
+
+/**
  * Refuses a socket that somebody else may have put there (SEC-1): it and its
  * directory belong to this user, and nobody else may write in the directory.
  * Root may go anywhere. `false` where there is no socket.
@@ -160,7 +203,7 @@ function isOurs(socket: string, environment: Environment): boolean {
 
 function refuseOthers(path: string, owner: number): void {
   const own = process.getuid?.();
-  if (own !== undefined && own !== 0 && owner !== own) {
+  if (own !== 0 && !isOwn(owner)) {
     throw new TouchmarkError("place", `${path}: belongs to user ${owner}, not to ${own}`);
   }
 }
@@ -406,7 +449,7 @@ class Workspace {
   readonly root: string;
   /** The same, byte for byte. */
   readonly rootBytes: Buffer;
-  /** The socket of its daemon. */
+  /** The socket that a daemon of this environment would listen on: see `sockets`. */
   readonly socket: string;
   /** The variables that say so. */
   readonly environment: Environment;
@@ -437,17 +480,31 @@ class Workspace {
   static async around(directory: string | Uint8Array, environment: Environment = process.env): Promise<Workspace | undefined> {
     for (let at: Buffer | undefined = canonical(directory); at !== undefined; at = above(at)) {
       // TOUCHMARK_SOCKET is the same for every directory, so it marks none.
-      if (isMarked(at) || (await listens(socketOf(at, environment), environment))) {
+      const unnamed = { ...environment, TOUCHMARK_SOCKET: undefined };
+      if (isMarked(at) || (await listensAtAny(socketsOf(at, socketOf(at, unnamed), unnamed), unnamed))) {
         return new Workspace(at, environment);
       }
     }
     return undefined;
   }
 
-  /** Whether something listens on its socket. */
-  isRunning(): Promise<boolean> {
-    return listens(this.socket, this.environment);
+  /**
+   * Where its daemon may listen, in the order to look: one that was started
+   * with another runtime directory listens where its lock says (SEC-1).
+   */
+  sockets(): string[] {
+    return socketsOf(this.rootBytes, this.socket, this.environment);
   }
+
+  /** Whether its daemon runs, or something else listens there. */
+  isRunning(): Promise<boolean> {
+    return listensAtAny(this.sockets(), this.environment);
+  }
+}
+
+async function listensAtAny(sockets: string[], environment: Environment): Promise<boolean> {
+  for (const socket of sockets) if (await listens(socket, environment)) return true;
+  return false;
 }
 
 /** Whether something of this user's listens on a socket. */
@@ -512,10 +569,16 @@ const MAX_SAID = 16 * 1024;
 
 /** Connects to a workspace's daemon, if one runs and its socket is this user's. */
 async function dialWorkspace(workspace: Workspace, withinMs: number): Promise<Connection> {
-  if (!isOurs(workspace.socket, workspace.environment)) {
-    throw new TouchmarkError("noDaemon", `no daemon answers at ${workspace.socket}`);
+  for (const socket of workspace.sockets()) {
+    if (!isOurs(socket, workspace.environment)) continue;
+    try {
+      return await Connection.open(socket, withinMs);
+    } catch (error) {
+      // Left by a daemon that was killed.
+      if (!(error instanceof TouchmarkError) || error.code !== "noDaemon") throw error;
+    }
   }
-  return Connection.open(workspace.socket, withinMs);
+  throw new TouchmarkError("noDaemon", `no daemon answers at ${workspace.socket}`);
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Event, Methods } from "./generated/protocol.js";
 import { type Ask, type Method, Requests } from "./generated/requests.js";
 import type { Environment } from "./places.js";
 import { START_DEADLINE, dialWorkspace, startDaemon } from "./start.js";
-import { Workspace, listens } from "./workspace.js";
+import { Workspace } from "./workspace.js";
 
 /** How long a daemon may take to let go of its socket after `shutdown`. */
 const END_DEADLINE = 5_000;
@@ -126,7 +126,7 @@ async function replace(workspace: Workspace, withinMs: number): Promise<void> {
   await old.call("shutdown", {}, withinMs).catch(() => undefined);
   old.close();
   const until = performance.now() + END_DEADLINE;
-  while (await listens(workspace.socket, workspace.environment)) {
+  while (await workspace.isRunning()) {
     if (performance.now() >= until) {
       throw new TouchmarkError("deadline", `the older daemon did not end within ${END_DEADLINE} ms`);
     }

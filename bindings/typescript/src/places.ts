@@ -2,7 +2,7 @@
 // this (proto/src/places.rs).
 
 import { createHash } from "node:crypto";
-import { lstatSync } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 
@@ -18,8 +18,18 @@ const MAX_SOCKET_BYTES = 107;
 export function runtimeDirectory(environment: Environment): string {
   const runtime = absolute(environment["XDG_RUNTIME_DIR"]);
   if (runtime !== undefined) return join(runtime, "touchmark");
-  const cache = absolute(environment["XDG_CACHE_HOME"]) ?? join(environment["HOME"] || homedir(), ".cache");
+  const cache = absolute(environment["XDG_CACHE_HOME"]) ?? join(home(environment), ".cache");
   return join(cache, "touchmark", "run");
+}
+
+/** The directory of all states and locks of this user. */
+function stateDirectory(environment: Environment): string {
+  const state = absolute(environment["XDG_STATE_HOME"]) ?? join(home(environment), ".local", "state");
+  return join(state, "touchmark");
+}
+
+function home(environment: Environment): string {
+  return environment["HOME"] || homedir();
 }
 
 /** A relative name in one of these variables is not valid, and passed over. */
@@ -49,6 +59,39 @@ export function chosenSocket(root: Uint8Array, environment: Environment): string
 }
 
 /**
+ * Where to look for the workspace's daemon, in order. One that was started
+ * with another runtime directory listens elsewhere than one of this
+ * environment would; its lock says where (SEC-1).
+ */
+export function socketsOf(root: Uint8Array, own: string, environment: Environment): string[] {
+  const held = heldSocket(root, environment);
+  if (held === undefined || held === own) return [own];
+  // What is named outright comes first.
+  return environment["TOUCHMARK_SOCKET"] ? [own, held] : [held, own];
+}
+
+/** The socket that the workspace's lock names, if it is there and this user's. */
+function heldSocket(root: Uint8Array, environment: Environment): string | undefined {
+  try {
+    const lock = join(stateDirectory(environment), `${keyOf(root)}.lock`);
+    if (!isOwn(lstatSync(lock).uid)) return undefined;
+    // The daemon's number, its socket and the workspace, each with a line feed.
+    const [, socket, workspace] = readFileSync(lock, "utf8").split("\n");
+    if (socket === undefined || !isAbsolute(socket) || !workspace) return undefined;
+    const there = lstatSync(socket);
+    return there.isSocket() && isOwn(there.uid) ? socket : undefined;
+  } catch {
+    // No daemon runs, or none that this user may ask.
+    return undefined;
+  }
+}
+
+function isOwn(owner: number): boolean {
+  const own = process.getuid?.();
+  return own === undefined || owner === own;
+}
+
+/**
  * Refuses a socket that somebody else may have put there (SEC-1): it and its
  * directory belong to this user, and nobody else may write in the directory.
  * Root may go anywhere. `false` where there is no socket.
@@ -71,7 +114,7 @@ export function isOurs(socket: string, environment: Environment): boolean {
 
 function refuseOthers(path: string, owner: number): void {
   const own = process.getuid?.();
-  if (own !== undefined && own !== 0 && owner !== own) {
+  if (own !== 0 && !isOwn(owner)) {
     throw new TouchmarkError("place", `${path}: belongs to user ${owner}, not to ${own}`);
   }
 }

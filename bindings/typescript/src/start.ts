@@ -24,10 +24,16 @@ const MAX_SAID = 16 * 1024;
 
 /** Connects to a workspace's daemon, if one runs and its socket is this user's. */
 export async function dialWorkspace(workspace: Workspace, withinMs: number): Promise<Connection> {
-  if (!isOurs(workspace.socket, workspace.environment)) {
-    throw new TouchmarkError("noDaemon", `no daemon answers at ${workspace.socket}`);
+  for (const socket of workspace.sockets()) {
+    if (!isOurs(socket, workspace.environment)) continue;
+    try {
+      return await Connection.open(socket, withinMs);
+    } catch (error) {
+      // Left by a daemon that was killed.
+      if (!(error instanceof TouchmarkError) || error.code !== "noDaemon") throw error;
+    }
   }
-  return Connection.open(workspace.socket, withinMs);
+  throw new TouchmarkError("noDaemon", `no daemon answers at ${workspace.socket}`);
 }
 
 /**

@@ -4,7 +4,7 @@ import { lstatSync, realpathSync, statSync } from "node:fs";
 
 import { Connection } from "./connection.js";
 import { TouchmarkError } from "./errors.js";
-import { type Environment, chosenSocket, isOurs, socketOf } from "./places.js";
+import { type Environment, chosenSocket, isOurs, socketOf, socketsOf } from "./places.js";
 
 /** How long a look at a socket may take: a daemon that is stopped takes no connection. */
 const LOOK = 1_000;
@@ -17,7 +17,7 @@ export class Workspace {
   readonly root: string;
   /** The same, byte for byte. */
   readonly rootBytes: Buffer;
-  /** The socket of its daemon. */
+  /** The socket that a daemon of this environment would listen on: see `sockets`. */
   readonly socket: string;
   /** The variables that say so. */
   readonly environment: Environment;
@@ -48,21 +48,35 @@ export class Workspace {
   static async around(directory: string | Uint8Array, environment: Environment = process.env): Promise<Workspace | undefined> {
     for (let at: Buffer | undefined = canonical(directory); at !== undefined; at = above(at)) {
       // TOUCHMARK_SOCKET is the same for every directory, so it marks none.
-      if (isMarked(at) || (await listens(socketOf(at, environment), environment))) {
+      const unnamed = { ...environment, TOUCHMARK_SOCKET: undefined };
+      if (isMarked(at) || (await listensAtAny(socketsOf(at, socketOf(at, unnamed), unnamed), unnamed))) {
         return new Workspace(at, environment);
       }
     }
     return undefined;
   }
 
-  /** Whether something listens on its socket. */
+  /**
+   * Where its daemon may listen, in the order to look: one that was started
+   * with another runtime directory listens where its lock says (SEC-1).
+   */
+  sockets(): string[] {
+    return socketsOf(this.rootBytes, this.socket, this.environment);
+  }
+
+  /** Whether its daemon runs, or something else listens there. */
   isRunning(): Promise<boolean> {
-    return listens(this.socket, this.environment);
+    return listensAtAny(this.sockets(), this.environment);
   }
 }
 
+async function listensAtAny(sockets: string[], environment: Environment): Promise<boolean> {
+  for (const socket of sockets) if (await listens(socket, environment)) return true;
+  return false;
+}
+
 /** Whether something of this user's listens on a socket. */
-export async function listens(socket: string, environment: Environment): Promise<boolean> {
+async function listens(socket: string, environment: Environment): Promise<boolean> {
   try {
     // The file is looked at first: most directories have none.
     if (!isOurs(socket, environment)) return false;

@@ -108,7 +108,8 @@ fn daemon(places: &Places) -> Vec<Finding> {
     if find::is_asleep(places) {
         return vec![Finding::good(CHECK, "none runs; systemd starts one")];
     }
-    let asked = Client::connect(&places.socket, &patient).and_then(|client| client.call(Status {}));
+    let socket = find::socket(places);
+    let asked = Client::connect(&socket, &patient).and_then(|client| client.call(Status {}));
     match asked {
         Ok(status) => reported(&status),
         Err(Error::NoDaemon { .. }) if is_there(places) => vec![Finding::wrong(

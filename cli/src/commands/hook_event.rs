@@ -147,7 +147,7 @@ fn left(until: Instant) -> Option<Duration> {
 /// none runs; it is there for one of the next events, if not for this.
 fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Client> {
     let deadline = left(until)?;
-    let client = Client::connect_silent(workspace.socket(), deadline);
+    let client = Client::connect_silent(&workspace.socket(), deadline);
     match client {
         Ok(client) => Some(client),
         Err(error) if error.is_disconnected() => {

@@ -39,7 +39,7 @@ pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
         return Ok(false);
     }
     // Without a hello, so that a daemon of any protocol can be ended.
-    let client = match Client::connect_silent(workspace.socket(), hello().deadline) {
+    let client = match Client::connect_silent(&workspace.socket(), hello().deadline) {
         Ok(client) => client,
         Err(error) if error.is_disconnected() => return Ok(false),
         Err(error) => return Err(error.into()),

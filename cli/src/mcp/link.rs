@@ -129,7 +129,7 @@ impl Link {
         }
         let client = match &self.start {
             Some(start) => connect_or_start(&self.workspace, &self.hello(), start).await?,
-            None => Client::connect(self.workspace.socket(), &self.hello()).await?,
+            None => Client::connect(&self.workspace.socket(), &self.hello()).await?,
         };
         let agent = || {
             let agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +152,7 @@ impl Link {
     /// A second connection, for events. It starts no daemon: one who listens
     /// must not wake what was told to stop.
     pub(super) async fn listen(&self) -> Result<Client, Error> {
-        Client::connect(self.workspace.socket(), &self.hello()).await
+        Client::connect(&self.workspace.socket(), &self.hello()).await
     }
 
     /// Comes back when there is a connection again, or at the latest after

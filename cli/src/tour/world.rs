@@ -133,7 +133,7 @@ fn end_on_interrupt(workspace: Workspace, home: PathBuf) -> Outcome {
             if runtime.block_on(tokio::signal::ctrl_c()).is_err() {
                 return;
             }
-            if let Ok(client) = Client::connect_silent(workspace.socket(), PATIENCE) {
+            if let Ok(client) = Client::connect_silent(&workspace.socket(), PATIENCE) {
                 shut_down(&client);
             }
             // Whatever stays behind stays in the temporary directory.

@@ -15,7 +15,7 @@ pub async fn connect_or_start(
     hello: &Hello,
     start: &Start,
 ) -> Result<Client> {
-    if let Ok(client) = Client::connect(workspace.socket(), hello).await {
+    if let Ok(client) = Client::connect(&workspace.socket(), hello).await {
         return Ok(client);
     }
     let (place, greeting, way) = (workspace.clone(), hello.clone(), start.clone());
@@ -25,5 +25,5 @@ pub async fn connect_or_start(
     started.await.map_err(|error| Error::Start {
         reason: error.to_string(),
     })??;
-    Client::connect(workspace.socket(), hello).await
+    Client::connect(&workspace.socket(), hello).await
 }

@@ -78,7 +78,7 @@ impl Fake {
             root: home.path().to_owned(),
             places: Places::new(&base, home.path(), None),
         };
-        let listener = UnixListener::bind(workspace.socket()).unwrap();
+        let listener = UnixListener::bind(&workspace.places.socket).unwrap();
         let state = Arc::new(State {
             answer: Mutex::new(answer),
             seen: Mutex::default(),
@@ -96,7 +96,7 @@ impl Fake {
     }
 
     pub(super) fn socket(&self) -> &Path {
-        self.workspace.socket()
+        &self.workspace.places.socket
     }
 
     pub(super) fn workspace(&self) -> Workspace {

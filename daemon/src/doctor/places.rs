@@ -4,6 +4,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::Path;
 
+use touchmark_proto::Holder;
+
 use super::Finding;
 use crate::life::check_private;
 use crate::socket::listener::MAX_PATH;
@@ -126,13 +128,25 @@ pub(super) fn lock(path: &Path) -> Finding {
             format!("{} was left by a daemon that was killed", path.display()),
             "`touchmark start`: the next daemon takes it over",
         ),
-        Err(TryLockError::WouldBlock) => Finding::good(CHECK, "held by a daemon"),
+        Err(TryLockError::WouldBlock) => Finding::good(CHECK, held(path)),
         Err(TryLockError::Error(error)) => Finding::wrong(
             CHECK,
             format!("{}: {error}", path.display()),
-            "file locks do not work there: set XDG_RUNTIME_DIR to a local file system",
+            "file locks do not work there: set XDG_STATE_HOME to a local file system",
         ),
     }
+}
+
+/// By whom a lock is held, and where they listen: elsewhere than a daemon of
+/// this environment would, if they were started with another runtime
+/// directory.
+fn held(lock: &Path) -> String {
+    let holder = fs::read(lock).ok().and_then(|text| Holder::parse(&text));
+    let Some(Holder { pid, socket, .. }) = holder else {
+        return "held by a daemon".into();
+    };
+    let socket = socket.unwrap_or_default();
+    format!("held by pid {pid}, which listens at {}", socket.display())
 }
 
 /// Damaged stores that were set aside (DUR-2).

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use touchmark_proto::Places;
 
-use super::{GONE, Lock, private_directory};
+use super::{GONE, Lock};
 use crate::Error;
 
 /// Removes everything stored of a workspace that no daemon serves, bytes kept
@@ -16,9 +16,8 @@ use crate::Error;
 /// [`Error::AlreadyRunning`] while a daemon serves it, and what the file
 /// system says.
 pub fn forget(places: &Places, workspace: &Path) -> Result<bool, Error> {
-    private_directory(&places.runtime)?;
     // So that none starts meanwhile and writes into what is being removed.
-    let _lock = Lock::take(&places.lock, &places.socket, workspace)?;
+    let _lock = Lock::of(places, workspace)?;
     let gone = places.state.with_extension(GONE);
     let failed = |action, path| Error::io(action, path);
     // At once: half of a state would be read as a damaged one.
@@ -65,8 +64,7 @@ mod tests {
             fs::write(places.state.join("recovery/r1.json"), "{}").unwrap();
             fs::write(places.state.join("store.db"), "x").unwrap();
         }
-        private_directory(&own.runtime).unwrap();
-        let served = Lock::take(&own.lock, &own.socket, &home.join("own")).unwrap();
+        let served = Lock::of(&own, &home.join("own")).unwrap();
         assert!(forget(&own, &home.join("own")).is_err());
         assert!(own.state.exists());
         assert_eq!(kept(&own), 1);

@@ -1,14 +1,27 @@
-//! One daemon per workspace (SEC-1, LIFE-1).
+//! One daemon for one store (SEC-1, LIFE-1). The lock lies beside the store,
+//! so that it is the same one for every runtime directory.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
-use touchmark_proto::native;
+use touchmark_proto::{Holder, Places};
 
 use crate::Error;
-use crate::system::open;
 use crate::system::stat::MetadataExt as _;
+use crate::system::{open, process};
+
+/// More than a lock holds.
+const LONGEST: u64 = 16 << 10;
+
+/// Looks at a lock that says nothing true yet: its holder writes within
+/// microseconds of taking it.
+const LOOKS: u32 = 20;
+
+/// Between two such looks.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// The lock of a workspace, held until dropped. Whoever holds it may touch
 /// the socket, the state and the log. The file goes with the lock.
@@ -16,30 +29,67 @@ use crate::system::stat::MetadataExt as _;
 pub struct Lock {
     path: PathBuf,
     file: File,
+    /// Whether it says who holds it: not where it cannot be written to.
+    told: bool,
 }
 
 impl Lock {
-    /// Takes the lock and writes the pid and the workspace's path into it.
+    /// Takes the lock of a workspace. Where the state directory cannot be
+    /// written to, and none is there, the one in the runtime directory serves
+    /// in its place: nothing is stored then, either (LOSS-3).
     ///
     /// # Errors
-    /// [`Error::AlreadyRunning`] with the holder's pid; `socket` is named
-    /// there as the holder's address.
-    pub fn take(path: &Path, socket: &Path, workspace: &Path) -> Result<Self, Error> {
+    /// [`Error::AlreadyRunning`] with the holder's pid and address.
+    pub fn of(places: &Places, workspace: &Path) -> Result<Self, Error> {
+        let holder = Holder {
+            pid: std::process::id(),
+            socket: Some(places.socket.clone()),
+            workspace: workspace.to_owned(),
+        };
+        if let Some(directory) = places.lock.parent() {
+            // Without it there is no lock, which is seen below.
+            let _exists = open::private_directory().recursive(true).create(directory);
+        }
+        match Self::take(&places.lock, &holder) {
+            Err(Error::Io { cause, .. }) => {
+                tracing::warn!("{}: {cause}", places.lock.display());
+                Self::take(&places.spare_lock, &holder)
+            }
+            taken => taken,
+        }
+    }
+
+    /// Takes a lock and writes into it who holds it.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyRunning`], [`Error::Untrusted`] for another user's
+    /// file, [`Error::Io`] if there is none and none can be made.
+    pub fn take(path: &Path, holder: &Holder) -> Result<Self, Error> {
         let failed = |action| Error::io(action, path);
+        let mut looks = 0..LOOKS;
         loop {
-            let mut file = open::private_itself()
-                .create(true)
-                .truncate(false)
-                .read(true)
-                .write(true)
-                .open(path)
-                .map_err(failed("open the lock"))?;
+            let mut file = open_or_make(path).map_err(failed("open the lock"))?;
+            let metadata = file.metadata().map_err(failed("look at the lock"))?;
+            open::check_owner(&metadata).map_err(|reason| Error::Untrusted {
+                path: path.to_owned(),
+                reason,
+            })?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
+                    let other = read(&mut file);
+                    // What a dead daemon wrote names nobody.
+                    let old = !other
+                        .as_ref()
+                        .is_some_and(|other| process::lives(other.pid));
+                    if old && looks.next().is_some() {
+                        thread::sleep(AGAIN);
+                        continue;
+                    }
+                    let named = other.as_ref().and_then(|other| other.socket.clone());
                     return Err(Error::AlreadyRunning {
-                        socket: socket.to_owned(),
-                        pid: holder(&mut file),
+                        socket: named.or(holder.socket.clone()).unwrap_or_default(),
+                        pid: other.map_or(0, |other| other.pid),
                     });
                 }
                 Err(TryLockError::Error(error)) => return Err(failed("lock")(error)),
@@ -49,17 +99,39 @@ impl Lock {
             if !same_file(&file, path) {
                 continue;
             }
-            let mut text = format!("{}\n", std::process::id()).into_bytes();
-            text.extend_from_slice(&native::bytes(workspace));
-            text.push(b'\n');
-            file.set_len(0)
-                .and_then(|()| file.seek(SeekFrom::Start(0)))
-                .and_then(|_| file.write_all(&text))
-                .map_err(failed("write the lock"))?;
+            let told = write(&mut file, &holder.text());
+            if let Err(error) = &told {
+                tracing::warn!("{}: it cannot say who holds it: {error}", path.display());
+            }
             return Ok(Self {
                 path: path.to_owned(),
                 file,
+                told: told.is_ok(),
             });
+        }
+    }
+
+    /// The proper lock, where it could not be taken or written before.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyRunning`] if another daemon has taken it since.
+    pub fn renewed(self, places: &Places, workspace: &Path) -> Result<Self, Error> {
+        if self.told && self.path == places.lock {
+            return Ok(self);
+        }
+        if self.path == places.lock {
+            drop(self);
+            return Self::of(places, workspace);
+        }
+        match Self::of(places, workspace) {
+            Ok(lock) => Ok(lock),
+            // It is this one, for there still is no other.
+            Err(Error::AlreadyRunning { pid, .. })
+                if pid == std::process::id() || (pid == 0 && !self.told) =>
+            {
+                Ok(self)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -79,6 +151,41 @@ impl Drop for Lock {
     }
 }
 
+/// A lock that cannot be written to can be held all the same.
+fn open_or_make(path: &Path) -> io::Result<File> {
+    let made = open::private_itself()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(path);
+    match made {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            let opened = open::private_itself().read(true).open(path);
+            opened.map_err(|_| error)
+        }
+        made => made,
+    }
+}
+
+/// What a lock says.
+fn read(file: &mut File) -> Option<Holder> {
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    Holder::parse(&text)
+}
+
+fn write(file: &mut File, text: &[u8]) -> io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(text)
+}
+
 fn same_file(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
@@ -86,34 +193,32 @@ fn same_file(file: &File, path: &Path) -> bool {
     }
 }
 
-/// The pid in a lock file that somebody else holds.
-fn holder(file: &mut File) -> u32 {
-    let mut text = String::new();
-    let _unreadable = file.take(16).read_to_string(&mut text);
-    text.lines()
-        .next()
-        .and_then(|pid| pid.parse().ok())
-        .unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use touchmark_proto::BaseDirectories;
+
     use super::*;
+
+    fn holder(socket: &str) -> Holder {
+        Holder {
+            pid: std::process::id(),
+            socket: Some(socket.into()),
+            workspace: "/w".into(),
+        }
+    }
 
     #[test]
     fn the_second_starter_is_told_of_the_first() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("k.lock");
-        let socket = directory.path().join("k.sock");
-        let first = Lock::take(&path, &socket, Path::new("/w")).unwrap();
-        let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(text, format!("{}\n/w\n", std::process::id()));
+        let first = Lock::take(&path, &holder("/run/first")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), holder("/run/first").text());
 
-        let error = Lock::take(&path, &socket, Path::new("/w")).unwrap_err();
+        let error = Lock::take(&path, &holder("/cache/second")).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         let text = error.to_string();
-        assert!(text.contains(socket.to_str().unwrap()), "{text}");
+        assert!(text.contains("/run/first"), "{text}");
         assert!(
             text.contains(&format!("pid {}", std::process::id())),
             "{text}"
@@ -121,31 +226,55 @@ mod tests {
 
         drop(first);
         assert!(!path.exists());
-        Lock::take(&path, &socket, Path::new("/w")).unwrap();
+        Lock::take(&path, &holder("/s")).unwrap();
     }
 
     #[test]
     fn a_lock_left_by_a_dead_daemon_is_taken() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("k.lock");
-        fs::write(&path, "999999999\n/a/very/long/path/of/another/workspace\n").unwrap();
-        let lock = Lock::take(&path, Path::new("/s"), Path::new("/w")).unwrap();
+        fs::write(&path, "999999999\n/s\n/a/very/long/path/of/another\n").unwrap();
+        let lock = Lock::take(&path, &holder("/s")).unwrap();
         assert!(lock.is_in_place());
-        assert_eq!(
-            fs::read_to_string(&path).unwrap(),
-            format!("{}\n/w\n", std::process::id())
-        );
+        assert_eq!(fs::read(&path).unwrap(), holder("/s").text());
     }
 
     #[test]
     fn somebody_elses_lock_is_not_removed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("k.lock");
-        let lock = Lock::take(&path, Path::new("/s"), Path::new("/w")).unwrap();
+        let lock = Lock::take(&path, &holder("/s")).unwrap();
         fs::remove_file(&path).unwrap();
         fs::write(&path, "new").unwrap();
         assert!(!lock.is_in_place());
         drop(lock);
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
+
+    #[test]
+    fn where_no_lock_can_be_made_beside_the_store_the_spare_one_serves_meanwhile() {
+        let home = tempfile::tempdir().unwrap();
+        let base = BaseDirectories {
+            runtime: Some(home.path().join("run")),
+            state: home.path().join("state"),
+            config: home.path().join("config"),
+            cache: home.path().join("cache"),
+        };
+        let workspace = Path::new("/w");
+        let places = Places::new(&base, workspace, None);
+        crate::life::private_directory(&places.runtime).unwrap();
+        // Not even root makes a directory there.
+        fs::write(&base.state, "").unwrap();
+        let lock = Lock::of(&places, workspace).unwrap();
+        assert!(places.spare_lock.exists() && lock.is_in_place());
+        let lock = lock.renewed(&places, workspace).unwrap();
+        assert!(places.spare_lock.exists() && lock.is_in_place());
+
+        fs::remove_file(&base.state).unwrap();
+        let lock = lock.renewed(&places, workspace).unwrap();
+        assert!(lock.is_in_place() && places.lock.exists());
+        assert!(!places.spare_lock.exists());
+        let error = Lock::of(&places, workspace).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use touchmark_proto::{Places, native};
+use touchmark_proto::{Holder, Places};
 
 use super::{GONE, Lock};
 use crate::{Error, guard, store};
@@ -87,20 +87,22 @@ impl Drop for Sweep {
 
 fn sweep(own: &Places, unused: Unused, stopped: &AtomicBool) -> Vanished {
     let mut vanished = Vanished::default();
-    for key in names(&own.runtime, Some("lock")) {
-        if stopped.load(Ordering::Relaxed) {
-            return vanished;
-        }
-        let lock = own.runtime.join(format!("{key}.lock"));
-        let named = named_in(&lock).filter(|_| key != own.key);
-        if let Some(workspace) = named.filter(|workspace| is_gone(workspace)) {
-            // Taking it tidies up beside it.
-            let _in_use = take(own, &key, &workspace);
-        }
-    }
     let Some(states) = own.state.parent() else {
         return vanished;
     };
+    for directory in [states, &own.runtime] {
+        for key in names(directory, Some("lock")) {
+            if stopped.load(Ordering::Relaxed) {
+                return vanished;
+            }
+            let lock = directory.join(format!("{key}.lock"));
+            let named = named_in(&lock).filter(|_| key != own.key);
+            if let Some(holder) = named.filter(|holder| is_gone(&holder.workspace)) {
+                // Taking it tidies up beside its socket.
+                let _in_use = take(&lock, &key, holder);
+            }
+        }
+    }
     for key in names(states, None) {
         if stopped.load(Ordering::Relaxed) {
             return vanished;
@@ -115,7 +117,13 @@ fn sweep(own: &Places, unused: Unused, stopped: &AtomicBool) -> Vanished {
         if !is_gone(&workspace) {
             continue;
         }
-        let Ok(_lock) = take(own, &key, &workspace) else {
+        let lock = states.join(format!("{key}.lock"));
+        let holder = named_in(&lock).unwrap_or_else(|| Holder {
+            pid: 0,
+            socket: Some(own.runtime.join(format!("{key}.sock"))),
+            workspace: workspace.clone(),
+        });
+        let Ok(_lock) = take(&lock, &key, holder) else {
             continue;
         };
         // Under the lock, since it may have come back.
@@ -144,14 +152,20 @@ fn sweep(own: &Places, unused: Unused, stopped: &AtomicBool) -> Vanished {
     vanished
 }
 
-/// Takes the lock of a workspace without a daemon, and removes what else it
-/// left beside the lock.
-fn take(own: &Places, key: &str, workspace: &Path) -> Result<Lock, Error> {
-    let beside = |end: &str| own.runtime.join(format!("{key}.{end}"));
-    let (lock, socket) = (beside("lock"), beside("sock"));
-    let lock = Lock::take(&lock, &socket, workspace)?;
-    let _none = fs::remove_file(&socket);
-    let _none = fs::remove_dir_all(beside("fence"));
+/// Takes the lock of a workspace without a daemon, and removes what else its
+/// last holder left in its runtime directory.
+fn take(lock: &Path, key: &str, last: Holder) -> Result<Lock, Error> {
+    let holder = Holder {
+        pid: std::process::id(),
+        ..last
+    };
+    let lock = Lock::take(lock, &holder)?;
+    // One that `TOUCHMARK_SOCKET` has named may be anything by now.
+    let name = format!("{key}.sock");
+    if let Some(socket) = holder.socket.filter(|socket| socket.ends_with(name)) {
+        let _none = fs::remove_file(&socket);
+        let _none = fs::remove_dir_all(socket.with_extension("fence"));
+    }
     Ok(lock)
 }
 
@@ -168,12 +182,10 @@ fn names(directory: &Path, extension: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// The workspace that a lock names.
-fn named_in(lock: &Path) -> Option<PathBuf> {
-    let text = fs::read(lock).ok()?;
-    let mut lines = text.splitn(2, |&byte| byte == b'\n');
-    let path = lines.nth(1)?.strip_suffix(b"\n")?;
-    (!path.is_empty()).then(|| PathBuf::from(&native::name(path)))
+/// What a lock says.
+fn named_in(lock: &Path) -> Option<Holder> {
+    let holder = Holder::parse(&fs::read(lock).ok()?)?;
+    holder.workspace.is_absolute().then_some(holder)
 }
 
 /// Not merely out of reach.
@@ -213,11 +225,12 @@ mod tests {
         private_directory(&places.runtime).unwrap();
         let options = store::Options::new(&places.state, workspace);
         store::open(&options, |_| {}).unwrap().store.close();
-        fs::write(
-            &places.lock,
-            format!("999999999\n{}\n", workspace.display()),
-        )
-        .unwrap();
+        let holder = Holder {
+            pid: 999_999_999,
+            socket: Some(places.socket.clone()),
+            workspace: workspace.to_owned(),
+        };
+        fs::write(&places.lock, holder.text()).unwrap();
         fs::write(&places.socket, "").unwrap();
         fs::create_dir(&places.fence).unwrap();
         places
@@ -244,7 +257,7 @@ mod tests {
         let living = left(&base, &home.join("living"));
         let gone = left(&base, &home.join("gone"));
         let held = left(&base, &home.join("held"));
-        let _served = Lock::take(&held.lock, &held.socket, &home.join("held")).unwrap();
+        let _served = Lock::of(&held, &home.join("held")).unwrap();
         let strange = base.state_directory().join("0123456789abcdef");
         fs::create_dir(&strange).unwrap();
         // One that was interrupted is brought to its end.

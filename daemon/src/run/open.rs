@@ -91,7 +91,7 @@ impl Daemon {
             }
         })
         .map_err(|error| part("watcher", &error))?;
-        watcher.watch_beside(&places.runtime);
+        watcher.watch_beside(places);
         let secrets = content::Secrets::new(config.contents_exclude.iter().map(String::as_str))
             .map_err(|error| part("contents.exclude", &error))?;
         let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);

@@ -38,9 +38,9 @@ impl Daemon {
         let places = &self.options.places;
         private_directory(&places.runtime)?;
         if !self.lock.is_in_place() {
-            self.lock = Lock::take(&places.lock, &places.socket, &self.options.workspace)?;
+            self.lock = Lock::of(places, &self.options.workspace)?;
         }
-        self.watcher.watch_beside(&self.options.places.runtime);
+        self.watcher.watch_beside(&self.options.places);
         if self.listener.is_in_place() {
             return Ok(());
         }

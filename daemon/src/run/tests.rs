@@ -57,7 +57,7 @@ impl World {
     }
 
     fn lock(&self) -> Result<Lock, Error> {
-        Lock::take(&self.places.lock, &self.places.socket, &self.workspace)
+        Lock::of(&self.places, &self.workspace)
     }
 
     fn start(&self) -> Running {

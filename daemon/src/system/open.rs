@@ -39,15 +39,24 @@ pub(crate) fn private_directory() -> DirBuilder {
 /// # Errors
 /// Why it is not, in words.
 pub(crate) fn check_private(found: &Metadata) -> Result<(), String> {
-    let me = rustix::process::geteuid().as_raw();
-    if found.uid() != me {
-        return Err(format!("belongs to user {}, not to {me}", found.uid()));
-    }
+    check_owner(found)?;
     let mode = found.mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(format!("open to others (mode {mode:03o})"));
     }
     Ok(())
+}
+
+/// Whether something is this user's.
+///
+/// # Errors
+/// Why it is not, in words.
+pub(crate) fn check_owner(found: &Metadata) -> Result<(), String> {
+    let me = rustix::process::geteuid().as_raw();
+    if found.uid() == me {
+        return Ok(());
+    }
+    Err(format!("belongs to user {}, not to {me}", found.uid()))
 }
 
 /// Writes over the beginning of a file.

@@ -1,6 +1,7 @@
 //! This process as a whole.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit, test_kill_process};
 
 /// Leaves the starter's terminal and directory (LIFE-1): a working directory
 /// inside the workspace would keep its removal from being seen.
@@ -11,6 +12,13 @@ pub(crate) fn detach(on_demand: bool) {
     }
     let _stays = std::env::set_current_dir("/");
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
+/// Whether a process of that number lives. Its number may be another's by
+/// now.
+pub(crate) fn lives(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
 }
 
 /// The most open descriptors that may be allowed; `None` for no limit.

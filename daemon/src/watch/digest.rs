@@ -31,8 +31,10 @@ impl Watcher {
         if raw.path.starts_with(self.fence.dir()) {
             return self.fence_event(&raw, out);
         }
-        if let Some(beside) = &self.beside
-            && raw.path.starts_with(beside)
+        if self
+            .beside
+            .iter()
+            .any(|beside| raw.path.starts_with(beside))
         {
             self.beside_touched = true;
             return;
@@ -347,10 +349,8 @@ impl Watcher {
         self.last_rename = None;
         self.directories.restart(backend);
         self.watch_fence();
-        if let Some(beside) = self.beside.clone() {
-            self.watch_beside(&beside);
-            self.beside_touched = true;
-        }
+        self.rewatch_beside();
+        self.beside_touched = !self.beside.is_empty();
         for path in self.hard_links.clear() {
             self.watch_file(&path);
         }

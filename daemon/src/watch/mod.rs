@@ -41,8 +41,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use touchmark_engine::Input;
-use touchmark_proto::RelPath;
 use touchmark_proto::daemon::Degraded;
+use touchmark_proto::{Places, RelPath};
 
 pub use self::backend::RawEvent;
 use self::backend::{Backend, NoBackend, Sink};
@@ -131,7 +131,8 @@ pub struct Watcher {
     /// Set when the fence's own directory is not known to be watched.
     fence_broken: Option<String>,
     /// A directory outside the workspace, and whether it was touched.
-    beside: Option<PathBuf>,
+    /// Directories outside the workspace: of the socket and of the lock.
+    beside: Vec<PathBuf>,
     beside_touched: bool,
     held: Option<HeldMove>,
     /// Held moves that were given up, should their second half come late.
@@ -181,7 +182,7 @@ impl Watcher {
             mounts,
             fence: Fence::new(fence_dir),
             fence_broken: None,
-            beside: None,
+            beside: Vec::new(),
             beside_touched: false,
             held: None,
             given_up: VecDeque::new(),
@@ -219,18 +220,23 @@ impl Watcher {
         self.blind(path) || self.mounts.is_place(&absolute(&self.root, path))
     }
 
-    /// Watches a directory outside the workspace. Nothing that happens there
-    /// is an input; [`take_beside`](Self::take_beside) says that something
-    /// did. Again, if the directory was made anew.
-    pub fn watch_beside(&mut self, directory: &Path) {
-        self.beside = Some(directory.to_path_buf());
-        let places = [directory.to_path_buf()];
-        self.directories.backend.unwatch(&places);
-        // Without it, whoever asks just looks later.
-        let _unwatched = self.directories.backend.watch(&places);
+    /// Watches the directories of the socket and of the lock, outside the
+    /// workspace. Nothing that happens there is an input;
+    /// [`take_beside`](Self::take_beside) says that something did. Again, if
+    /// one was made anew.
+    pub fn watch_beside(&mut self, places: &Places) {
+        let lock = places.lock.parent().map(Path::to_path_buf);
+        self.beside = lock.into_iter().chain([places.runtime.clone()]).collect();
+        self.rewatch_beside();
     }
 
-    /// Whether something has happened in the directory that is
+    fn rewatch_beside(&mut self) {
+        self.directories.backend.unwatch(&self.beside);
+        // Without it, whoever asks just looks later.
+        let _unwatched = self.directories.backend.watch(&self.beside);
+    }
+
+    /// Whether something has happened in a directory that is
     /// [watched beside](Self::watch_beside) since the last call.
     pub fn take_beside(&mut self) -> bool {
         std::mem::take(&mut self.beside_touched)

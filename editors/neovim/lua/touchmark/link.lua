@@ -3,6 +3,7 @@
 local config = require('touchmark.config')
 local connection = require('touchmark.connection')
 local errors = require('touchmark.errors')
+local workspace = require('touchmark.workspace')
 local uv = vim.uv or vim.loop
 
 local M = {}
@@ -170,6 +171,12 @@ function Link:connect()
   end
   self.timer:stop()
   self.state = 'connecting'
+  -- The next daemon may have been started with another runtime directory.
+  local socket = workspace.socket(self.root)
+  if socket ~= self.socket and not links[socket] then
+    links[self.socket], links[socket] = nil, self
+    self.socket = socket
+  end
   connection.open(self.socket, self:handlers(), function(error, made)
     if made then
       return self:adopt(made)

@@ -34,15 +34,43 @@ function M.named_socket()
   return named ~= '' and named or nil
 end
 
---- The socket of a workspace's daemon, whether or not one runs.
----@param root string canonical
-function M.socket(root)
-  return M.named_socket() or ('%s/%s.sock'):format(M.runtime_directory(), M.key(root))
-end
-
 local function exists(path, kind)
   local stat = uv.fs_lstat(path)
   return stat ~= nil and (kind == nil or stat.type == kind)
+end
+
+--- The socket that the lock of a workspace's daemon names, if it is there and
+--- this user's. One that was started with another runtime directory listens
+--- elsewhere than one of this environment would.
+local function held_socket(key)
+  local state = directory('XDG_STATE_HOME') or (uv.os_homedir() or '') .. '/.local/state'
+  local lock = ('%s/touchmark/%s.lock'):format(state, key)
+  local function own(path, kind)
+    local stat = uv.fs_lstat(path)
+    return stat ~= nil and stat.type == kind and stat.uid == uv.getuid()
+  end
+  local file = own(lock, 'file') and io.open(lock, 'rb')
+  if not file then
+    return nil
+  end
+  -- The daemon's number, its socket and the workspace, each with a line feed.
+  local pid, socket = (file:read('*a') or ''):match('^(%d+)\n(/[^\n]*)\n/.*\n$')
+  file:close()
+  -- A daemon that was killed leaves its lock and its socket behind.
+  return pid and uv.kill(tonumber(pid), 0) == 0 and own(socket, 'socket') and socket or nil
+end
+
+--- The socket of a workspace's daemon, whether or not one runs: of one that
+--- runs, wherever it was started, or of one of this environment.
+---@param root string canonical
+function M.socket(root)
+  local named = M.named_socket()
+  if named then
+    return named
+  end
+  local key = M.key(root)
+  local own = ('%s/%s.sock'):format(M.runtime_directory(), key)
+  return held_socket(key) or own
 end
 
 local function parent(path)

@@ -1,0 +1,202 @@
+//! SEC-1: one daemon for one store, whatever runtime directory its starters
+//! and clients look in. Some agents start MCP servers and hooks with a few
+//! variables only, `XDG_RUNTIME_DIR` not among them.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use touchmark_client::{Environment, Hello, Workspace, connect_or_start};
+use touchmark_proto::Holder;
+use touchmark_proto::daemon::Status;
+use touchmark_tests::mcp::ERAS;
+use touchmark_tests::process::{daemons_below, signal, until, wait_gone};
+use touchmark_tests::world::finish;
+use touchmark_tests::{Mcp, World, children};
+
+/// A command of touchmark's whose environment names another runtime directory
+/// than the world's, or none.
+fn elsewhere(world: &World, runtime: Option<&Path>, args: &[&str]) -> Command {
+    let mut command = world.command(args);
+    match runtime {
+        Some(runtime) => command.env("XDG_RUNTIME_DIR", runtime),
+        None => command.env_remove("XDG_RUNTIME_DIR"),
+    };
+    command
+}
+
+fn start(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    children::start(command).unwrap()
+}
+
+fn run(mut command: Command) -> Output {
+    finish(start(&mut command), "a command")
+}
+
+fn told(output: &Output) -> String {
+    let all = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+fn result(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", told(output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A runtime directory, its path short enough for a socket's.
+fn runtime() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("tm").tempdir().unwrap()
+}
+
+/// What the library is told where no runtime directory is named.
+fn without_runtime(world: &World) -> Environment {
+    let mut environment = world.environment();
+    environment.base.runtime = None;
+    environment.base.cache = world.outside().join(".cache");
+    environment
+}
+
+#[test]
+fn sec1_a_second_daemon_of_another_runtime_directory_names_the_first_and_ends() {
+    let mut world = World::new();
+    let other = runtime();
+    for runtime in [Some(other.path()), None] {
+        let output = run(elsewhere(&world, runtime, &["daemon"]));
+        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        let said = told(&output);
+        assert!(said.contains(&format!("pid {}", world.pid())), "{said}");
+        let socket = world.socket().to_string_lossy().into_owned();
+        assert!(said.contains(&socket), "{said}");
+    }
+    assert_eq!(daemons_below(world.workspace()), [world.pid()]);
+    world.healthy();
+}
+
+#[test]
+fn sec1_of_daemons_started_at_once_with_different_runtime_directories_one_lives() {
+    for _ in 0..5 {
+        let world = World::asleep();
+        let runtimes = [runtime(), runtime(), runtime()];
+        let mut started: Vec<Child> = runtimes
+            .iter()
+            .map(|runtime| start(&mut elsewhere(&world, Some(runtime.path()), &["daemon"])))
+            .collect();
+        // All but one end, whichever that is.
+        let mut ended = Vec::new();
+        until("more than one daemon lives", || {
+            for index in (0..started.len()).rev() {
+                if started[index].try_wait().unwrap().is_some() {
+                    ended.push(started.remove(index));
+                }
+            }
+            started.len() == 1
+        });
+        let winner = started.pop().unwrap();
+        until("the lock names nobody", || {
+            let text = fs::read(world.lock()).unwrap_or_default();
+            Holder::parse(&text).is_some_and(|holder| holder.pid == winner.id())
+        });
+        let holder = Holder::parse(&fs::read(world.lock()).unwrap()).unwrap();
+        let socket = holder.socket.unwrap();
+        for loser in ended {
+            let output = finish(loser, "a second daemon");
+            assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+            let said = told(&output);
+            assert!(said.contains(&format!("pid {}", winner.id())), "{said}");
+            assert!(said.contains(&*socket.to_string_lossy()), "{said}");
+        }
+        // Whoever asks, from anywhere, is answered by that one.
+        for runtime in runtimes.iter().map(|r| Some(r.path())).chain([None]) {
+            let status = result(&run(elsewhere(&world, runtime, &["call", "status"])));
+            assert_eq!(status["pid"], winner.id());
+        }
+        assert!(run(elsewhere(&world, None, &["stop"])).status.success());
+        assert_eq!(finish(winner, "the daemon").status.code(), Some(0));
+        assert!(!world.lock().exists());
+    }
+}
+
+#[test]
+fn sec1_every_client_finds_a_daemon_of_another_runtime_directory() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    let pid = world.pid();
+    let socket = world.socket().to_string_lossy().into_owned();
+    let call = |args: &[&str]| run(elsewhere(&world, None, args));
+
+    let printed = call(&["socket"]);
+    assert_eq!(told(&printed).trim_end(), socket);
+    let said = result(&call(&["--json", "socket"]));
+    assert_eq!(
+        (&said["socket"], &said["running"]),
+        (&json!(socket), &json!(true))
+    );
+    assert_eq!(result(&call(&["call", "status"]))["pid"], pid);
+    let all = result(&call(&["--json", "status", "--all"]));
+    assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
+    let doctor = call(&["doctor"]);
+    assert!(doctor.status.success(), "{}", told(&doctor));
+    assert!(told(&doctor).contains(&format!("held by pid {pid}, which listens at {socket}")));
+
+    // The library, by whichever way it looks for the workspace.
+    let environment = without_runtime(&world);
+    fs::create_dir(world.path("deep")).unwrap();
+    let workspace = Workspace::find(&world.path("deep"), &environment).unwrap();
+    assert_eq!(workspace.root, world.workspace());
+    let client =
+        connect_or_start(&workspace, &Hello::new("tests", "1"), &world.starting()).unwrap();
+    assert_eq!(client.call(Status {}).unwrap().pid, pid);
+
+    // An MCP server, and a hook.
+    for era in ERAS {
+        let mut mcp = Mcp::start(elsewhere(&world, None, &["mcp"]), era);
+        mcp.done("read_file", json!({"path": "a.txt"}));
+    }
+    let mut hook = elsewhere(&world, None, &["hook", "claude"]);
+    hook.stdin(Stdio::piped());
+    let mut hook = start(&mut hook);
+    let event = json!({"hook_event_name": "SessionStart", "session_id": "of-a-hook",
+        "cwd": world.workspace(), "source": "startup"});
+    serde_json::to_writer(hook.stdin.take().unwrap(), &event).unwrap();
+    assert!(finish(hook, "a hook").status.success());
+    let sessions = world.client().ok("session/list", json!({}));
+    assert!(sessions.to_string().contains("of-a-hook"), "{sessions}");
+
+    assert_eq!(daemons_below(world.workspace()), [pid], "none was started");
+    world.healthy();
+}
+
+#[test]
+fn sec1_a_daemon_that_an_agent_started_without_a_runtime_directory_is_the_users_too() {
+    let world = World::asleep();
+    let pid = result(&run(elsewhere(&world, None, &["call", "status"])))["pid"].clone();
+    let output = world.run(&["call", "status"]);
+    assert_eq!(result(&output)["pid"], pid);
+    let found = fs::read(world.lock()).unwrap();
+    let socket = Holder::parse(&found).unwrap().socket.unwrap();
+    assert_ne!(socket, world.socket());
+    assert_eq!(
+        told(&world.run(&["socket"])).trim_end(),
+        socket.to_string_lossy()
+    );
+
+    // One that was killed leads nowhere, and the next may live elsewhere.
+    let killed = u32::try_from(pid.as_u64().unwrap()).unwrap();
+    signal(killed, Signal::KILL);
+    wait_gone(killed);
+    let next = result(&world.run(&["call", "status"]))["pid"].clone();
+    assert_ne!(next, pid);
+    let found = Holder::parse(&fs::read(world.lock()).unwrap()).unwrap();
+    assert_eq!(found.socket.unwrap(), world.socket());
+    assert_eq!(
+        result(&run(elsewhere(&world, None, &["call", "status"])))["pid"],
+        next
+    );
+    assert!(world.run(&["stop"]).status.success());
+    assert_eq!(world.left_behind(), Vec::<String>::new());
+}
