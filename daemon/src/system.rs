@@ -3,6 +3,8 @@
 //! it. The other modules of that kind stand in the rooms that need them
 //! (ARCHITECTURE.md has the list).
 
+#[cfg_attr(not(target_os = "linux"), path = "system/clock/plain.rs")]
+pub(crate) mod clock;
 #[cfg_attr(not(unix), path = "system/disk/plain.rs")]
 pub(crate) mod disk;
 #[cfg(unix)]

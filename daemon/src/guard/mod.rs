@@ -166,7 +166,7 @@ impl Guard {
             late: Mutex::default(),
         };
         if writable {
-            guard.recovery.prune(time.now(), None);
+            guard.recovery.prune(guard.time.now(), None);
             guard.resume();
         }
         Ok(guard)

@@ -109,7 +109,7 @@ impl Daemon {
                 writable: refused.is_none(),
             },
             reader.clone(),
-            time,
+            time.clone(),
         )?;
 
         boundary::pass("start: writes cut short are settled");
@@ -118,7 +118,7 @@ impl Daemon {
             requests: AtomicU64::new(1),
             max_frame: usize::try_from(config.frame).unwrap_or(usize::MAX),
             root: Arc::from(&*root),
-            time,
+            time: time.clone(),
         };
         let daemon = Self {
             time,
