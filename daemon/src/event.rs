@@ -53,6 +53,8 @@ pub enum Event {
         /// What became of it.
         outcome: WriteOutcome,
     },
+    /// Files that lost their name to a guarded write were looked at again.
+    Kept,
     /// The answer to a request that was answered aside.
     Answered {
         /// Which.

@@ -367,6 +367,7 @@ impl Daemon {
                 });
                 self.tell_kept();
             }
+            Event::Kept => self.tell_kept(),
             Event::Learned { request, learned } => self.feed(Input::Learned { request, learned }),
             Event::Store(event) => self.stored(event),
             Event::Consult(consult) => self.consult(consult),
@@ -510,10 +511,7 @@ impl Daemon {
             self.look_at_places();
         }
         self.manager.alive(now);
-        if self.guard.next_end().is_some_and(|end| end <= now) {
-            self.guard.look_again(None);
-            self.tell_kept();
-        }
+        self.look_at_all_moved(now);
         if self.idle_end().is_some_and(|end| end <= now) {
             self.ending = Some(Ending::Done("idle"));
         }
@@ -533,7 +531,7 @@ impl Daemon {
             engine,
             self.next_mend,
             self.accept_after,
-            self.guard.next_end(),
+            self.guard.next_look(),
             self.idle_end(),
             self.mend_place_at,
             self.next_snapshot.due(),

@@ -80,6 +80,8 @@ codes! {
     ShuttingDown = -32025, "shuttingDown", "connect again; a new daemon is started on demand";
     /// The answer would have come after `withinMs` (ATTR-9).
     TooLate = -32026, "tooLate", "ask again with more time; nothing was changed";
+    /// The file's permissions protect it from being written to (GUARD-6).
+    ReadOnly = -32027, "readOnly", "ask the user whether it may be changed, and have it made writable first; nothing was changed";
 }
 
 /// The fields that errors name; each error uses those of its row in

@@ -103,6 +103,12 @@ class TooLate(Refused):
     """`tooLate` (-32026): ask again with more time; nothing was changed."""
 
 
+class ReadOnly(Refused):
+    """`readOnly` (-32027): ask the user whether it may be changed, and have it made
+    writable first; nothing was changed.
+    """
+
+
 BY_CODE: Dict[str, Type[Refused]] = {
     "parseError": ParseError,
     "invalidRequest": InvalidRequest,
@@ -126,6 +132,7 @@ BY_CODE: Dict[str, Type[Refused]] = {
     "denied": Denied,
     "shuttingDown": ShuttingDown,
     "tooLate": TooLate,
+    "readOnly": ReadOnly,
 }
 
 __all__ = [
@@ -144,6 +151,7 @@ __all__ = [
     "NotRead",
     "OutsideWorkspace",
     "ParseError",
+    "ReadOnly",
     "ShuttingDown",
     "Stale",
     "Storage",

@@ -155,11 +155,11 @@ impl Guard {
             writable,
         } = settings;
         let guard = Self {
+            net: Net::new(&root),
             root,
             reader,
             recovery: Recovery::open(recovery::directory(&state), keep)?,
             intents: Intents::open(state.join("intents"), durable)?,
-            net: Net::default(),
             durable,
             time,
             gate: Mutex::new(()),
@@ -189,6 +189,7 @@ impl Guard {
         if order.base.is_none() {
             return self.create(&job, &place);
         }
+        place.check_writable(&order.path)?;
         if order.keep_base && self.is_secret(job.paths(&place)) {
             return Err(Stop::Secret);
         }
@@ -406,22 +407,25 @@ impl Guard {
         }
     }
 
-    /// Looks again at files that lost their name: those of one path, or all
-    /// for the last time that they may be looked at.
-    pub fn look_again(&self, only: Option<&RelPath>) {
-        if !self.net.is_empty() {
-            self.net.look_again(only, |moved| self.changed(moved));
-        }
+    /// Looks again at the files of one path that lost their name.
+    pub fn look_at_moved(&self, path: &RelPath) {
+        self.net.look_at(path, |moved| self.changed(moved));
     }
 
-    /// Whether any file is held to be looked at again.
-    pub fn holds_any(&self) -> bool {
-        !self.net.is_empty()
+    /// Looks again at all files that lost their name, and lets those go that
+    /// nobody writes to any more.
+    pub fn look_at_all_moved(&self) {
+        self.net.look_at_all(|moved| self.changed(moved));
     }
 
-    /// When a held file is looked at for the last time.
-    pub fn next_end(&self) -> Option<Instant> {
-        self.net.next_end()
+    /// When held files are to be looked at again; `None` if none is held.
+    pub fn next_look(&self) -> Option<Instant> {
+        self.net.next()
+    }
+
+    /// Whether they are to be looked at now, by whoever asks.
+    pub fn look_is_due(&self, now: Instant) -> bool {
+        self.net.is_due(now)
     }
 
     /// What was kept by second looks since the last call.
@@ -434,7 +438,7 @@ impl Guard {
     /// # Errors
     /// `notFound` for an id that there is not.
     pub fn list(&self, id: Option<&str>) -> Result<RecoveryItems, Error> {
-        self.look_again(None);
+        self.look_at_all_moved();
         Ok(RecoveryItems {
             items: match id {
                 Some(id) => vec![self.item(id)?],

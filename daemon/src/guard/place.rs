@@ -168,8 +168,30 @@ impl Place {
 
     /// Whether the file by that name may be written in place.
     pub(super) fn may_write(&self) -> bool {
+        self.writable().is_ok()
+    }
+
+    fn writable(&self) -> Result<(), Errno> {
         let flags = AtFlags::EACCESS;
-        rustix::fs::accessat(&self.directory, &self.name, Access::WRITE_OK, flags).is_ok()
+        rustix::fs::accessat(&self.directory, &self.name, Access::WRITE_OK, flags)
+    }
+
+    /// Refuses a file that its permissions protect. Who may write in the
+    /// directory could replace it all the same; an editor does not (GUARD-6).
+    pub(super) fn check_writable(&self, path: &RelPath) -> Result<(), Error> {
+        // Other errors are the write's own to meet.
+        match self.writable() {
+            Err(errno @ (Errno::ACCESS | Errno::ROFS)) => Err(Error::new(
+                ErrorCode::ReadOnly,
+                "its permissions do not allow writing to it",
+            )
+            .with(ErrorData {
+                path: Some(path.clone()),
+                cause: Some(std::io::Error::from(errno).to_string()),
+                ..ErrorData::default()
+            })),
+            _ => Ok(()),
+        }
     }
 
     /// Takes a name away; none is none.

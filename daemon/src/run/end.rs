@@ -67,7 +67,7 @@ impl Daemon {
                 Ok(None) | Err(_) => break,
             }
         }
-        self.guard.look_again(None);
+        self.guard.look_at_all_moved();
         for (request, asked) in std::mem::take(&mut self.asked) {
             self.refuse(asked.connection, request, ending());
         }

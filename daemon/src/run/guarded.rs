@@ -2,6 +2,7 @@
 //! it tells of it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use touchmark_engine::requests::paths;
 use touchmark_engine::{Hint, Input, Notice, WriteOrder, WriteOutcome};
@@ -65,15 +66,26 @@ impl Daemon {
     /// A request names files: those that lost their name to a write there are
     /// looked at again (GUARD-1).
     pub(super) fn look_at_moved(&mut self, ask: &Request) {
-        if !self.guard.holds_any() {
+        if self.guard.next_look().is_none() {
             return;
         }
         for path in paths(ask) {
             if let Ok(path) = path.normalise(&self.hub.root) {
-                self.guard.look_again(Some(&path));
+                self.guard.look_at_moved(&path);
             }
         }
         self.tell_kept();
+    }
+
+    /// Looks aside at all that lost their name, if it is time to.
+    pub(super) fn look_at_all_moved(&self, now: Instant) {
+        if self.guard.look_is_due(now) {
+            let (guard, events) = (Arc::clone(&self.guard), self.events.clone());
+            tokio::task::spawn_blocking(move || {
+                guard.look_at_all_moved();
+                let _loop_has_ended = events.send(Event::Kept);
+            });
+        }
     }
 
     /// Tells subscribers of bytes that a second look has kept.

@@ -2315,4 +2315,6 @@ export const ERRORS = {
   shuttingDown: -32025,
   /** ask again with more time; nothing was changed */
   tooLate: -32026,
+  /** ask the user whether it may be changed, and have it made writable first; nothing was changed */
+  readOnly: -32027,
 } as const;

@@ -1,0 +1,140 @@
+//! Guarded writes: which files they may touch, and what is left of them open.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use touchmark_tests::process::until;
+use touchmark_tests::{World, children, mounts, text, user};
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A world whose daemon is bound by the permissions of files, as an ordinary
+/// user is, also where the tests run as root.
+fn bound_by_permissions() -> World {
+    let mut world = World::asleep();
+    if rustix::process::geteuid().is_root() {
+        let caps = "--bounding-set=-dac_override,-dac_read_search,-fowner";
+        world.launch_through(&["setpriv", caps]);
+    }
+    world.start();
+    world
+}
+
+/// The files without a name that the daemon has open.
+fn nameless(world: &World) -> Vec<PathBuf> {
+    fs::read_dir(format!("/proc/{}/fd", world.pid()))
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .filter(|path| path.starts_with(world.workspace()))
+        .collect()
+}
+
+#[test]
+fn guard6_a_file_without_write_permission_is_refused_as_by_an_editor() {
+    let mut world = bound_by_permissions();
+    let mut agent = world.session("a");
+    world.file("f", "one\n");
+    let path = world.path("f");
+    agent.read("f");
+    // Overwritten unseen, so that there is something to restore.
+    user::write(&path, "unseen\n");
+    agent.ok(
+        "file/write",
+        json!({"path": "f", "text": "two\n", "force": true}),
+    );
+    let kept = agent.client.ok("recovery/list", json!({}))["items"][0]["id"].clone();
+
+    mode(&path, 0o444);
+    let write = json!({"path": "f", "text": "three\n"});
+    let refused = agent.refused("file/write", write.clone(), "readOnly");
+    assert_eq!(refused.data["path"], "f", "{}", refused.data);
+    let forced = json!({"path": "f", "text": "three\n", "force": true});
+    agent.refused("file/write", forced, "readOnly");
+    let edit = json!({"path": "f", "oldString": "two", "newString": "three"});
+    agent.refused("file/edit", edit, "readOnly");
+    let restore = json!({"id": kept});
+    agent
+        .client
+        .refused("recovery/restore", restore, "readOnly");
+
+    assert_eq!(fs::read_to_string(&path).unwrap(), "two\n");
+    let now = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(now & 0o777, 0o444);
+    let names: Vec<_> = fs::read_dir(world.workspace()).unwrap().collect();
+    assert_eq!(names.len(), 1, "nothing lies beside it: {names:?}");
+    // Nothing stays open, and the refusal changed nothing.
+    assert_eq!(agent.state("f"), "fresh");
+    assert_eq!(agent.client.ok("status", json!({}))["openEdits"], 0);
+    mode(&path, 0o644);
+    agent.ok("file/write", write);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "three\n");
+    world.healthy();
+}
+
+#[test]
+fn guard1_nothing_stays_open_that_would_keep_a_mount_busy() {
+    mounts::apart(|| {
+        let mut world = World::new();
+        let mount = world.path("m");
+        fs::create_dir(&mount).unwrap();
+        mounts::mount("tmpfs", "tmpfs", "size=2m", &mount);
+        let mut agent = world.session("a");
+        for round in 0..3 {
+            world.file("m/f", &format!("{round}\n"));
+            agent.read("m/f");
+            agent.ok("file/write", json!({"path": "m/f", "text": "new\n"}));
+        }
+        until("the mount stays busy", || {
+            let mut unmount =
+                children::start(Command::new("umount").arg(&mount).stderr(Stdio::null())).unwrap();
+            unmount.wait().unwrap().success()
+        });
+        world.healthy();
+    });
+}
+
+#[test]
+fn guard1_a_file_is_held_while_somebody_writes_to_it_and_no_longer() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("f", "old\n");
+    let path = world.path("f");
+    agent.read("f");
+    agent
+        .client
+        .ok("subscribe", json!({"kinds": ["recovered"]}));
+    // Found before the write, opened after it.
+    let found =
+        rustix::fs::open(&path, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+    agent.ok("file/write", json!({"path": "f", "text": "new\n"}));
+    let late = {
+        use std::os::fd::AsRawFd as _;
+        format!("/proc/self/fd/{}", found.as_raw_fd())
+    };
+    let mut writer = OpenOptions::new().write(true).open(late).unwrap();
+    drop(found);
+    // A later write, whose old file nobody has, is let go meanwhile.
+    world.file("g", "old\n");
+    agent.read("g");
+    agent.ok("file/write", json!({"path": "g", "text": "new\n"}));
+    until("a file that nobody writes to is held", || {
+        nameless(&world).len() == 1
+    });
+    writer.write_all(b"late, by whoever had it\n").unwrap();
+    drop(writer);
+    // Nobody asks.
+    let event = agent.client.event();
+    assert_eq!(event["type"], "recovered", "{event}");
+    let kept = fs::read_to_string(text(&event, "kept")).unwrap();
+    assert_eq!(kept, "late, by whoever had it\n");
+    until("a file is held for nobody", || nameless(&world).is_empty());
+    world.healthy();
+}
