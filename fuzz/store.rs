@@ -42,7 +42,7 @@ static WHOLE: LazyLock<Whole> = LazyLock::new(|| {
         })
         .unwrap_or_else(|error| panic!("{error}"));
         for n in first..=last {
-            opened.store.commit(n, vec![record(n)]);
+            opened.store.commit(n, vec![record(n)], |_| ());
             assert_eq!(events.recv().unwrap(), StoreEvent::Committed { turn: n });
         }
         opened

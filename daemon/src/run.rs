@@ -550,8 +550,12 @@ impl Daemon {
             self.next_snapshot.count(facts.len() as u64);
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
                 boundary::pass("a turn is closed");
-                self.store.commit(turn, facts);
+                let mut settled = Vec::new();
+                self.store.commit(turn, facts, |event| settled.push(event));
                 boundary::pass("a turn is handed over");
+                for event in settled {
+                    self.stored(event);
+                }
             }
             self.say_all();
             if self.facts.is_empty() && !self.outbox.has_fresh() {

@@ -214,8 +214,7 @@ pub struct Store {
 }
 
 /// Opens the store in `options.directory`, whatever state it is in, and
-/// starts its threads. `on_event` is called on the writer's thread, or
-/// within [`Store::commit`].
+/// starts its threads. `on_event` is called on the writer's thread.
 ///
 /// # Errors
 /// [`StoreError::Newer`] leaves the store as it is; [`StoreError::Storage`]
@@ -254,14 +253,13 @@ pub fn open(
         Chores::new(Arc::clone(&waiting), options.contents_total),
         Arc::clone(&unstored),
         nudge,
-        Box::new(on_event),
     );
     let shared = Shared::new(worker);
     let thread = shared.clone();
     let threads = vec![
         std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || thread.run(&messages))?,
+            .spawn(move || thread.run(&messages, on_event))?,
         std::thread::Builder::new()
             .name("store-upkeep".into())
             .spawn(move || upkeeper.run())?,
@@ -291,12 +289,13 @@ pub fn open(
 }
 
 impl Store {
-    /// Stores a turn's facts; they are reported by [`StoreEvent`]. Numbers
-    /// grow from turn to turn.
-    pub fn commit(&self, turn: u64, mut records: Vec<Record>) {
+    /// Stores a turn's facts. Numbers grow from turn to turn. What is settled
+    /// before this returns is told by `report`; what takes longer by the
+    /// `on_event` of [`open`].
+    pub fn commit(&self, turn: u64, mut records: Vec<Record>, mut report: impl FnMut(StoreEvent)) {
         if let Some(shared) = &self.shared {
             if self.at_once {
-                records = match shared.commit(turn, records) {
+                records = match shared.commit(turn, records, &mut report) {
                     Ok(true) => return,
                     Ok(false) => return self.send(Message::Look),
                     Err(records) => records,

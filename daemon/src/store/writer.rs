@@ -107,7 +107,6 @@ pub(super) struct Writer {
     witness: Witness,
     chores: Chores,
     nudge: Nudge,
-    report: Box<dyn Fn(StoreEvent) + Send>,
     /// Facts that are not stored yet, in their order.
     backlog: Vec<Row>,
     /// The same facts for those who look things up, while commits fail.
@@ -122,14 +121,12 @@ impl Writer {
         chores: Chores,
         unstored: Arc<Unstored>,
         nudge: Nudge,
-        report: Box<dyn Fn(StoreEvent) + Send>,
     ) -> Self {
         Self {
             connection,
             witness,
             chores,
             nudge,
-            report,
             backlog: Vec::new(),
             unstored,
             trouble: None,
@@ -154,7 +151,7 @@ impl Writer {
     }
 
     /// Stores the backlog if it is time to, and reports the turns.
-    fn settle(&mut self, turns: &[Turn], closing: bool) {
+    fn settle(&mut self, turns: &[Turn], closing: bool, report: &mut impl FnMut(StoreEvent)) {
         let due = closing
             || self
                 .trouble
@@ -172,10 +169,10 @@ impl Writer {
                     if self.trouble.take().is_some() {
                         self.unstored.clear();
                         tracing::info!("the store works again");
-                        (self.report)(StoreEvent::Recovered);
+                        report(StoreEvent::Recovered);
                     }
                 }
-                Err(error) => self.failed(error),
+                Err(error) => self.failed(error, report),
             }
         }
         if self.trouble.is_some() {
@@ -184,7 +181,7 @@ impl Writer {
             self.unstored.extend(fresh.filter_map(Row::record));
         }
         for turn in turns {
-            (self.report)(match &self.trouble {
+            report(match &self.trouble {
                 Some(trouble) if !turn.empty => StoreEvent::Failed {
                     turn: turn.number,
                     cause: trouble.cause.clone(),
@@ -221,7 +218,7 @@ impl Writer {
         Ok(())
     }
 
-    fn failed(&mut self, error: rusqlite::Error) {
+    fn failed(&mut self, error: rusqlite::Error, report: &mut impl FnMut(StoreEvent)) {
         let malformed = error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt);
         let cause = match StoreError::from(error) {
             StoreError::Storage { cause } => cause,
@@ -239,7 +236,7 @@ impl Writer {
                 // Trying again mends no damage; and where nothing can be
                 // noted, the next life would give out the same clocks.
                 if malformed || !noted {
-                    (self.report)(StoreEvent::Reopen);
+                    report(StoreEvent::Reopen);
                 }
                 FIRST_DELAY
             }
@@ -285,7 +282,15 @@ impl Shared {
 
     /// Stores a turn and reports it, before this returns. The facts come back
     /// if it would have to wait. False if the thread has to try again.
-    pub(super) fn commit(&self, turn: u64, records: Vec<Record>) -> Result<bool, Vec<Record>> {
+    ///
+    /// Reports of earlier turns may still be on their way from the thread. It
+    /// has stored those turns: none waits, and commits do not fail.
+    pub(super) fn commit(
+        &self,
+        turn: u64,
+        records: Vec<Record>,
+        report: &mut impl FnMut(StoreEvent),
+    ) -> Result<bool, Vec<Record>> {
         if records.len() > SHORT || self.queued.load(Ordering::Acquire) > 0 {
             return Err(records);
         }
@@ -297,12 +302,12 @@ impl Shared {
         }
         let mut turns = Vec::with_capacity(1);
         queue(&mut writer.backlog, &mut turns, turn, records);
-        writer.settle(&turns, false);
+        writer.settle(&turns, false, report);
         Ok(writer.trouble.is_none())
     }
 
     /// The thread: runs until [`Message::Close`].
-    pub(super) fn run(&self, messages: &Receiver<Message>) {
+    pub(super) fn run(&self, messages: &Receiver<Message>, mut report: impl FnMut(StoreEvent)) {
         // After a chore the next one follows at once, unless a turn came.
         let mut resting = QUIET;
         loop {
@@ -320,7 +325,7 @@ impl Shared {
                     closing |= writer.take(message, &mut turns);
                 }
             }
-            writer.settle(&turns, closing);
+            writer.settle(&turns, closing, &mut report);
             self.queued.fetch_sub(turns.len(), Ordering::AcqRel);
             if closing {
                 while writer.trouble.is_none() && writer.chore() {}

@@ -44,7 +44,7 @@ fn turns_are_reported_once_in_their_order_and_after_their_commit() {
     let file = directory.path().join("store.db");
     let early = Arc::new(AtomicU64::new(0));
     let (sender, events) = channel();
-    let opened = open(&options(directory.path()), {
+    let report = {
         let early = Arc::clone(&early);
         move |event| {
             // Whoever is told can see it from another connection.
@@ -62,17 +62,18 @@ fn turns_are_reported_once_in_their_order_and_after_their_commit() {
             }
             let _ = sender.send(event);
         }
-    })
-    .unwrap();
+    };
+    let opened = open(&options(directory.path()), report.clone()).unwrap();
     for turn in 1..=500 {
         // Every turn has a fact but each seventh, which is answered as well.
         let facts = vec![record(turn)];
-        opened.store.commit(turn, facts);
+        opened.store.commit(turn, facts, &report);
         if turn % 7 == 0 {
-            opened.store.commit(turn + 10_000, Vec::new());
+            opened.store.commit(turn + 10_000, Vec::new(), &report);
         }
     }
     opened.store.close();
+    drop(report);
     let mut expected = Vec::new();
     for turn in 1..=500 {
         expected.push(StoreEvent::Committed { turn });

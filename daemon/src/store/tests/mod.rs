@@ -25,6 +25,8 @@ use super::*;
 /// An open store in a directory, and what it reports.
 struct World {
     events: Receiver<StoreEvent>,
+    /// For what is reported at once.
+    at_once: Sender<StoreEvent>,
     opened: Opened,
 }
 
@@ -43,16 +45,23 @@ fn world(directory: &Path) -> World {
 
 fn world_with(options: &Options) -> World {
     let (sender, events) = channel();
+    let at_once = sender.clone();
     let opened = open(options, move |event| {
         let _ = sender.send(event);
     })
     .unwrap();
-    World { events, opened }
+    World {
+        events,
+        at_once,
+        opened,
+    }
 }
 
 impl World {
     fn commit(&self, turn: u64, records: Vec<Record>) {
-        self.opened.store.commit(turn, records);
+        self.opened.store.commit(turn, records, |event| {
+            let _ = self.at_once.send(event);
+        });
     }
 
     /// The next report. The limit only ends a test that would hang.
