@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Role;
+use touchmark_client::proto::sessions::{SessionList, SessionRow};
 use touchmark_client::proto::{ClientPath, SessionId};
 use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_start};
 
@@ -146,6 +147,47 @@ pub(crate) fn pages<T>(
 /// A session's name from the command line.
 pub(crate) fn session(name: &str) -> Result<SessionId, String> {
     SessionId::new(name).map_err(|error| error.to_string())
+}
+
+/// The session that a person means: by id, by label, or by the one beginning
+/// of either. What only asks is told so by the daemon; what changes something
+/// names a session in full (SES-3).
+pub(crate) fn meant(client: &Client, said: &SessionId) -> Outcome<SessionId> {
+    let sessions = pages(|cursor| {
+        let asked = SessionList {
+            limit: None,
+            cursor,
+        };
+        let answer = client.call(asked)?;
+        Ok((answer.sessions, answer.more))
+    })?;
+    let said = said.as_str();
+    let label = |row: &SessionRow| row.label.clone().unwrap_or_default();
+    let exact = sessions
+        .iter()
+        .find(|row| row.session.as_str() == said)
+        .or_else(|| sessions.iter().find(|row| label(row) == said));
+    if let Some(row) = exact {
+        return Ok(row.session.clone());
+    }
+    let begin: Vec<&SessionRow> = sessions
+        .iter()
+        .filter(|row| row.session.as_str().starts_with(said) || label(row).starts_with(said))
+        .collect();
+    let said = crate::text::safe(said, 60);
+    match begin.as_slice() {
+        [only] => Ok(only.session.clone()),
+        [] => Err(Failure::No(format!(
+            "there is no session {said}; `touchmark sessions` has them"
+        ))),
+        several => {
+            let names: Vec<String> = several.iter().take(5).map(|row| label(row)).collect();
+            Err(Failure::No(format!(
+                "several sessions begin with {said}: {}",
+                names.join(", ")
+            )))
+        }
+    }
 }
 
 /// The time zone of the user.

@@ -65,10 +65,15 @@ pub(crate) fn session(session: &SessionId) -> String {
     safe(session.as_str(), 60)
 }
 
+/// A session for people: by its label, where it has one.
+pub(crate) fn called(id: &SessionId, label: Option<&str>) -> String {
+    label.map_or_else(|| session(id), |label| safe(label, 60))
+}
+
 /// A writer for people: `you` is whoever is not a declared agent.
 pub(crate) fn author(author: &Author) -> String {
     match (author.kind, &author.session) {
-        (AuthorKind::Agent, Some(name)) => session(name),
+        (AuthorKind::Agent, Some(name)) => called(name, author.label.as_deref()),
         (AuthorKind::Agent, None) => "an agent".into(),
         (AuthorKind::User, _) => "you".into(),
         (AuthorKind::Unknown, _) => "unknown".into(),

@@ -385,12 +385,13 @@ impl Engine {
     /// Tells subscribers.
     pub(crate) fn publish(
         &mut self,
-        happening: Happening,
+        mut happening: Happening,
         lines: Option<(Option<touchmark_proto::Hash>, Option<touchmark_proto::Hash>)>,
     ) {
         if !self.heard {
             return;
         }
+        self.state.label_happening(&mut happening);
         self.out.push(Effect::Publish(Notice {
             clock: self.state.clock(self.state.n),
             happening,

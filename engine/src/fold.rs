@@ -97,6 +97,8 @@ impl Folded {
             lines: None,
             lost: None,
             writing: None,
+            reverts: None,
+            reverted_lines: None,
         }
     }
 }

@@ -209,6 +209,7 @@ pub fn happening(epoch: u64, record: &Record) -> Option<Happening> {
     let session_phase = |session: &SessionId, phase| Happening::Session {
         session: session.clone(),
         phase,
+        label: None,
     };
     Some(match &record.fact {
         Fact::Version(fact) => Happening::Version {
@@ -226,12 +227,14 @@ pub fn happening(epoch: u64, record: &Record) -> Option<Happening> {
             path: path.clone(),
             verdict: *verdict,
             range: *range,
+            label: None,
         },
         Fact::EditBegun(edit) => Happening::Edit {
             session: edit.session.clone(),
             edit: edit_name(edit.edit),
             phase: EditPhase::Begun,
             paths: edit.files.iter().map(|file| file.path.clone()).collect(),
+            label: None,
         },
         Fact::EditEnded {
             edit,
@@ -243,6 +246,7 @@ pub fn happening(epoch: u64, record: &Record) -> Option<Happening> {
             edit: edit_name(*edit),
             phase: *phase,
             paths: paths.clone(),
+            label: None,
         },
         Fact::SessionOpened { session, .. } => session_phase(session, SessionPhase::Opened),
         Fact::SessionClosed { session } => session_phase(session, SessionPhase::Closed),

@@ -205,6 +205,13 @@ pub enum Fact {
         /// What.
         note: Note,
     },
+    /// A session got its short name (SES-2).
+    Labelled {
+        /// Which session.
+        session: SessionId,
+        /// A word and a number: `claude-1`.
+        label: String,
+    },
 }
 
 /// What a path held.
@@ -242,6 +249,7 @@ pub struct VersionFact {
     /// What it holds.
     pub held: Held,
     /// Who.
+    #[serde(with = "author_as_stored")]
     pub author: Author,
     /// On what grounds.
     pub evidence: Evidence,
@@ -347,4 +355,23 @@ pub struct EditFileFact {
     pub began: Option<Hash>,
     /// The content the edit was computed from.
     pub base: Option<Hash>,
+}
+
+/// An author is stored without its label: the session has that.
+mod author_as_stored {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use touchmark_proto::{Author, AuthorKind, SessionId};
+
+    pub(super) fn serialize<S: Serializer>(author: &Author, to: S) -> Result<S::Ok, S::Error> {
+        (author.kind, &author.session).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Author, D::Error> {
+        let (kind, session) = <(AuthorKind, Option<SessionId>)>::deserialize(from)?;
+        Ok(Author {
+            kind,
+            session,
+            label: None,
+        })
+    }
 }

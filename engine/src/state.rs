@@ -20,6 +20,7 @@ use touchmark_proto::{Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 use crate::few::Few;
 use crate::globs::Cover;
 use crate::knowledge::{Knowledge, PastRecord};
+use crate::labels;
 use crate::notes::{Note, Notes};
 use crate::ranges::RangeSet;
 use crate::record::{CommandFact, EditFact, Fact, Held, Record};
@@ -64,6 +65,10 @@ pub struct State {
     /// Tool calls recorded so far.
     #[serde(default)]
     pub calls_recorded: u64,
+    /// The last number given out with each word of a label (SES-2): one that
+    /// was given is never given again.
+    #[serde(default)]
+    pub labels: BTreeMap<String, u64>,
 }
 
 /// A tracked path.
@@ -114,6 +119,10 @@ pub struct Session {
     /// What it remembers beside files.
     #[serde(default)]
     pub notes: Notes,
+    /// Its short name (SES-2); `None` for one that was opened before there
+    /// were any and has recorded nothing since.
+    #[serde(default)]
+    pub label: Option<String>,
 }
 
 /// A version that a session overwrote unseen.
@@ -441,6 +450,13 @@ impl State {
                 }
                 self.session_mut(session, time).notes.apply(n, time, note);
             }
+            Fact::Labelled { session, label } => {
+                if let Some((word, number)) = labels::parts(label) {
+                    let last = self.labels.entry(word.to_owned()).or_default();
+                    *last = number.max(*last);
+                }
+                self.session_mut(session, time).label = Some(label.clone());
+            }
         }
     }
 
@@ -461,6 +477,7 @@ impl State {
                 lost: Vec::new(),
                 reset_told: false,
                 notes: Notes::default(),
+                label: None,
             })
     }
 }
@@ -508,6 +525,7 @@ impl Fact {
             | Self::Truncated { session, .. }
             | Self::Delivered { session, .. }
             | Self::ResetTold { session }
+            | Self::Labelled { session, .. }
             | Self::Noted { session, .. } => Some(session),
             Self::EditBegun(edit) => Some(&edit.session),
             Self::CommandBegun(command) => Some(&command.session),

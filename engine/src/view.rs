@@ -528,7 +528,8 @@ impl Engine {
             self.state.paths.get(path),
         ) {
             (Some(knowledge), Some(state)) => {
-                let folded = self.fold(session, knowledge, state);
+                let mut folded = self.fold(session, knowledge, state);
+                self.state.in_authors(&mut folded.authors);
                 (Some(folded.authors), Some(folded.first))
             }
             _ => (None, None),

@@ -82,6 +82,8 @@ codes! {
     TooLate = -32026, "tooLate", "ask again with more time; nothing was changed";
     /// The file's permissions protect it from being written to (GUARD-6).
     ReadOnly = -32027, "readOnly", "ask the user whether it may be changed, and have it made writable first; nothing was changed";
+    /// No session has that id or label, or several begin with it (SES-1).
+    UnknownSession = -32028, "unknownSession", "name a session by its id or label; `session/list` has them";
 }
 
 /// The fields that errors name; each error uses those of its row in
@@ -112,6 +114,12 @@ pub struct ErrorData {
     pub within_ms: Option<u64>,
     pub server: Option<u32>,
     pub client: Option<u32>,
+    /// The holder's label.
+    pub holder_label: Option<String>,
+    /// What was said in the place of a session.
+    pub session: Option<String>,
+    /// The sessions that may have been meant: labels, else ids.
+    pub candidates: Option<Vec<String>>,
 }
 
 /// An error as a client gets it.

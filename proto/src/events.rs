@@ -50,6 +50,8 @@ pub enum Happening {
         session: SessionId,
         /// Which.
         file: FileState,
+        /// The session's label (SES-2).
+        label: Option<String>,
     },
     /// A session read a file.
     Read {
@@ -61,6 +63,8 @@ pub enum Happening {
         verdict: Verdict,
         /// Which lines; the whole file if absent.
         range: Option<LineRange>,
+        /// The session's label (SES-2).
+        label: Option<String>,
     },
     /// An edit began or ended.
     Edit {
@@ -72,6 +76,8 @@ pub enum Happening {
         phase: EditPhase,
         /// Its paths.
         paths: Vec<RelPath>,
+        /// The session's label (SES-2).
+        label: Option<String>,
     },
     /// A session began or ended.
     Session {
@@ -79,6 +85,8 @@ pub enum Happening {
         session: SessionId,
         /// How it goes.
         phase: SessionPhase,
+        /// The session's label (SES-2).
+        label: Option<String>,
     },
     /// Bytes that would have lost their name were kept.
     Recovered {

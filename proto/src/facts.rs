@@ -5,16 +5,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Clock, Hash, LineRange, Millis, RelPath, SessionId};
 
-/// Who wrote.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+/// Who wrote. Two authors are equal where sort and session are: the label is
+/// for the eyes.
+#[derive(Clone, Debug, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Author {
     /// What sort of writer.
     pub kind: AuthorKind,
     /// The session, where the writer is an agent.
     pub session: Option<SessionId>,
+    /// The session's label; `None` where it has none, or was forgotten
+    /// (SES-2).
+    pub label: Option<String>,
+}
+
+impl PartialEq for Author {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, &self.session) == (other.kind, &other.session)
+    }
 }
 
 /// The sorts of writers.
@@ -36,11 +44,13 @@ impl Author {
     pub const USER: Self = Self {
         kind: AuthorKind::User,
         session: None,
+        label: None,
     };
     /// The daemon could not watch.
     pub const UNKNOWN: Self = Self {
         kind: AuthorKind::Unknown,
         session: None,
+        label: None,
     };
 
     /// A declared agent session.
@@ -48,6 +58,7 @@ impl Author {
         Self {
             kind: AuthorKind::Agent,
             session: Some(session),
+            label: None,
         }
     }
 
@@ -171,6 +182,12 @@ pub struct Change {
     pub lost: Option<Version>,
     /// The writer has not closed the file yet (MOD-2).
     pub writing: Option<bool>,
+    /// Edits of the session's own that this change took back, the oldest
+    /// first (SEEN-7).
+    pub reverts: Option<Vec<String>>,
+    /// The lines that those edits had written, counted in the content that
+    /// the session wrote last; `None` where the texts are not kept.
+    pub reverted_lines: Option<Vec<LineRange>>,
 }
 
 /// What a session's copy of a file is worth (SEEN-2).

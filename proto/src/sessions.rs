@@ -46,6 +46,8 @@ pub struct SessionOpened {
     pub warning: Option<Warning>,
     /// What changed while it was away: a look, not a take.
     pub modified: Vec<Change>,
+    /// Its short name, for the eyes (SES-2).
+    pub label: Option<String>,
 }
 
 /// Ends a session: its open edits and commands are aborted.
@@ -93,6 +95,8 @@ pub struct SessionRow {
     pub stale: u64,
     /// Changes not yet delivered.
     pub modified: u64,
+    /// Its short name, for the eyes (SES-2).
+    pub label: Option<String>,
 }
 
 /// Every session known.

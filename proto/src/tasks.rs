@@ -80,6 +80,8 @@ pub struct TaskRow {
     pub working_directory: String,
     /// Whether its process runs; `null` for a task that names none.
     pub alive: Option<bool>,
+    /// The session's label (SES-2).
+    pub label: Option<String>,
 }
 
 /// Tasks.

@@ -293,6 +293,7 @@ fn a_warning_that_is_not_there_is_absent() {
             clock: Clock { epoch: 4, n: 2 },
             warning,
             modified: vec![],
+            label: None,
         }))
     };
     assert_eq!(
@@ -355,6 +356,7 @@ fn names_that_are_not_utf8_have_a_uri() {
             edit: "e1".into(),
             phase: EditPhase::Begun,
             paths: vec![path(b"a"), path(b"\xff")],
+            label: Some("claude-1".into()),
         },
     });
     assert_eq!(

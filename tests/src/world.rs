@@ -454,9 +454,11 @@ impl World {
             .unwrap_or_else(|error| panic!("connecting: {error}\n{}", self.log()))
     }
 
-    /// A session on a connection of its own.
+    /// A session on a connection of its own, open as an agent's is.
     pub fn session(&self, name: &str) -> Session {
-        Session::new(self.client(), name, &self.workspace)
+        let mut session = Session::new(self.client(), name, &self.workspace);
+        session.ok("session/open", serde_json::json!({}));
+        session
     }
 
     /// Creates a file (and its directories) with this content.

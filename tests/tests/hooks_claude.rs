@@ -131,7 +131,7 @@ fn what_a_command_left_open_did_is_told_at_the_next_prompt() {
     user::write(&world.path("a.txt"), "made\n");
     let told = talk.prompt("p2", "well?").told();
     assert!(
-        told.contains("a.txt (modified by agent session s"),
+        told.contains("a.txt (modified by agent session claude-1"),
         "{told}"
     );
     user::write(&world.path("a.txt"), "mine\n");
@@ -212,7 +212,7 @@ fn another_sessions_edit_is_waited_for() {
     let reason = heard.denied();
     assert!(
         reason.starts_with(
-            "a.txt is being changed by agent session other\\u{a}\\u{1b}[2J at this moment"
+            "a.txt is being changed by agent session agent-1 at this moment"
         ),
         "{reason}"
     );

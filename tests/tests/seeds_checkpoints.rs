@@ -402,6 +402,7 @@ fn orphaned_warnings_are_cleaned_up() {
     }
     // A forgotten session's goes with it.
     agents[2].ok("session/close", json!({"forget": true}));
+    agents[2].ok("session/open", json!({}));
     let mut client = world.client();
     let cleaned = client.ok("warning/cleanup", json!({"live": ["b", "nobody"]}));
     assert_eq!(cleaned["removed"], 1, "{cleaned}");

@@ -69,6 +69,7 @@ fn a_task_is_saved_loaded_and_removed() {
     let mut expected = task("dev", Some(process.pid()));
     expected["session"] = json!("s");
     expected["alive"] = json!(true);
+    expected["label"] = json!("agent-1");
     assert_eq!(listed, json!({"tasks": [expected]}));
     // The same id again stands in its place.
     let agents = json!({"id": "dev", "type": "agent", "startTime": 5, "workingDirectory": "."});
@@ -77,7 +78,7 @@ fn a_task_is_saved_loaded_and_removed() {
     assert_eq!(
         listed,
         json!({"tasks": [{"session": "s", "id": "dev", "type": "agent", "startTime": 5,
-            "workingDirectory": ".", "alive": null}]})
+            "workingDirectory": ".", "alive": null, "label": "agent-1"}]})
     );
     let removed = agent.ok("task/remove", json!({"id": "dev"}));
     assert_eq!(removed["removed"], 1, "{removed}");

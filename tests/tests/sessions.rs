@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};
-use touchmark_tests::{World, authors, paths, sha256, text, user};
+use touchmark_tests::{Session, Way, World, authors, paths, sha256, text, user};
 
 #[test]
 fn open_close_and_forget() {
     let mut world = World::new();
-    let mut agent = world.session("s");
     let mut events = world.client();
     events.ok("subscribe", json!({"kinds": ["session"]}));
+    let mut agent = Session::new(world.client(), "s", &world.path(""));
     let opened = agent.ok(
         "session/open",
         json!({"agent": {"name": "tester", "version": "1"}}),
@@ -254,4 +254,112 @@ fn history_newest_first_in_portions() {
         }
     }
     assert_eq!(parts, whole);
+}
+
+#[test]
+fn ses1_looking_opens_no_session() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let mut client = world.client();
+    world.session("known");
+    for (method, params) in [
+        ("file/status", json!({"paths": ["a.txt"]})),
+        ("file/list", json!({})),
+        ("file/recent", json!({"step": 1, "maxAge": 1})),
+        ("file/isStale", json!({"path": "a.txt", "step": 1, "maxAge": 1})),
+        ("modified/list", json!({})),
+        ("modified/take", json!({})),
+        ("modified/take", json!({"peek": true})),
+        ("checkpoint/list", json!({})),
+        ("model/list", json!({})),
+        ("task/list", json!({})),
+        ("call/stats", json!({})),
+        ("stats", json!({})),
+        ("warning/take", json!({})),
+        ("session/compacted", json!({})),
+        ("file/invalidate", json!({})),
+        ("file/untrack", json!({"path": "a.txt"})),
+    ] {
+        let mut asked = params.clone();
+        asked["session"] = json!("knowm");
+        let error = client.refused(method, asked, "unknownSession");
+        assert_eq!(error.data["candidates"], json!(["agent-1"]), "{method}");
+    }
+    client.ok("session/close", json!({"session": "knowm"}));
+    let sessions = client.ok("session/list", json!({}));
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+    // What records opens one.
+    client.ok("file/read", json!({"session": "knowm", "path": "a.txt"}));
+    client.ok("file/status", json!({"session": "knowm"}));
+}
+
+#[test]
+fn ses2_labels_are_never_given_twice() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    let open = |world: &World, session: &str, agent: Option<&str>| {
+        let agent = agent.map(|name| json!({"name": name, "version": "1"}));
+        let asked = json!({"session": session, "agent": agent});
+        text(&world.client().ok("session/open", asked), "label")
+    };
+    assert_eq!(open(&world, "a", Some("Claude Code")), "claude-1");
+    assert_eq!(open(&world, "b", Some("codex-cli")), "codex-1");
+    assert_eq!(open(&world, "c", Some("claude")), "claude-2");
+    assert_eq!(open(&world, "d", None), "agent-1");
+    assert_eq!(open(&world, "d", Some("gemini")), "agent-1", "it has one");
+    // Nor a name that somebody else goes by.
+    open(&world, "agent-2", None);
+    assert_eq!(open(&world, "e", None), "agent-4");
+    world.client().ok(
+        "session/close",
+        json!({"session": "claude-2", "forget": true}),
+    );
+    assert!(session(&world, "c").is_none());
+    world.restart();
+    assert_eq!(open(&world, "a", None), "claude-1");
+    assert_eq!(open(&world, "c", Some("claude")), "claude-3");
+    // A label stands beside the id.
+    let mut agent = world.session("a");
+    agent.read("a.txt");
+    let mut other = world.session("b");
+    other.read("a.txt");
+    agent.edit(Way::Edit, "a.txt", "two\n", |path| user::write(path, "two\n"));
+    let taken = other.ok("modified/take", json!({}));
+    assert_eq!(
+        taken["changes"][0]["changedBy"],
+        json!([{"kind": "agent", "session": "a", "label": "claude-1"}])
+    );
+    let history = other.ok("file/history", json!({"path": "a.txt"}));
+    assert_eq!(history["versions"][0]["author"]["label"], "claude-1");
+}
+
+#[test]
+fn ses3_a_beginning_names_a_session_only_to_look() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    for name in ["abc-1", "abd-2"] {
+        world.session(name).read("a.txt");
+    }
+    let mut client = world.client();
+    let mut known = |name: &str| -> Result<usize, String> {
+        let files = client.call("file/status", json!({"session": name}));
+        files
+            .map(|files| files["files"].as_array().unwrap().len())
+            .map_err(|error| error.name)
+    };
+    for name in ["abc-1", "abc", "agent-1", "abd"] {
+        assert_eq!(known(name), Ok(1), "{name}");
+    }
+    for name in ["ab", "agent-", "abc-12", "x"] {
+        assert_eq!(known(name), Err("unknownSession".into()), "{name}");
+    }
+    let error = client.refused("file/list", json!({"session": "ab"}), "unknownSession");
+    assert_eq!(error.data["candidates"], json!(["agent-1", "agent-2"]));
+    // To record by a beginning is to open another session.
+    client.ok("file/read", json!({"session": "abc", "path": "a.txt"}));
+    assert_eq!(session(&world, "abc").unwrap()["reads"], 1);
+    assert_eq!(session(&world, "abc-1").unwrap()["reads"], 1);
+    // By a label it is the one that has it.
+    client.ok("file/read", json!({"session": "agent-2", "path": "a.txt"}));
+    assert_eq!(session(&world, "abd-2").unwrap()["reads"], 2);
 }

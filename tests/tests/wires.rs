@@ -71,6 +71,7 @@ fn plain(answer: &Answer, wire: &str) -> String {
             "agentEditDate",
             "userEditDate",
             "amends",
+            "label",
         ];
         match value {
             Value::Object(fields) => {

@@ -46,8 +46,10 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let name = directory(&workspace.root);
     if let Some(forgotten) = options.what.session {
         let said = session(&forgotten);
-        context.connect(&workspace)?.call(SessionClose {
-            session: forgotten,
+        let client = context.connect(&workspace)?;
+        let session = context::meant(&client, &forgotten)?;
+        client.call(SessionClose {
+            session,
             forget: true,
         })?;
         return tell(

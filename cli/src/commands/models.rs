@@ -11,7 +11,7 @@ use crate::commands::call::result_json;
 use crate::context::{self, Context, pages, zone};
 use crate::output::{self, Outcome, table};
 use crate::style;
-use crate::text::{date, safe, session};
+use crate::text::{called, date, safe};
 
 /// The models that sessions used.
 #[derive(Debug, Args)]
@@ -25,27 +25,28 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
     let client = context.connect(&workspace)?;
     let sessions = match options.session {
-        Some(session) => vec![session],
+        Some(session) => vec![(session, None)],
         None => pages(|cursor| {
             let answer = client.call(SessionList {
                 limit: None,
                 cursor,
             })?;
-            let names = answer.sessions.into_iter().map(|row| row.session);
+            let rows = answer.sessions.into_iter();
+            let names = rows.map(|row| (row.session, row.label));
             Ok((names.collect(), answer.more))
         })?,
     };
     let mut used = Vec::new();
-    for session in sessions {
+    for (session, label) in sessions {
         let entries = of(&client, &session)?;
         if !entries.is_empty() {
-            used.push((session, entries));
+            used.push((session, label, entries));
         }
     }
     if context.global.json {
         let rows: Vec<_> = used
             .into_iter()
-            .map(|(session, entries)| {
+            .map(|(session, _, entries)| {
                 let entries = ModelEntries {
                     entries,
                     more: None,
@@ -63,11 +64,14 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let zone = zone();
     let rows: Vec<_> = used
         .iter()
-        .flat_map(|(name, entries)| entries.iter().map(move |entry| (name, entry)))
+        .flat_map(|(id, label, entries)| {
+            let name = called(id, label.as_deref());
+            entries.iter().map(move |entry| (name.clone(), entry))
+        })
         .map(|(name, entry)| {
             vec![
                 (style::DIM, date(entry.time, &zone)),
-                (style::AGENT, session(name)),
+                (style::AGENT, name),
                 (style::BOLD, safe(&entry.model_id, 80)),
                 (Style::new(), safe(&entry.provider_id, 60)),
                 (Style::new(), safe(&entry.mode, 40)),

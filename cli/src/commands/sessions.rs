@@ -9,7 +9,7 @@ use crate::commands::call::result_json;
 use crate::context::Context;
 use crate::output::{self, Outcome, table};
 use crate::style;
-use crate::text::{count, duration, now, safe, session};
+use crate::text::{called, count, duration, now, safe, session};
 
 /// The sessions.
 #[derive(Debug, Args)]
@@ -51,7 +51,8 @@ fn columns(row: &SessionRow, now: u64) -> Vec<(Style, String)> {
         (style, format!("{number} {what}"))
     };
     vec![
-        (style::AGENT, session(&row.session)),
+        (style::AGENT, called(&row.session, row.label.as_deref())),
+        (style::DIM, session(&row.session)),
         (plain, if row.open { "open" } else { "closed" }.into()),
         (plain, agent),
         (style::DIM, parent),

@@ -9,7 +9,7 @@ use crate::commands::call::result_json;
 use crate::context::{self, Context, pages, zone};
 use crate::output::{self, Outcome, table};
 use crate::style;
-use crate::text::{MAX_NAME, date, safe, session};
+use crate::text::{MAX_NAME, called, date, safe};
 
 /// Background tasks.
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             let (state, state_style) = state(task);
             vec![
                 (state_style, state.to_owned()),
-                (style::AGENT, session(&task.session)),
+                (style::AGENT, called(&task.session, task.label.as_deref())),
                 (style::BOLD, safe(&task.id, 60)),
                 (Style::new(), kind(task.task_type).to_owned()),
                 (Style::new(), process(task)),

@@ -83,9 +83,9 @@ pub(crate) enum Note {
     /// By a formatter, after an edit.
     Formatted,
     /// These sessions' copies are out of date now.
-    StaleFor(Vec<SessionId>),
+    StaleFor(Vec<Author>),
     /// These sessions read a file that is gone now.
-    GoneFor(Vec<SessionId>),
+    GoneFor(Vec<Author>),
     /// Free text of the daemon's.
     Text(String),
 }
@@ -128,7 +128,7 @@ impl Fold {
     }
 
     fn entry(&mut self, event: &Event, now: Millis) -> Entry {
-        let by = |session: &SessionId| Who::Author(Author::agent(session.clone()));
+        let by = |session, label| Who::Author(agent(session, label));
         let entry = |who, verb, path: Option<&RelPath>, notes| Entry {
             time: now,
             who,
@@ -139,8 +139,12 @@ impl Fold {
         };
         match &event.happening {
             Happening::Version { version, lines } => self.version(version, *lines),
-            Happening::Stale { session, file } => entry(
-                by(session),
+            Happening::Stale {
+                session,
+                file,
+                label,
+            } => entry(
+                by(session, label),
                 Verb::Stale,
                 Some(&file.path),
                 stale_alone(file),
@@ -150,6 +154,7 @@ impl Fold {
                 path,
                 verdict,
                 range,
+                label,
             } => {
                 let verb = match verdict {
                     Verdict::First | Verdict::Extends => Verb::Read,
@@ -159,12 +164,13 @@ impl Fold {
                 if *verdict == Verdict::Changed {
                     notes.push(Note::SinceChanged);
                 }
-                entry(by(session), verb, Some(path), notes)
+                entry(by(session, label), verb, Some(path), notes)
             }
             Happening::Edit {
                 session,
                 phase,
                 paths,
+                label,
                 ..
             } => {
                 let verb = match phase {
@@ -179,15 +185,19 @@ impl Fold {
                 } else {
                     Vec::new()
                 };
-                entry(by(session), verb, paths.first(), notes)
+                entry(by(session, label), verb, paths.first(), notes)
             }
-            Happening::Session { session, phase } => {
+            Happening::Session {
+                session,
+                phase,
+                label,
+            } => {
                 let verb = match phase {
                     SessionPhase::Opened => Verb::Opened,
                     SessionPhase::Closed => Verb::Closed,
                     SessionPhase::Forgotten => Verb::Forgotten,
                 };
-                entry(by(session), verb, None, Vec::new())
+                entry(by(session, label), verb, None, Vec::new())
             }
             Happening::Recovered { path, kept } => entry(
                 Who::Touchmark,
@@ -282,8 +292,12 @@ impl Entry {
             return false;
         }
         match happening {
-            Happening::Stale { session, file } if self.names(&file.path) => {
-                self.stale(session, file.state == State::Deleted);
+            Happening::Stale {
+                session,
+                file,
+                label,
+            } if self.names(&file.path) => {
+                self.stale(agent(session, label), file.state == State::Deleted);
                 true
             }
             // The commit of the edit that wrote this version says nothing
@@ -326,7 +340,7 @@ impl Entry {
                 .any(|note| matches!(note, Note::From(from) if from == path))
     }
 
-    fn stale(&mut self, session: &SessionId, gone: bool) {
+    fn stale(&mut self, session: Author, gone: bool) {
         for note in &mut self.notes {
             match note {
                 Note::StaleFor(sessions) if !gone => return push_once(sessions, session),
@@ -335,16 +349,24 @@ impl Entry {
             }
         }
         self.notes.push(if gone {
-            Note::GoneFor(vec![session.clone()])
+            Note::GoneFor(vec![session])
         } else {
-            Note::StaleFor(vec![session.clone()])
+            Note::StaleFor(vec![session])
         });
     }
 }
 
-fn push_once(sessions: &mut Vec<SessionId>, session: &SessionId) {
-    if !sessions.contains(session) {
-        sessions.push(session.clone());
+fn push_once(sessions: &mut Vec<Author>, session: Author) {
+    if !sessions.contains(&session) {
+        sessions.push(session);
+    }
+}
+
+/// A session as the one that does something.
+fn agent(session: &SessionId, label: &Option<String>) -> Author {
+    Author {
+        label: label.clone(),
+        ..Author::agent(session.clone())
     }
 }
 

@@ -1,11 +1,11 @@
 //! An entry as one line in aligned columns.
 
 use jiff::tz::TimeZone;
-use touchmark_client::proto::{AuthorKind, SessionId};
+use touchmark_client::proto::{Author, AuthorKind};
 
 use super::{Entry, Note, Verb, Who};
 use crate::style::{self, paint};
-use crate::text::{self, MAX_NAME, author, cut, path, safe, session, time_of_day};
+use crate::text::{self, MAX_NAME, author, cut, path, safe, time_of_day};
 
 /// Sessions named in one note; the others are counted.
 const NAMED: usize = 3;
@@ -191,8 +191,8 @@ fn note(note: &Note) -> String {
     }
 }
 
-fn named(sessions: &[SessionId]) -> String {
-    let mut names: Vec<String> = sessions.iter().take(NAMED).map(session).collect();
+fn named(sessions: &[Author]) -> String {
+    let mut names: Vec<String> = sessions.iter().take(NAMED).map(author).collect();
     if sessions.len() > NAMED {
         names.push(format!("{} more", sessions.len() - NAMED));
     }

@@ -32,6 +32,7 @@ fn event(n: u64, line: &str) -> Event {
         "stale" => Happening::Stale {
             session: session(word(0)),
             file: state(word(1), words.len() > 2),
+            label: None,
         },
         "read" => Happening::Read {
             session: session(word(0)),
@@ -49,6 +50,7 @@ fn event(n: u64, line: &str) -> Event {
                     end: end.parse().unwrap(),
                 }
             }),
+            label: None,
         },
         "edit" => Happening::Edit {
             session: session(word(0)),
@@ -61,10 +63,12 @@ fn event(n: u64, line: &str) -> Event {
                 other => panic!("{other}"),
             },
             paths: words[2..].iter().map(|name| path(name)).collect(),
+            label: None,
         },
         "session" => Happening::Session {
             session: session(word(0)),
             phase: SessionPhase::Opened,
+            label: None,
         },
         "kept" => Happening::Recovered {
             path: path(word(0)),

@@ -48,15 +48,18 @@ fn path(path: &RelPath) -> String {
 
 fn author(author: &Author) -> String {
     match (author.kind, &author.session) {
-        (AuthorKind::Agent, Some(session)) => format!("agent session {}", name(session)),
+        (AuthorKind::Agent, Some(session)) => {
+            format!("agent session {}", name(session, author.label.as_deref()))
+        }
         (AuthorKind::Agent, None) => "another agent".into(),
         (AuthorKind::User, _) => "the user".into(),
         (AuthorKind::Unknown, _) => "somebody while touchmark was not watching".into(),
     }
 }
 
-fn name(session: &SessionId) -> String {
-    shown(session.as_str(), 80)
+/// A session by its label, where it has one.
+fn name(session: &SessionId, label: Option<&str>) -> String {
+    shown(label.unwrap_or_else(|| session.as_str()), 80)
 }
 
 fn authors(list: &[Author]) -> String {
@@ -121,7 +124,9 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
             )
         }
         ErrorCode::Busy => {
-            let holder = data.holder.as_ref().map(name).unwrap_or_default();
+            let holder = data.holder.as_ref();
+            let holder = holder.map(|holder| name(holder, data.holder_label.as_deref()));
+            let holder = holder.unwrap_or_default();
             let until = data
                 .deadline
                 .map(|deadline| format!(", until {} at the latest", time(deadline)))

@@ -53,7 +53,12 @@ pub(super) fn check_kept(log: &Reader, since: Clock) -> Result<(), Error> {
 /// # Errors
 /// `unknownClock` for a clock before what is kept, and where too much was
 /// missed; `storage`.
-pub(super) fn missed(log: &Reader, since: Clock, until: u64) -> Result<Vec<Missed>, Error> {
+pub(super) fn missed(
+    log: &Reader,
+    state: &State,
+    since: Clock,
+    until: u64,
+) -> Result<Vec<Missed>, Error> {
     check_kept(log, since)?;
     let records = log.facts_after(since.n, MOST + 1)?;
     if records.len() > MOST {
@@ -63,12 +68,14 @@ pub(super) fn missed(log: &Reader, since: Clock, until: u64) -> Result<Vec<Misse
         .iter()
         .take_while(|record| record.n <= until)
         .filter_map(|record| {
+            let mut happening = recall::happening(since.epoch, record)?;
+            state.label_happening(&mut happening);
             Some(Missed {
                 clock: Clock {
                     epoch: since.epoch,
                     n: record.n,
                 },
-                happening: recall::happening(since.epoch, record)?,
+                happening,
                 before: match &record.fact {
                     Fact::Version(version) => version.before,
                     _ => None,

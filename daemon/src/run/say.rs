@@ -269,7 +269,7 @@ impl Daemon {
                 // One more, to know whether there is more.
                 let records = log.history(&path, before, limit.saturating_add(1))?;
                 let versions = recall::history(epoch, &records, limit, &marks);
-                Ok(Reply::FileHistory(versions))
+                Ok(self.labelled(Reply::FileHistory(versions)))
             }
             Recall::Since {
                 after,
@@ -285,9 +285,16 @@ impl Daemon {
                 let records = log.versions_after(after)?;
                 let answer =
                     recall::since(&records, clock, cursor.as_ref(), limit, session.as_ref());
-                Ok(Contents::new(Some(log)).fill(answer))
+                let reply = Contents::new(Some(log)).fill(answer);
+                Ok(self.labelled(reply))
             }
         }
+    }
+
+    /// The answer with the labels of the sessions that it names (SES-2).
+    fn labelled(&self, mut reply: Reply) -> Reply {
+        self.engine.state().label_reply(&mut reply);
+        reply
     }
 
     /// Finds something out in the log.
@@ -368,7 +375,7 @@ impl Daemon {
                         Err(storage("the log cannot be read")),
                     );
                 };
-                match replay::missed(log, since, until) {
+                match replay::missed(log, self.engine.state(), since, until) {
                     Ok(missed) => missed,
                     Err(error) => return self.answer(connection, request, Err(error)),
                 }

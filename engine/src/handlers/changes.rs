@@ -28,7 +28,6 @@ impl Engine {
             Err(error) => return Step::Done(Err(error)),
         };
         if let Some(session) = &ask.session {
-            self.ensure_session(session);
             if let Some(paths) = self.verify_paths(pending, session) {
                 return Step::Read(paths, false);
             }
@@ -77,7 +76,6 @@ impl Engine {
     }
 
     pub(crate) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Step {
-        self.ensure_session(&ask.session);
         let only = match &ask.paths {
             None => None,
             Some(paths) => {
@@ -149,7 +147,6 @@ impl Engine {
             Ok(n) => n,
             Err(error) => return Step::Done(Err(error)),
         };
-        self.ensure_session(&ask.session);
         // Everything up to the cursor has arrived: what has a newer fact
         // since then is to be told again.
         let mut listed = self.listing(&ask.session);

@@ -64,7 +64,6 @@ impl Engine {
     }
 
     pub(crate) fn checkpoint_list(&mut self, ask: &CheckpointList) -> Step {
-        self.ensure_session(&ask.session);
         let after = match number_cursor(ask.cursor.as_deref()) {
             Ok(after) => after,
             Err(error) => return Step::Done(Err(error)),

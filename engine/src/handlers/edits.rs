@@ -247,6 +247,7 @@ impl Engine {
                 edit: edit_name(edit),
                 phase: EditPhase::Begun,
                 paths,
+                label: None,
             },
             None,
         );
@@ -509,6 +510,7 @@ impl Engine {
                 edit: edit_name(edit),
                 phase,
                 paths: paths.to_vec(),
+                label: None,
             },
             None,
         );

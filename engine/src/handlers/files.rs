@@ -67,7 +67,6 @@ impl Engine {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
-        self.ensure_session(&ask.session);
         self.record(Fact::Invalidated {
             session: ask.session.clone(),
             path,
@@ -76,7 +75,6 @@ impl Engine {
     }
 
     pub(crate) fn file_status(&mut self, pending: &mut Pending, ask: &FileStatus) -> Step {
-        self.ensure_session(&ask.session);
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let named = ask.paths.is_some();
         let from: Option<usize> = ask
@@ -156,7 +154,6 @@ impl Engine {
     }
 
     pub(crate) fn file_list(&mut self, pending: &mut Pending, ask: &FileList) -> Step {
-        self.ensure_session(&ask.session);
         if let Some(paths) = self.verify_paths(pending, &ask.session) {
             return Step::Read(paths, false);
         }
@@ -243,7 +240,6 @@ impl Engine {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
-        self.ensure_session(&ask.session);
         if self.state.knowledge(&ask.session, &path).is_some() {
             self.record(Fact::Untracked {
                 session: ask.session.clone(),

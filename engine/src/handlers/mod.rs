@@ -19,6 +19,7 @@ mod steps;
 mod tasks;
 mod writes;
 
+use touchmark_proto::daemon::Program;
 use touchmark_proto::events::{Happening, SessionPhase};
 use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Reply, SessionId};
 
@@ -32,28 +33,51 @@ use crate::requests::queue::{Pending, Step};
 pub(crate) use writes::Write;
 
 impl Engine {
-    /// Opens a session that a request names, if it is not open.
+    /// Opens a session for which something is recorded, if it is not open
+    /// (SES-1).
     pub(crate) fn ensure_session(&mut self, session: &SessionId) {
-        if !self
-            .state
-            .sessions
-            .get(session)
-            .is_some_and(|known| known.open)
-        {
-            self.record(Fact::SessionOpened {
-                session: session.clone(),
-                agent: None,
-                parent: None,
-                pid: None,
-            });
-            self.publish(
-                Happening::Session {
-                    session: session.clone(),
-                    phase: SessionPhase::Opened,
-                },
-                None,
-            );
+        let known = self.state.sessions.get(session);
+        if !known.is_some_and(|known| known.open && known.label.is_some()) {
+            self.open_session(session, None, None, None);
         }
+    }
+
+    /// Records that a session is open, and gives it a label if it has none.
+    fn open_session(
+        &mut self,
+        session: &SessionId,
+        agent: Option<&Program>,
+        parent: Option<&SessionId>,
+        pid: Option<u32>,
+    ) {
+        self.record(Fact::SessionOpened {
+            session: session.clone(),
+            agent: agent.cloned(),
+            parent: parent.cloned(),
+            pid,
+        });
+        let known = self.state.sessions.get(session);
+        if known.is_some_and(|known| known.label.is_none()) {
+            let program = known.and_then(|known| known.agent.as_ref());
+            let program = program.map(|program| program.name.as_str());
+            let label = self.state.next_label(program);
+            self.record(Fact::Labelled {
+                session: session.clone(),
+                label,
+            });
+        }
+        self.publish_session(session, SessionPhase::Opened);
+    }
+
+    /// Tells subscribers how a session goes.
+    fn publish_session(&mut self, session: &SessionId, phase: SessionPhase) {
+        let session = session.clone();
+        let happening = Happening::Session {
+            session,
+            phase,
+            label: None,
+        };
+        self.publish(happening, None);
     }
 
     /// What a session remembers beside files.
@@ -173,8 +197,10 @@ pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
         .iter()
         .map(|author| match (author.kind, &author.session) {
             (AuthorKind::Agent, Some(session)) => {
-                let name: String = session
-                    .as_str()
+                let name: String = author
+                    .label
+                    .as_deref()
+                    .unwrap_or_else(|| session.as_str())
                     .chars()
                     .take(80)
                     .map(|c| if c.is_control() { '\u{fffd}' } else { c })

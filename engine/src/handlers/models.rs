@@ -56,7 +56,6 @@ impl Engine {
     }
 
     pub(crate) fn model_list(&mut self, ask: &ModelList) -> Step {
-        self.ensure_session(&ask.session);
         let from = match number_cursor(ask.cursor.as_deref()) {
             Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
             Err(error) => return Step::Done(Err(error)),

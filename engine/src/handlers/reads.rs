@@ -363,6 +363,7 @@ impl Engine {
                 path: path.clone(),
                 verdict,
                 range,
+                label: None,
             },
             None,
         );

@@ -1,7 +1,7 @@
 //! `session/*`.
 
 use touchmark_proto::daemon::Done;
-use touchmark_proto::events::{Happening, SessionPhase};
+use touchmark_proto::events::SessionPhase;
 use touchmark_proto::sessions::{
     Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRow,
     SessionRows, SessionTruncated,
@@ -29,24 +29,14 @@ impl Engine {
         let resumed = known.is_some();
         let news = known.is_none_or(|known| {
             !known.open
+                || known.label.is_none()
                 || (ask.agent.is_some() && ask.agent != known.agent)
                 || (ask.parent.is_some() && ask.parent != known.parent)
                 || (ask.pid.is_some() && ask.pid != known.pid)
         });
         if news {
-            self.record(Fact::SessionOpened {
-                session: ask.session.clone(),
-                agent: ask.agent.clone(),
-                parent: ask.parent.clone(),
-                pid: ask.pid,
-            });
-            self.publish(
-                Happening::Session {
-                    session: ask.session.clone(),
-                    phase: SessionPhase::Opened,
-                },
-                None,
-            );
+            let (agent, parent) = (ask.agent.as_ref(), ask.parent.as_ref());
+            self.open_session(&ask.session, agent, parent, ask.pid);
         }
         let listed = self.listing(&ask.session);
         let (changes, lines) = split(listed, self.config.list_limit as usize);
@@ -57,6 +47,7 @@ impl Engine {
                 clock: self.state.clock(self.state.n),
                 warning: self.pending_warning(&ask.session),
                 modified: changes,
+                label: None,
             }),
             lines,
             previews: Vec::new(),
@@ -92,13 +83,7 @@ impl Engine {
             self.record(Fact::SessionClosed {
                 session: ask.session.clone(),
             });
-            self.publish(
-                Happening::Session {
-                    session: ask.session.clone(),
-                    phase: SessionPhase::Closed,
-                },
-                None,
-            );
+            self.publish_session(&ask.session, SessionPhase::Closed);
         }
         if ask.forget {
             let held: Vec<_> = self
@@ -113,13 +98,7 @@ impl Engine {
             for path in held {
                 self.unwatch(&path);
             }
-            self.publish(
-                Happening::Session {
-                    session: ask.session.clone(),
-                    phase: SessionPhase::Forgotten,
-                },
-                None,
-            );
+            self.publish_session(&ask.session, SessionPhase::Forgotten);
         }
         done(Reply::SessionClose(Done {}))
     }
@@ -163,6 +142,7 @@ impl Engine {
                     edits: session.edits,
                     stale: stale as u64,
                     modified: self.listing(name).len() as u64,
+                    label: None,
                 })
             })
             .collect();
@@ -173,7 +153,6 @@ impl Engine {
     }
 
     pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {
-        self.ensure_session(&ask.session);
         let mut keep = Vec::new();
         for path in &ask.keep {
             match self.resolve(path) {
@@ -190,7 +169,6 @@ impl Engine {
     }
 
     pub(crate) fn session_truncated(&mut self, ask: &SessionTruncated) -> Step {
-        self.ensure_session(&ask.session);
         let mut items = Vec::new();
         for item in &ask.items {
             if item.range.is_some_and(|range| !range.is_valid()) {

@@ -12,7 +12,6 @@ use crate::requests::queue::{Pending, Step};
 impl Engine {
     /// Files of the session by their last access, the newest first.
     pub(crate) fn file_recent(&mut self, pending: &mut Pending, ask: &FileRecent) -> Step {
-        self.ensure_session(&ask.session);
         if let Some(paths) = self.verify_paths(pending, &ask.session) {
             return Step::Read(paths, false);
         }

@@ -91,6 +91,7 @@ impl Engine {
                 start_time: task.start_time,
                 working_directory: task.working_directory,
                 alive: task.pid.map(|_| is_alive(kept, &starts)),
+                label: None,
             });
         }
         done(Reply::TaskList(TaskRows { tasks, more }))

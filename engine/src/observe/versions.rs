@@ -199,6 +199,7 @@ impl Engine {
                     Happening::Stale {
                         session: session.clone(),
                         file,
+                        label: None,
                     },
                     None,
                 );

@@ -15,7 +15,7 @@ impl Engine {
         let sessions = &self.state.sessions;
         let (row, session) = (row(ask), session(ask));
         let unknown = session.is_some_and(|named| !sessions.contains_key(named));
-        if row.opens && unknown && sessions.len() >= self.config.sessions {
+        if row.naming.opens() && unknown && sessions.len() >= self.config.sessions {
             let most = self.config.sessions;
             return Some(
                 too_many(most, format!("{most} sessions are known already"))
@@ -147,9 +147,9 @@ mod tests {
         });
         let engine = &mut engine;
         ask(engine, "session/open", json!({"session": "a"})).unwrap();
-        ask(engine, "file/list", json!({"session": "b"})).unwrap();
+        ask(engine, "checkpoint/create", json!({"session": "b"})).unwrap();
         refused(engine, "session/open", json!({"session": "c"}), 2);
-        refused(engine, "file/status", json!({"session": "c"}), 2);
+        refused(engine, "checkpoint/create", json!({"session": "c"}), 2);
         refused(engine, "command/begin", json!({"session": "c"}), 2);
         // Those that are known go on, and one that is forgotten makes room.
         ask(engine, "file/list", json!({"session": "a"})).unwrap();

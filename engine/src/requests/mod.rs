@@ -3,15 +3,17 @@
 pub(crate) mod limits;
 pub(crate) mod queue;
 mod table;
+mod whose;
 
 use touchmark_proto::{RelPath, Request, RequestId};
 
 use crate::engine::Engine;
 use crate::observe::Scope;
 use queue::{Pending, Step};
-use table::{About, edit_named};
+use table::{About, edit_named, session_mut};
 pub(crate) use table::{EditNamed, Use};
 pub use table::{ForShell, Row, paths, row, session};
+pub use whose::Naming;
 
 impl Engine {
     /// Paths that a request will track, or looks at, and that nobody watches
@@ -57,8 +59,11 @@ impl Engine {
         &mut self,
         request: RequestId,
         pending: &mut Pending,
-        ask: Request,
+        mut ask: Request,
     ) -> Step {
+        if let Err(error) = self.name_session(&mut ask) {
+            return Step::Done(Err(error));
+        }
         // Whoever asks as of now is told of absences as absences.
         if pending.fence.is_some() {
             let scope = self.scope_of(&ask);

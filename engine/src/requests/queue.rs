@@ -397,9 +397,13 @@ impl Engine {
     }
 
     fn finish(&mut self, request: RequestId, pending: &Pending, answer: Result<Answer, Error>) {
-        let answer = answer.map(Box::new);
+        let mut answer = answer.map(Box::new);
         self.leave(request, pending);
         if pending.connection.is_some() {
+            match &mut answer {
+                Ok(answer) => self.state.label_reply(&mut answer.reply),
+                Err(error) => self.state.label_error(error),
+            }
             self.counts.requests += 1;
             if let (Ask::Client(ask), Err(error)) = (&pending.ask, &answer) {
                 self.count_refusal(ask, error);

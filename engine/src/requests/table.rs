@@ -7,8 +7,8 @@
 //! - `Changes` or `Query`: whether the method is refused with `storage` while
 //!   facts cannot be stored (LOSS-3). What a query makes the daemon find out
 //!   is a fact as well, but no answer rests on its being stored.
-//! - `Opens` or `Names`, with the field: the session, and whether it is opened
-//!   if it is not open.
+//! - `Introduces`, `Opens`, `Knows`, `Asks` or `Names`, with the field: the
+//!   session, and how it is named ([`Naming`]).
 //! - `Tracks`, `Looks` or `Names`, with the fields: the paths, and what is
 //!   done with them ([`Use`]).
 //! - `at_once`; `fenced`: behind a fence (SYNC-1, ATTR-16); `synced`: the
@@ -39,6 +39,7 @@ use crate::effect::Effect;
 use crate::engine::Engine;
 use crate::handlers::done;
 use crate::requests::queue::{Pending, Step};
+use crate::requests::whose::Naming;
 use crate::text::quotes;
 
 /// What a request is, before it takes effect.
@@ -46,8 +47,8 @@ use crate::text::quotes;
 pub struct Row {
     /// It is refused while facts cannot be stored.
     pub changes: bool,
-    /// It opens the session that it names.
-    pub(crate) opens: bool,
+    /// How it takes the name of its session.
+    pub(crate) naming: Naming,
     /// What it does with the paths that it names.
     pub(crate) paths: Use,
     /// It stands behind a fence.
@@ -116,7 +117,7 @@ macro_rules! rows {
             match request {
                 $(Request::$shell($ask) => Row {
                     changes: is!($s_change),
-                    opens: false,
+                    naming: Naming::Names,
                     paths: Use::Names,
                     fence: fence!($s_need, $ask),
                     verify: verify!($s_need, $ask),
@@ -125,7 +126,7 @@ macro_rules! rows {
                 },)*
                 $(Request::$own($ask) => Row {
                     changes: is!($change) $(&& $change_if)?,
-                    opens: is!($whose) $(&& $opens_if)?,
+                    naming: Naming::$whose $(.if_so($opens_if))?,
                     paths: Use::$use $(.if_so($use_if))?,
                     fence: fence!($need, $ask),
                     verify: verify!($need, $ask),
@@ -141,6 +142,15 @@ macro_rules! rows {
             match request {
                 $(Request::$shell($ask) => None $(.or($ask.$s_session.session()))?,)*
                 $(Request::$own($ask) => None $(.or($ask.$session.session()))?,)*
+            }
+        }
+
+        /// The same, to put its id in the place of another name.
+        #[allow(unused_variables)]
+        pub(crate) fn session_mut(request: &mut Request) -> Option<&mut SessionId> {
+            match request {
+                $(Request::$shell($ask) => None $(.or($ask.$s_session.session_mut()))?,)*
+                $(Request::$own($ask) => None $(.or($ask.$session.session_mut()))?,)*
             }
         }
 
@@ -195,12 +205,6 @@ macro_rules! is {
         true
     };
     (Query) => {
-        false
-    };
-    (Opens) => {
-        true
-    };
-    (Names) => {
         false
     };
 }
@@ -265,21 +269,21 @@ rows! {
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)
             => done(Reply::Sync(Synced { clock: engine.state.clock(engine.state.n) }));
-        Stats:            Query,   Names [session], Names [],     at_once
+        Stats:            Query,   Asks [session], Names [],     at_once
             => engine.stats(&ask);
         Audit:            Query,   Names [],        Names [],     fenced(Everything)
             => engine.audit(request, pending);
 
-        SessionOpen:      Changes, Opens [session], Names [],     fenced(Session)
+        SessionOpen:      Changes, Introduces [session], Names [],     fenced(Session)
             => engine.session_open(&ask);
         // It ends command windows, which may have written anywhere.
         SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
             => engine.session_close(&ask);
         SessionList:      Query,   Names [],        Names [],     at_once
             => engine.session_list(&ask);
-        SessionCompacted: Changes, Opens [session], Names [keep], at_once
+        SessionCompacted: Changes, Knows [session], Names [keep], at_once
             => engine.session_compacted(&ask);
-        SessionTruncated: Changes, Opens [session], Names [items], at_once
+        SessionTruncated: Changes, Knows [session], Names [items], at_once
             => engine.session_truncated(&ask);
 
         FileRead:         Changes, Opens [session], Tracks [path], synced(Paths)
@@ -290,19 +294,19 @@ rows! {
             => engine.file_read_text(pending, &ask);
         FileMention:      Changes, Opens [session], Tracks [path], fenced(Paths)
             => engine.file_mention(pending, &ask);
-        FileInvalidate:   Changes, Opens [session], Names [path], at_once
+        FileInvalidate:   Changes, Knows [session], Names [path], at_once
             => engine.file_invalidate(&ask);
-        FileStatus:       Query,   Opens [session], Looks [paths], synced(Paths)
+        FileStatus:       Query,   Asks [session], Looks [paths], synced(Paths)
             => engine.file_status(pending, &ask);
-        FileList:         Query,   Opens [session], Names [],     synced(Session)
+        FileList:         Query,   Asks [session], Names [],     synced(Session)
             => engine.file_list(pending, &ask);
-        FileRecent:       Query,   Opens [session], Names [],     synced(Session)
+        FileRecent:       Query,   Asks [session], Names [],     synced(Session)
             => engine.file_recent(pending, &ask);
-        FileIsStale:      Query,   Names [session], Names [path], at_once
+        FileIsStale:      Query,   Asks [session], Names [path], at_once
             => engine.file_is_stale(&ask);
         FileHistory:      Query,   Names [],        Names [path], synced(Paths)
             => engine.file_history(request, pending, &ask);
-        FileUntrack:      Changes, Opens [session], Names [path], at_once
+        FileUntrack:      Changes, Knows [session], Names [path], at_once
             => engine.file_untrack(&ask);
         FileSnapshot:     Query,   Names [],        Looks [path], fenced(Paths)
             => engine.file_snapshot(pending, &ask);
@@ -327,12 +331,12 @@ rows! {
             => done(Reply::QuotesMatch(quotes::find(&ask.needle, &ask.haystack)));
 
         // What a clock is named for is in the log, whoever holds it.
-        ModifiedList:     Query,   Opens [session], Names [],     synced(Session if ask.since.is_none())
+        ModifiedList:     Query,   Asks [session], Names [],     synced(Session if ask.since.is_none())
             => engine.modified_list(request, pending, &ask);
         ModifiedTake:     Changes if !ask.peek,
-                          Opens [session], Names [paths],         synced(Session)
+                          Knows [session] if !ask.peek, Names [paths], synced(Session)
             => engine.modified_take(pending, &ask);
-        ModifiedAck:      Changes, Opens [session], Names [],     at_once
+        ModifiedAck:      Changes, Knows [session], Names [],     at_once
             => engine.modified_ack(&ask);
 
         // Which buffers are unsaved is no fact.
@@ -352,9 +356,9 @@ rows! {
 
         CheckpointCreate: Changes, Opens [session], Names [],     fenced(Everything)
             => engine.checkpoint_create(&ask);
-        CheckpointList:   Query,   Opens [session], Names [],     at_once
+        CheckpointList:   Query,   Asks [session], Names [],     at_once
             => engine.checkpoint_list(&ask);
-        CheckpointDelete: Changes, Names [session], Names [],     at_once
+        CheckpointDelete: Changes, Knows [session], Names [],     at_once
             => engine.checkpoint_delete(&ask);
         CheckpointDetect: Changes if ask.store_warning,
                           Opens [session] if ask.store_warning,
@@ -362,7 +366,7 @@ rows! {
             => engine.checkpoint_detect(pending, &ask);
         WarningStore:     Changes, Opens [session], Names [files], at_once
             => engine.warning_store(&ask);
-        WarningTake:      Changes, Names [session], Names [],     at_once
+        WarningTake:      Changes, Knows [session], Names [],     at_once
             => engine.warning_take(&ask);
         WarningCleanup:   Changes, Names [],        Names [],     at_once
             => engine.warning_cleanup(&ask);
@@ -371,15 +375,15 @@ rows! {
             => engine.call_check(pending, &ask);
         CallRecord:       Changes, Opens [session], Names [paths], fenced(Everything)
             => engine.call_record(pending, &ask);
-        CallStats:        Query,   Names [session], Names [],     at_once
+        CallStats:        Query,   Asks [session], Names [],     at_once
             => engine.call_stats(&ask);
-        CallClear:        Changes, Names [session], Names [],     at_once
+        CallClear:        Changes, Knows [session], Names [],     at_once
             => engine.call_clear(&ask);
-        RetentionRank:    Query,   Names [session], Names [items], fenced(Paths)
+        RetentionRank:    Query,   Asks [session], Names [items], fenced(Paths)
             => engine.retention_rank(pending, &ask);
         TaskSave:         Changes, Opens [session], Names [],     at_once
             => engine.task_save(pending, &ask);
-        TaskList:         Query,   Names [session], Names [],     at_once
+        TaskList:         Query,   Asks [session], Names [],     at_once
             => engine.task_list(pending, &ask);
         TaskRemove:       Changes, Names [session], Names [],     at_once
             => engine.task_remove(&ask);
@@ -387,7 +391,7 @@ rows! {
             => engine.task_cleanup(pending, &ask);
         ModelRecord:      Changes, Opens [session], Names [],     at_once
             => engine.model_record(&ask);
-        ModelList:        Query,   Opens [session], Names [],     at_once
+        ModelList:        Query,   Asks [session], Names [],     at_once
             => engine.model_list(&ask);
     }
 }
@@ -421,10 +425,14 @@ impl About {
 /// A field that names a session.
 trait NamesSession {
     fn session(&self) -> Option<&SessionId>;
+    fn session_mut(&mut self) -> Option<&mut SessionId>;
 }
 
 impl NamesSession for SessionId {
     fn session(&self) -> Option<&SessionId> {
+        Some(self)
+    }
+    fn session_mut(&mut self) -> Option<&mut SessionId> {
         Some(self)
     }
 }
@@ -432,6 +440,9 @@ impl NamesSession for SessionId {
 impl NamesSession for Option<SessionId> {
     fn session(&self) -> Option<&SessionId> {
         self.as_ref()
+    }
+    fn session_mut(&mut self) -> Option<&mut SessionId> {
+        self.as_mut()
     }
 }
 

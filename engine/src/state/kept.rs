@@ -111,6 +111,7 @@ impl Kept {
         Author {
             kind: self.author,
             session: self.session().cloned(),
+            label: None,
         }
     }
 

@@ -134,6 +134,10 @@ fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
                 }
             }
         }
+        // One that never recorded anything is not known (SES-1).
+        if replies.is_empty() {
+            continue;
+        }
         let [
             Reply::FileStatus(states),
             Reply::ModifiedTake(first),

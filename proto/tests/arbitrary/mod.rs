@@ -82,7 +82,10 @@ pub fn author() -> impl Strategy<Value = Author> {
     prop_oneof![
         Just(Author::USER),
         Just(Author::UNKNOWN),
-        session().prop_map(Author::agent)
+        (session(), any::<Option<String>>()).prop_map(|(session, label)| Author {
+            label,
+            ..Author::agent(session)
+        })
     ]
 }
 
@@ -131,11 +134,12 @@ prop_compose! {
         (first_time, last_time, versions) in any::<(u64, u64, u32)>(),
         lines in of(any::<(u32, u32)>()),
         (lost, writing) in (of(version()), any::<Option<bool>>()),
+        (reverts, reverted_lines) in (any::<Option<Vec<String>>>(), of(vec(range(), 0..3))),
     ) -> Change {
         let lines = lines.map(|(added, removed)| LineCounts { added, removed });
         Change {
             path, kind, from, hash, changed_by, evidence, first_time, last_time,
-            versions, lines, lost, writing,
+            versions, lines, lost, writing, reverts, reverted_lines,
         }
     }
 }
@@ -573,28 +577,34 @@ prop_compose! {
 prop_compose! {
     fn session_row()(
         (session, agent, parent) in (session(), of(program()), of(session())),
-        (opened_at, open) in any::<(u64, bool)>(),
+        (opened_at, open, label) in any::<(u64, bool, Option<String>)>(),
     ) -> SessionRow {
         SessionRow {
             session, agent, parent, opened_at, last_active: opened_at, open,
-            reads: 1, edits: 2, stale: 3, modified: 4,
+            reads: 1, edits: 2, stale: 3, modified: 4, label,
         }
     }
 }
 
 /// A method's name and one of its replies.
 pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
-    let opened = (session(), clock(), of(warning()), vec(change(), 0..2)).prop_map(
-        |(session, clock, warning, modified)| {
-            Reply::SessionOpen(SessionOpened {
-                session,
-                resumed: true,
-                clock,
-                warning,
-                modified,
-            })
-        },
+    let opened = (
+        session(),
+        clock(),
+        of(warning()),
+        vec(change(), 0..2),
+        any::<Option<String>>(),
     );
+    let opened = opened.prop_map(|(session, clock, warning, modified, label)| {
+        Reply::SessionOpen(SessionOpened {
+            session,
+            resumed: true,
+            clock,
+            warning,
+            modified,
+            label,
+        })
+    });
     let states = (vec(file_state(), 0..3), any::<Option<String>>())
         .prop_map(|(files, more)| Reply::FileStatus(FileStates { files, more }));
     let records = (vec(file_record(), 0..3), any::<Option<String>>())
@@ -736,6 +746,7 @@ pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
                 start_time: task.start_time,
                 working_directory: task.working_directory,
                 alive,
+                label: Some("claude-1".into()),
             })
             .collect();
         Reply::TaskList(TaskRows { tasks, more: None })
@@ -809,13 +820,18 @@ pub fn event() -> impl Strategy<Value = Event> {
             let lines = lines.map(|(added, removed)| LineCounts { added, removed });
             Happening::Version { version, lines }
         }),
-        (session(), file_state()).prop_map(|(session, file)| Happening::Stale { session, file }),
+        (session(), file_state()).prop_map(|(session, file)| Happening::Stale {
+            session,
+            file,
+            label: Some("claude-1".into())
+        }),
         (session(), rel_path(), verdict(), of(range())).prop_map(
             |(session, path, verdict, range)| Happening::Read {
                 session,
                 path,
                 verdict,
-                range
+                range,
+                label: Some("claude-1".into())
             }
         ),
         (session(), any::<String>(), vec(rel_path(), 0..4)).prop_map(|(session, edit, paths)| {
@@ -824,11 +840,13 @@ pub fn event() -> impl Strategy<Value = Event> {
                 edit,
                 phase: EditPhase::Lapsed,
                 paths,
+                label: Some("claude-1".into()),
             }
         }),
         session().prop_map(|session| Happening::Session {
             session,
             phase: SessionPhase::Forgotten,
+            label: Some("claude-1".into())
         }),
         (rel_path(), any::<String>()).prop_map(|(path, kept)| Happening::Recovered { path, kept }),
         (of(rel_path()), any::<String>())

@@ -343,6 +343,11 @@ impl Audit {
                     );
                 }
             }
+            ErrorCode::UnknownSession => ensure!(
+                "SES-1",
+                self.last.keys().all(|(session, _)| session != who),
+                "{error:?}, who has read or written"
+            ),
             ErrorCode::Unreadable => {}
             // A range that begins behind the last line.
             ErrorCode::InvalidParams

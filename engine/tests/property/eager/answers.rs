@@ -13,6 +13,15 @@ impl Eager {
             Ok(answer) => Ok(&answer.reply),
             Err(error) => Err(error),
         };
+        if let Err(error) = reply
+            && error.code == ErrorCode::UnknownSession
+        {
+            let known = self.model.copies.keys().any(|(session, _)| *session == who);
+            return match known {
+                true => Err(format!("SES-1: {error:?}, who holds files")),
+                false => Ok(()),
+            };
+        }
         match (&asked.asking.ask, reply) {
             (Ask::Read { path, named, range }, Ok(Reply::FileRead(read))) => {
                 let own = match named {

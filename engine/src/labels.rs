@@ -1,0 +1,169 @@
+//! Short names of sessions, for people and models (SES-2). Ids stay for
+//! machines: wherever one is told, the label stands beside it.
+
+use touchmark_proto::events::Happening;
+use touchmark_proto::{Author, Change, Error, FileState, Reply, SessionId, Version};
+
+use crate::state::State;
+
+/// The word of a session whose program is not known.
+const NOBODY: &str = "agent";
+
+/// Characters of a program's name that make the word, at most.
+const WORD: usize = 16;
+
+/// Words that are counted by themselves; further programs are agents like any.
+const WORDS: usize = 256;
+
+/// The word and the number of a label.
+pub(crate) fn parts(label: &str) -> Option<(&str, u64)> {
+    let (word, number) = label.rsplit_once('-')?;
+    Some((word, number.parse().ok()?))
+}
+
+/// The first word of a program's name: `claude` of `Claude Code`.
+fn word(program: &str) -> String {
+    let mut words = program.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let first = words.find(|word| !word.is_empty()).unwrap_or(NOBODY);
+    first.chars().take(WORD).collect::<String>().to_lowercase()
+}
+
+impl State {
+    /// The label that a session gets which opens now: a number that its word
+    /// never had, so that no old notice names it, and no session's id.
+    pub(crate) fn next_label(&self, program: Option<&str>) -> String {
+        let word = program.map_or_else(|| NOBODY.to_owned(), word);
+        let counted = self.labels.contains_key(&word) || self.labels.len() < WORDS;
+        let word = if counted { word } else { NOBODY.to_owned() };
+        let mut number = self.labels.get(&word).copied().unwrap_or(0);
+        loop {
+            number += 1;
+            let label = format!("{word}-{number}");
+            let taken = SessionId::new(&label).is_ok_and(|id| self.sessions.contains_key(&id));
+            if !taken {
+                return label;
+            }
+        }
+    }
+
+    /// A session's label; `None` where it has none, or is not known any more.
+    pub fn label(&self, session: &SessionId) -> Option<&str> {
+        self.sessions.get(session)?.label.as_deref()
+    }
+
+    /// A session's label, else its id.
+    pub fn label_or_id<'a>(&'a self, session: &'a SessionId) -> &'a str {
+        self.label(session).unwrap_or_else(|| session.as_str())
+    }
+
+    /// Writes the labels into an answer.
+    pub fn label_reply(&self, reply: &mut Reply) {
+        match reply {
+            Reply::SessionOpen(opened) => {
+                opened.label = self.label(&opened.session).map(str::to_owned);
+                self.in_changes(&mut opened.modified);
+            }
+            Reply::SessionList(list) => {
+                for row in &mut list.sessions {
+                    row.label = self.label(&row.session).map(str::to_owned);
+                }
+            }
+            Reply::TaskList(list) => {
+                for row in &mut list.tasks {
+                    row.label = self.label(&row.session).map(str::to_owned);
+                }
+            }
+            Reply::FileRead(read) => {
+                self.in_authors(read.changed_by.iter_mut().flatten());
+                self.in_changes(read.change.as_mut_slice());
+            }
+            Reply::FileMention(file) => self.in_file(file),
+            Reply::FileStatus(list) => list.files.iter_mut().for_each(|file| self.in_file(file)),
+            Reply::FileHistory(list) => {
+                let versions = list.versions.iter_mut();
+                versions.for_each(|version| self.in_version(version));
+            }
+            Reply::EditBegin(begun) => begun.files.iter_mut().for_each(|file| self.in_file(file)),
+            Reply::EditMark(marked) => self.in_file(&mut marked.file),
+            Reply::EditCommit(committed) => {
+                let versions = committed.files.iter_mut();
+                let versions = versions.filter_map(|file| file.version.as_mut());
+                versions.for_each(|version| self.in_version(version));
+                self.in_changes(&mut committed.changes);
+            }
+            Reply::CommandEnd(ended) => self.in_changes(&mut ended.changes),
+            Reply::FileWrite(written) => written
+                .version
+                .iter_mut()
+                .for_each(|version| self.in_version(version)),
+            Reply::FileEdit(edited) => edited
+                .version
+                .iter_mut()
+                .for_each(|version| self.in_version(version)),
+            Reply::ModifiedList(list) => self.in_changes(&mut list.changes),
+            Reply::ModifiedTake(taken) => self.in_changes(&mut taken.changes),
+            Reply::CheckpointDetect(detected) => {
+                let authors = detected.files.iter_mut();
+                self.in_authors(authors.flat_map(|file| &mut file.edited_by));
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes the labels into an event.
+    pub fn label_happening(&self, happening: &mut Happening) {
+        match happening {
+            Happening::Version { version, .. } => self.in_version(version),
+            Happening::Stale {
+                session,
+                file,
+                label,
+            } => {
+                *label = self.label(session).map(str::to_owned);
+                self.in_file(file);
+            }
+            Happening::Read { session, label, .. }
+            | Happening::Edit { session, label, .. }
+            | Happening::Session { session, label, .. } => {
+                *label = self.label(session).map(str::to_owned);
+            }
+            Happening::Recovered { .. } | Happening::Degraded { .. } | Happening::Overflow {} => {}
+        }
+    }
+
+    /// Writes the labels into an error's fields.
+    pub fn label_error(&self, error: &mut Error) {
+        let all = std::iter::once(error.data.as_mut()).chain(&mut error.files);
+        for data in all {
+            self.in_authors(data.changed_by.iter_mut().flatten());
+            let holder = data.holder.as_ref().and_then(|holder| self.label(holder));
+            data.holder_label = holder.map(str::to_owned);
+        }
+    }
+
+    /// Writes the labels of authors.
+    pub(crate) fn in_authors<'a>(&self, authors: impl IntoIterator<Item = &'a mut Author>) {
+        for author in authors {
+            let label = author.session.as_ref().and_then(|id| self.label(id));
+            author.label = label.map(str::to_owned);
+        }
+    }
+
+    fn in_changes(&self, changes: &mut [Change]) {
+        for change in changes {
+            self.in_authors(&mut change.changed_by);
+            change
+                .lost
+                .iter_mut()
+                .for_each(|version| self.in_version(version));
+        }
+    }
+
+    fn in_version(&self, version: &mut Version) {
+        self.in_authors([&mut version.author]);
+    }
+
+    fn in_file(&self, file: &mut FileState) {
+        self.in_authors(file.changed_by.iter_mut().flatten());
+    }
+}
