@@ -1,7 +1,7 @@
 //! Line counts between two contents, and the first characters of one.
 
 use imara_diff::{Algorithm, Diff, InternedInput, Token};
-use touchmark_proto::LineCounts;
+use touchmark_proto::{LineCounts, LineRange};
 
 /// Contents larger than this are not compared.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -37,6 +37,20 @@ pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
         added: diff.count_additions(),
         removed: diff.count_removals(),
     })
+}
+
+/// The lines of the older content that the newer has not, counted in the
+/// older, for contents that [`count`] compares.
+pub fn removed(old: &[u8], new: &[u8]) -> Vec<LineRange> {
+    let input = InternedInput::new(old, new);
+    let diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.hunks()
+        .filter(|hunk| !hunk.before.is_empty())
+        .map(|hunk| LineRange {
+            start: hunk.before.start + 1,
+            end: hunk.before.end,
+        })
+        .collect()
 }
 
 /// How many pairs of lines a comparison may come to look at, at worst.
@@ -150,6 +164,17 @@ mod tests {
         assert_eq!(counted(b"a", b"a\n"), (1, 1), "the line ending is content");
         assert_eq!(counted(b"a\r\n", b"a\n"), (1, 1));
         assert_eq!(counted(b"\xff\n", b"\xfe\n"), (1, 1), "not UTF-8, but text");
+    }
+
+    #[test]
+    fn lines_that_are_gone_have_their_old_numbers() {
+        let of = |old: &[u8], new: &[u8]| -> Vec<(u32, u32)> {
+            let ranges = removed(old, new).into_iter();
+            ranges.map(|range| (range.start, range.end)).collect()
+        };
+        assert_eq!(of(b"a\nb\nc\n", b"a\nB\nc\n"), [(2, 2)]);
+        assert_eq!(of(b"a\nb\nc\nd\n", b"c\n"), [(1, 2), (4, 4)]);
+        assert_eq!(of(b"a\n", b"x\na\n"), []);
     }
 
     #[test]

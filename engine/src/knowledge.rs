@@ -1,4 +1,8 @@
 //! What one session knows of one file (SEEN-1 to SEEN-4).
+//!
+//! It believes one thing about each line: what it was shown, or wrote, last.
+//! So each line counts for the newest content that it came from, and a content
+//! of which no line is left counts for nothing.
 
 use serde::{Deserialize, Serialize};
 use touchmark_proto::files::{Source, Verdict};
@@ -8,27 +12,48 @@ use crate::few;
 use crate::ranges::RangeSet;
 use crate::state::PathState;
 
-/// Contents remembered per session and file. Older ones only matter for
-/// "edited and reverted", and for lines still in the context.
+/// Contents told apart per session and file. The lines of older ones are stale
+/// until they are shown again, whatever the file holds.
 const CONTENTS_KEPT: usize = 16;
+
+/// Ranges kept of one content. The lines beyond are stale, too.
+const RANGES_KEPT: usize = 64;
 
 /// Superseded records kept per session and file.
 const RECORDS_KEPT: usize = 8;
 
-/// A content that entered a session's context.
+/// A content of which a session has lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Which; `None` where the session saw that there is no file.
+    /// Which; `None` where the session removed the file.
     pub hash: Option<Hash>,
-    /// Which of its lines were seen, but for those of which another content
-    /// was read since.
+    /// Which of its lines were shown or written, but for those in the place of
+    /// which another content was shown since.
     pub ranges: RangeSet,
-    /// Which of them are still in the context.
+    /// Which of them were shown and are still in the context.
     pub resident: RangeSet,
     /// The session did not name the hash.
     pub assumed: bool,
     /// It came by a read, not by the session's own write.
     pub read: bool,
+    /// The session wrote it, and its context was not cut since: it believes
+    /// the lines that it was not shown, too.
+    pub written: bool,
+}
+
+impl Seen {
+    /// The lines that the session takes the file to hold from this content.
+    fn believed(&self) -> &RangeSet {
+        match self.written {
+            true => &self.ranges,
+            false => &self.resident,
+        }
+    }
+
+    fn forget(&mut self, ranges: &RangeSet) {
+        self.ranges = self.ranges.minus(ranges);
+        self.resident = self.resident.minus(ranges);
+    }
 }
 
 /// A record of how the file came into the context, superseded by a newer.
@@ -51,10 +76,9 @@ pub struct PastRecord {
 pub struct Knowledge {
     /// What the file held when the session began to hold it.
     pub baseline: Option<Hash>,
-    /// Contents seen, the newest last.
+    /// The contents that it has lines of, the newest last.
     pub seen: Vec<Seen>,
-    /// The last read could not be tied to a content (SEEN-1): the copy is
-    /// stale until the next.
+    /// The last read could not be tied to a content (SEEN-1).
     pub uncertain: bool,
     /// The fact up to which the copy speaks: later versions are changes.
     pub at: u64,
@@ -77,6 +101,13 @@ pub struct Knowledge {
     pub record: PastRecord,
     /// Older ones, the newest last.
     pub past: Vec<PastRecord>,
+    /// Lines that came from a content that cannot be told: they are stale
+    /// until they are shown again.
+    pub unsure: RangeSet,
+    /// What a write that is only assumed to be the session's own took the
+    /// place of.
+    #[allow(clippy::box_collection)] // rare, and there are many of these
+    pub displaced: Option<Box<Vec<Seen>>>,
 }
 
 impl Knowledge {
@@ -96,12 +127,14 @@ impl Knowledge {
             copied: false,
             record,
             past: Vec::new(),
+            unsure: RangeSet::default(),
+            displaced: None,
         }
     }
 
     /// Whether the session has seen anything of the file.
     pub fn any(&self) -> bool {
-        self.uncertain || !self.seen.is_empty()
+        self.uncertain || !self.seen.is_empty() || !self.unsure.is_empty()
     }
 
     /// The newest fact about the file that the session has to be told.
@@ -119,32 +152,35 @@ impl Knowledge {
         self.seen.last().filter(|_| !self.uncertain)
     }
 
-    /// Lines in the context that come from contents other than `hash` and
-    /// were not seen again at `hash`.
+    /// Lines that the session takes the file to hold and that come from other
+    /// contents than `hash`, counted in those.
     pub fn stale_ranges(&self, hash: Option<Hash>) -> RangeSet {
-        let mut stale = RangeSet::default();
+        let mut stale = self.unsure.clone();
         for seen in self.seen.iter().filter(|seen| seen.hash != hash) {
-            stale.add(&seen.resident);
+            stale.add(seen.believed());
         }
-        match self.of(hash) {
-            Some(current) => stale.minus(&current.ranges),
-            None => stale,
-        }
+        stale
     }
 
     /// Whether `hash` is what the session may believe the file to hold
     /// (SEEN-2, `fresh`).
     pub fn is_fresh(&self, hash: Option<Hash>) -> bool {
-        let seen = self.of(hash).is_some_and(|seen| !seen.ranges.is_empty());
-        !self.uncertain && seen && self.stale_ranges(hash).is_empty()
+        !self.uncertain && self.of(hash).is_some() && self.stale_ranges(hash).is_empty()
+    }
+
+    /// Whether the session has seen that content, in part or whole, so that it
+    /// may edit the file (SEEN-3).
+    pub fn may_edit(&self, hash: Option<Hash>) -> bool {
+        !self.uncertain && self.of(hash).is_some()
     }
 
     /// What a read of those lines at that content is (SEEN-4).
     pub fn verdict(&self, hash: Option<Hash>, range: Option<LineRange>, lines: u32) -> Verdict {
-        if self.uncertain && self.read_count > 0 {
+        let wanted = RangeSet::of_read(range, lines);
+        let unsure = self.uncertain || wanted.minus(&self.unsure) != wanted;
+        if unsure && self.read_count > 0 {
             return Verdict::Changed;
         }
-        let wanted = RangeSet::of_read(range, lines);
         match self.of(hash) {
             Some(seen) if seen.resident.covers(&wanted) => Verdict::Repeat,
             Some(seen) if !seen.resident.is_empty() => Verdict::Extends,
@@ -157,59 +193,120 @@ impl Knowledge {
         }
     }
 
-    /// Some lines of a content entered the context.
-    pub fn see(&mut self, hash: Option<Hash>, ranges: &RangeSet, resident: bool, assumed: bool) {
+    /// Lines of a content were shown: they stand in the place of what the
+    /// session had of these lines.
+    pub fn shown(&mut self, hash: Hash, ranges: &RangeSet) {
         self.uncertain = false;
-        let mut entry = match self.seen.iter().position(|seen| seen.hash == hash) {
-            Some(index) => self.seen.remove(index),
-            None => Seen {
+        let mut entry = self.cover(Some(hash), ranges).unwrap_or(Seen {
+            hash: Some(hash),
+            ranges: RangeSet::default(),
+            resident: RangeSet::default(),
+            assumed: false,
+            read: true,
+            written: false,
+        });
+        entry.read = true;
+        entry.assumed = false;
+        entry.ranges.add(ranges);
+        entry.resident.add(ranges);
+        few::push(&mut self.seen, entry);
+        self.bound();
+    }
+
+    /// Lines of a content that cannot be told were shown (SEEN-1).
+    pub fn shown_unsure(&mut self, ranges: &RangeSet) {
+        self.uncertain = true;
+        self.cover(None, ranges);
+        self.unsure.add(ranges);
+        self.bound();
+    }
+
+    /// The session wrote the file: it believes all of it, and is shown nothing
+    /// by that (SEEN-4).
+    pub fn wrote(&mut self, hash: Option<Hash>, assumed: bool) {
+        self.uncertain = false;
+        self.unsure = RangeSet::default();
+        let before = std::mem::take(&mut self.seen);
+        if !assumed {
+            self.displaced = None;
+        } else if self.displaced.is_none() && !before.is_empty() {
+            self.displaced = Some(Box::new(before));
+        }
+        few::push(
+            &mut self.seen,
+            Seen {
                 hash,
-                ranges: RangeSet::default(),
+                ranges: RangeSet::whole(),
                 resident: RangeSet::default(),
                 assumed,
                 read: false,
+                written: true,
             },
-        };
-        entry.ranges.add(ranges);
-        entry.assumed = assumed;
-        if resident {
-            entry.read = true;
-            entry.resident.add(ranges);
-            // The newer text of a line stands in place of the older. Should
-            // the older come back, the context says something else.
-            for older in &mut self.seen {
-                older.ranges = older.ranges.minus(ranges);
-                older.resident = older.resident.minus(ranges);
+        );
+    }
+
+    /// Takes lines away from all contents but this one, which is taken out.
+    fn cover(&mut self, hash: Option<Hash>, ranges: &RangeSet) -> Option<Seen> {
+        let known = self.seen.iter().position(|seen| seen.hash == hash);
+        let same = known.map(|index| self.seen.remove(index));
+        self.unsure = self.unsure.minus(ranges);
+        let displaced = self.displaced.iter_mut().flat_map(|all| all.iter_mut());
+        for older in self.seen.iter_mut().chain(displaced) {
+            older.forget(ranges);
+        }
+        // An absence has no lines: any text stands in its place.
+        self.seen
+            .retain(|seen| seen.hash.is_some() && !seen.ranges.is_empty());
+        if *ranges == RangeSet::whole() {
+            self.displaced = None;
+        }
+        same.filter(|seen| seen.hash.is_some())
+    }
+
+    /// Keeps what is kept within bounds. What is dropped is stale from now on,
+    /// which is the safe side.
+    fn bound(&mut self) {
+        if self.seen.len() > CONTENTS_KEPT {
+            let oldest = self.seen.remove(0);
+            self.unsure.add(oldest.believed());
+        }
+        for seen in &mut self.seen {
+            let beyond = seen.ranges.beyond(RANGES_KEPT);
+            if !beyond.is_empty() {
+                seen.forget(&beyond);
+                self.unsure.add(&beyond);
             }
         }
-        // An absence has no lines: any text stands in its place, also one that
-        // the session wrote itself.
-        for absence in self.seen.iter_mut().filter(|seen| seen.hash.is_none()) {
-            absence.ranges = RangeSet::default();
-        }
-        few::push(&mut self.seen, entry);
-        if self.seen.len() > CONTENTS_KEPT {
-            self.seen.remove(0);
-        }
+        self.unsure.coarsen(RANGES_KEPT);
     }
 
     /// A version that the session was taken to have written is not its own:
-    /// what was assumed of it was not seen.
+    /// what was assumed of it was not seen, and it believes what it did
+    /// before.
     pub fn disbelieve(&mut self, hash: Option<Hash>, version: u64) {
-        let before = self.seen.len();
-        self.seen
-            .retain(|seen| !(seen.assumed && !seen.read && seen.hash == hash));
-        if self.seen.len() < before {
-            self.at = self.at.min(version.saturating_sub(1));
+        let is_it = |seen: &Seen| seen.assumed && !seen.read && seen.hash == hash;
+        let Some(index) = self.seen.iter().position(is_it) else {
+            return;
+        };
+        self.seen.remove(index);
+        if let Some(before) = self.displaced.take() {
+            let since = std::mem::replace(&mut self.seen, *before);
+            self.seen.retain(|seen| !seen.ranges.is_empty());
+            self.seen.extend(since);
+            self.bound();
         }
+        self.at = self.at.min(version.saturating_sub(1));
     }
 
-    /// Nothing read is in the context any more.
+    /// Nothing is in the context any more.
     pub fn evict(&mut self) -> bool {
-        let mut any = false;
-        for seen in &mut self.seen {
+        let mut any = !self.unsure.is_empty();
+        self.unsure = RangeSet::default();
+        let displaced = self.displaced.iter_mut().flat_map(|all| all.iter_mut());
+        for seen in self.seen.iter_mut().chain(displaced) {
             any |= !seen.resident.is_empty();
             seen.resident = RangeSet::default();
+            seen.written = false;
         }
         any
     }

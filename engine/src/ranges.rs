@@ -26,6 +26,32 @@ impl RangeSet {
         }
     }
 
+    /// The lines of one read of a content of which nobody knows where it
+    /// ends: those and no others.
+    pub fn exactly(range: Option<LineRange>) -> Self {
+        range.map_or_else(Self::whole, |range| {
+            Self(smallvec![(range.start, range.end)])
+        })
+    }
+
+    /// The lines after the first so many ranges.
+    pub fn beyond(&self, most: usize) -> Self {
+        Self(self.0.iter().skip(most).copied().collect())
+    }
+
+    /// At most so many ranges: the last one takes in what lies beyond, with
+    /// all between.
+    pub fn coarsen(&mut self, most: usize) {
+        if self.0.len() > most
+            && let Some((_, end)) = self.0.last().copied()
+        {
+            self.0.truncate(most);
+            if let Some(last) = self.0.last_mut() {
+                last.1 = end;
+            }
+        }
+    }
+
     /// Whether no line is in it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

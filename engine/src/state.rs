@@ -22,8 +22,9 @@ use crate::globs::Cover;
 use crate::knowledge::{Knowledge, PastRecord};
 use crate::labels;
 use crate::notes::{Note, Notes};
-use crate::ranges::RangeSet;
+use crate::recall::edit_name;
 use crate::record::{CommandFact, EditFact, Fact, Held, Record};
+use crate::view::is_own;
 
 /// Ended edits whose late commits are still understood (ATTR-14).
 const ENDED_KEPT: usize = 256;
@@ -354,8 +355,7 @@ impl State {
                     lines: *lines,
                     hash: *hash,
                 };
-                let ranges = RangeSet::of_read(*range, *lines);
-                self.read(n, session, path, record, &ranges);
+                self.read(n, session, path, record, *range);
             }
             Fact::Wrote {
                 session,
@@ -494,6 +494,42 @@ impl PathState {
             .map(|(_, n)| *n)
             .max();
         self.newest.max(taken.unwrap_or(0))
+    }
+
+    /// Edits of a session's that a return to `now` took back, the oldest first
+    /// (SEEN-7): those since the content was this one, up to the write that
+    /// the session `believed` the file to hold.
+    pub fn reverted(
+        &self,
+        session: &SessionId,
+        believed: Option<Hash>,
+        now: Option<Hash>,
+    ) -> Vec<String> {
+        let own = |kept: &&Kept| is_own(kept, session);
+        let newest = self.versions.iter().rposition(|kept| own(&kept));
+        let Some(newest) = newest else {
+            return Vec::new();
+        };
+        let until_then = self.versions.range(..=newest);
+        let last = self.versions.get(newest);
+        // What the session was shown since is no longer its own write alone.
+        if believed == now || last.is_none_or(|kept| kept.hash != believed) {
+            return Vec::new();
+        }
+        let Some(first) = self
+            .versions
+            .range(..=newest)
+            .rposition(|kept| kept.before == now)
+        else {
+            return Vec::new();
+        };
+        let mut edits: Vec<String> = until_then
+            .skip(first)
+            .filter(own)
+            .filter_map(|kept| kept.edit().map(edit_name))
+            .collect();
+        edits.dedup();
+        edits
     }
 
     /// The newest version, if any was recorded since the baseline.

@@ -270,9 +270,14 @@ impl Engine {
         };
         let trouble = now.trouble.is_some();
         let hash = now.held.hash.filter(|_| !trouble);
+        let reverts = match trouble || in_progress {
+            true => Vec::new(),
+            false => state.reverted(session, before, now.held.hash),
+        };
         Some(Listed {
             change: Change {
                 writing: writing.then_some(true),
+                reverts: (!reverts.is_empty()).then_some(reverts),
                 ..folded.change(path.clone(), kind, hash)
             },
             newest,
@@ -366,7 +371,11 @@ impl Engine {
             .last()
             .map_or(knowledge.baseline, |seen| seen.hash);
         let kind = kind_between(before, now.held.hash);
-        Some(folded.change(path.clone(), kind, now.held.hash))
+        let reverts = state.reverted(session, before, now.held.hash);
+        Some(Change {
+            reverts: (!reverts.is_empty()).then_some(reverts),
+            ..folded.change(path.clone(), kind, now.held.hash)
+        })
     }
 
     /// The records of one file in a session's context, the active one first.

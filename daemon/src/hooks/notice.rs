@@ -5,12 +5,15 @@ use std::fmt::Write as _;
 
 use touchmark_proto::sessions::Warning;
 use touchmark_proto::{
-    Author, AuthorKind, Change, Error, ErrorCode, LineCounts, Millis, RelPath, SessionId,
-    VersionKind,
+    Author, AuthorKind, Change, Error, ErrorCode, LineCounts, LineRange, Millis, RelPath,
+    SessionId, VersionKind,
 };
 
 /// Files named in one notice at most.
 pub(super) const FILES: usize = 20;
+
+/// Ranges of lines named of one file.
+const LINES: usize = 3;
 
 /// Characters of one name.
 const NAME: usize = 200;
@@ -185,6 +188,18 @@ fn row(change: &Change) -> String {
     if change.lost.is_some() {
         return format!("{file} (a version by {who} was overwritten by this session unseen)");
     }
+    if change.reverts.is_some() {
+        let lines = change.reverted_lines.as_deref().unwrap_or_default();
+        let shown: Vec<String> = lines.iter().take(LINES).map(range).collect();
+        let lines = match (shown.is_empty(), lines.len() > LINES) {
+            (true, _) => String::new(),
+            (false, more) => {
+                let more = if more { " and others" } else { "" };
+                format!(" of lines {}{more}", shown.join(", "))
+            }
+        };
+        return format!("{file} (your edit{lines} was taken back by {who})");
+    }
     let what = match change.kind {
         VersionKind::Deleted => "deleted".to_owned(),
         VersionKind::Created => "created".to_owned(),
@@ -198,6 +213,14 @@ fn row(change: &Change) -> String {
         .map(|counts| format!(", {}", lines(counts)))
         .unwrap_or_default();
     format!("{file} ({what} by {who}{size})")
+}
+
+/// `10-14`, or `10`.
+fn range(range: &LineRange) -> String {
+    match range.start == range.end {
+        true => range.start.to_string(),
+        false => format!("{}-{}", range.start, range.end),
+    }
 }
 
 /// A warning that waits for the session.

@@ -1,7 +1,7 @@
 //! What kept contents add to an answer: line counts and previews.
 
 use touchmark_engine::{Answer, LinesWanted};
-use touchmark_proto::{Change, Hash, LineCounts, Reply};
+use touchmark_proto::{Change, Hash, LineCounts, LineRange, Reply};
 
 use crate::lines;
 use crate::store::Reader;
@@ -33,6 +33,9 @@ impl<'a> Contents<'a> {
             for LinesWanted { index, old, new } in lines {
                 if let Some(change) = changes.get_mut(index) {
                     change.lines = self.lines(old, new);
+                    if change.reverts.is_some() && change.lines.is_some() {
+                        change.reverted_lines = self.removed(old, new);
+                    }
                 }
             }
         }
@@ -53,6 +56,12 @@ impl<'a> Contents<'a> {
         let (old, new) = (self.content(old)?, self.content(new)?);
         self.left = self.left.checked_sub(old.len() + new.len())?;
         lines::count(&old, &new)
+    }
+
+    /// The lines of the older content that the newer has not.
+    fn removed(&self, old: Option<Hash>, new: Option<Hash>) -> Option<Vec<LineRange>> {
+        let removed = lines::removed(&self.content(old)?, &self.content(new)?);
+        (!removed.is_empty()).then_some(removed)
     }
 
     /// A kept content; an absent file's is empty.

@@ -329,7 +329,7 @@ impl Engine {
                 });
                 continue;
             };
-            let seen = !knowledge.uncertain && knowledge.of(Some(hash)).is_some();
+            let seen = knowledge.may_edit(Some(hash));
             if !seen || now.trouble.is_some() || base.is_some_and(|base| base != hash) {
                 stale.push(self.stale_data(plan, path, Some(hash)));
             }

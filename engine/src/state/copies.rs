@@ -7,7 +7,7 @@ use crate::ranges::RangeSet;
 use crate::record::Held;
 use std::collections::VecDeque;
 use touchmark_proto::files::Source;
-use touchmark_proto::{HashOrAbsent, Millis, RelPath, SessionId};
+use touchmark_proto::{HashOrAbsent, LineRange, Millis, RelPath, SessionId};
 
 impl State {
     /// A session holds a path from now on. Returns that path by the one name
@@ -107,12 +107,18 @@ impl State {
         session: &SessionId,
         path: &RelPath,
         record: PastRecord,
-        ranges: &RangeSet,
+        range: Option<LineRange>,
     ) {
         let Some(state) = self.paths.get(path) else {
             return;
         };
         let held = state.held.hash;
+        // Where a content ends that the daemon has not at hand, nobody knows:
+        // no line beyond the range was shown.
+        let ranges = match record.hash.is_none_or(|hash| held == Some(hash)) {
+            true => RangeSet::of_read(range, record.lines),
+            false => RangeSet::exactly(range),
+        };
         // The copy speaks up to now if it is what the file holds, else up to
         // the newest version that held it.
         let (at, foreign) = match record.hash {
@@ -143,10 +149,8 @@ impl State {
         knowledge.at = at;
         knowledge.foreign = foreign;
         match record.hash {
-            Some(hash) => knowledge.see(Some(hash), ranges, true, false),
-            None => {
-                knowledge.uncertain = true;
-            }
+            Some(hash) => knowledge.shown(hash, &ranges),
+            None => knowledge.shown_unsure(&ranges),
         }
         // A mention is no read: it does not count.
         if record.source != Source::FileMentioned {
@@ -186,17 +190,20 @@ impl State {
             .rev()
             .find(|version| version.hash == hash.hash())
             .map_or(n, |version| version.n);
-        let lines = state.held.lines;
+        let (lines, held) = (state.held.lines, state.held.hash);
         let owner = self.session_mut(session, time);
         let Some(knowledge) = owner.files.get_mut(path) else {
             return;
         };
         knowledge.copied = false;
-        knowledge.evict();
-        knowledge.see(hash.hash(), &RangeSet::whole(), false, assumed);
-        knowledge.at = at;
-        knowledge.foreign = false;
-        knowledge.behind = 0;
+        // What is confirmed only now may lie before what the session has seen
+        // since.
+        if at >= knowledge.at || held == hash.hash() {
+            knowledge.wrote(hash.hash(), assumed);
+            knowledge.at = at;
+            knowledge.foreign = false;
+            knowledge.behind = 0;
+        }
         knowledge.edit_at = Some(time);
         let step = knowledge.record.step;
         knowledge.supersede(PastRecord {

@@ -47,6 +47,18 @@ pub struct SeenContent {
     pub lines: Option<u32>,
     pub ranges: u64,
     pub resident: u64,
+    /// Its own write: all of it is believed until its context is cut.
+    pub written: bool,
+}
+
+impl SeenContent {
+    fn believed(&self) -> u64 {
+        if self.written {
+            self.ranges
+        } else {
+            self.resident
+        }
+    }
 }
 
 /// What one session knows of one path.
@@ -109,13 +121,18 @@ impl Copy {
                     seen.resident &= !ranges;
                 }
             }
+            // Of what no line is left, nothing is believed.
+            self.seen
+                .retain(|seen| seen.hash == hash || seen.ranges != 0);
         }
+        let found = found.and(self.seen.iter().position(|seen| seen.hash == hash));
         let index = found.unwrap_or_else(|| {
             self.seen.push(SeenContent {
                 hash,
                 lines,
                 ranges: 0,
                 resident: 0,
+                written: !resident,
             });
             self.seen.len() - 1
         });
@@ -129,9 +146,7 @@ impl Copy {
 
     /// Its own write: seen, not resident, and what was resident no longer is.
     pub fn wrote(&mut self, content: Option<Hash>) {
-        for seen in &mut self.seen {
-            seen.resident = 0;
-        }
+        self.seen.clear();
         self.ever_seen = true;
         self.evicted = true;
         match content {
@@ -144,20 +159,25 @@ impl Copy {
         }
     }
 
+    /// The same of a write that is only taken for its own: should it prove
+    /// not to be, the session believes what it did before.
+    pub fn wrote_perhaps(&mut self, content: Option<Hash>) {
+        let before: Vec<Hash> = self.seen.iter().map(|seen| seen.hash).collect();
+        self.wrote(content);
+        self.perhaps
+            .extend(before.into_iter().filter(|hash| Some(*hash) != content));
+    }
+
     pub fn of(&self, hash: Hash) -> Option<&SeenContent> {
         self.seen.iter().find(|seen| seen.hash == hash)
     }
 
-    /// Lines still in the context from other contents and not covered.
+    /// Lines that it believes of other contents.
     fn uncovered(&self, now: Option<Hash>) -> u64 {
-        let covered = now
-            .and_then(|hash| self.of(hash))
-            .map_or(0, |seen| seen.ranges);
         self.seen
             .iter()
             .filter(|seen| Some(seen.hash) != now)
-            .fold(0, |all, seen| all | seen.resident)
-            & !covered
+            .fold(0, |all, seen| all | seen.believed())
     }
 
     /// Lines are resident of a content whose length is not known.
@@ -194,9 +214,7 @@ impl Copy {
         if fresh || open || (known && self.unmeasured()) {
             all.push(State::Fresh);
         }
-        // Seen before its own write and back again: the first page says
-        // stale, SEEN-2 and S18 say fresh.
-        if !fresh || open || (self.last != Some(hash) && self.own_last) {
+        if !fresh || open {
             all.push(State::Stale);
         }
         all
@@ -444,7 +462,7 @@ impl Model {
                 }
                 let copy = self.copies.entry((session, path)).or_default();
                 if one_shot_done {
-                    copy.wrote(fact.held.hash);
+                    copy.wrote_perhaps(fact.held.hash);
                 } else {
                     copy.marked = true;
                 }

@@ -196,7 +196,19 @@ pub(super) async fn after_command(
     let (Some(before), Some(printed)) = (known, shell::printed(command)) else {
         return;
     };
-    for range in printed_ranges(&printed.lines, &before, output.text.as_deref()) {
+    let text = output.text.as_deref();
+    let there = match text {
+        Some(_) => text_of(desk, session, &before).await,
+        None => None,
+    };
+    let ranges = match (text, there) {
+        (Some(text), Some(there)) => {
+            let wanted = lines_wanted(&printed.lines, &before, Some(text));
+            printed_of(&wanted, text, &there)
+        }
+        (text, _) => printed_ranges(&printed.lines, &before, text),
+    };
+    for range in ranges {
         let read = FileRead {
             range: Some(range).filter(|range| range.start > 1 || range.end < before.lines),
             hash: Some(before.hash),
@@ -206,7 +218,90 @@ pub(super) async fn after_command(
     }
 }
 
-fn printed_ranges(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineRange> {
+/// What the file holds, if it is what it held before the command, and text.
+async fn text_of(desk: &Desk, session: &SessionId, before: &Before) -> Option<String> {
+    let read = FileReadText {
+        session: session.clone(),
+        path: before.path.clone(),
+        range: None,
+        step: None,
+        force: true,
+        track: Some(false),
+        sync: None,
+        verify: None,
+    };
+    let read = desk.ask(read).await.ok()?;
+    let is_it = read.hash == Some(before.hash) && read.encoding == TextEncoding::Utf8;
+    read.text.filter(|_| is_it && !read.truncated)
+}
+
+/// Of the lines wanted those that stand in the output: agents cut long ones,
+/// and what was cut off was not shown.
+fn printed_of(wanted: &[LineRange], output: &str, file: &str) -> Vec<LineRange> {
+    let lines: Vec<&str> = file.lines().collect();
+    let of = |range: &LineRange| {
+        let first = range.start.saturating_sub(1) as usize;
+        lines.get(first..(range.end as usize).min(lines.len()))
+    };
+    // What `cat -A` and the like make of a line is never shorter than it.
+    let bytes: usize = wanted
+        .iter()
+        .filter_map(of)
+        .flatten()
+        .map(|line| line.len() + 1)
+        .sum();
+    if output.trim_end().len() >= bytes.saturating_sub(trailing(wanted, &lines)) {
+        return wanted.to_vec();
+    }
+    let mut printed = output.lines().filter(|line| *line != "--");
+    let mut shown = Vec::new();
+    for range in wanted {
+        let whole = of(range).unwrap_or_default().iter();
+        let count = whole
+            .zip(printed.by_ref())
+            .take_while(|(line, printed)| is_line(printed, line))
+            .count();
+        let Some(last) = u32::try_from(count)
+            .ok()
+            .and_then(|count| count.checked_sub(1))
+        else {
+            break;
+        };
+        let end = range.start.saturating_add(last);
+        shown.push(LineRange {
+            start: range.start,
+            end,
+        });
+        if end < range.end {
+            break;
+        }
+    }
+    shown
+}
+
+/// Bytes at the end of the last range that are nothing but ends of lines:
+/// agents trim outputs.
+fn trailing(wanted: &[LineRange], lines: &[&str]) -> usize {
+    let end = wanted.last().map_or(0, |range| range.end as usize);
+    let tail = lines.get(..end.min(lines.len())).unwrap_or_default();
+    let blank = tail.iter().rev().take_while(|line| line.trim().is_empty());
+    let blank: usize = blank.map(|line| line.len() + 1).sum();
+    let last = tail.iter().rev().find(|line| !line.trim().is_empty());
+    blank + 1 + last.map_or(0, |line| line.len() - line.trim_end().len())
+}
+
+/// Whether an output's line is that line of the file, perhaps with its number
+/// before it.
+fn is_line(printed: &str, line: &str) -> bool {
+    printed.strip_suffix(line).is_some_and(|before| {
+        before
+            .chars()
+            .all(|letter| letter.is_ascii_digit() || " \t:-".contains(letter))
+    })
+}
+
+/// The lines that a command prints, as far as its output says no other.
+fn lines_wanted(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineRange> {
     let last = before.lines.max(1);
     let ranges: Vec<(u32, u32)> = match lines {
         Lines::All => vec![(1, last)],
@@ -219,14 +314,19 @@ fn printed_ranges(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<Lin
             .collect(),
         Lines::Numbered => text.and_then(shell::numbers).unwrap_or_default(),
     };
-    let ranges: Vec<LineRange> = ranges
+    ranges
         .into_iter()
         .map(|(start, end)| LineRange {
             start,
             end: end.min(last),
         })
         .filter(|range| range.is_valid())
-        .collect();
+        .collect()
+}
+
+/// The same without a look at the file: all or nothing.
+fn printed_ranges(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineRange> {
+    let ranges = lines_wanted(lines, before, text);
     // Agents cut long outputs: then not all of it entered the context.
     let wanted: usize = ranges
         .iter()
@@ -292,6 +392,28 @@ mod tests {
         assert_eq!(of(Lines::Numbered, None), []);
         let large = before(4, SMALL + 1);
         assert_eq!(spans(printed_ranges(&Lines::All, &large, None)), []);
+    }
+
+    #[test]
+    fn what_was_cut_off_was_not_shown() {
+        let file = "one\ntwo\nthree\n\nfive\n";
+        let all = [LineRange { start: 1, end: 5 }];
+        let of = |wanted: &[LineRange], output| spans(printed_of(wanted, output, file));
+        assert_eq!(of(&all, file), [(1, 5)]);
+        assert_eq!(of(&all, file.trim_end()), [(1, 5)], "trimmed");
+        assert_eq!(of(&all, "one\ntwo\nth... [truncated]"), [(1, 2)]);
+        assert_eq!(of(&all, "o[truncated]"), []);
+        assert_eq!(of(&all, "     1\tone\n     2\ttwo\n"), [(1, 2)]);
+        assert_eq!(of(&all, "one$\ntwo$\nthree$\n$\nfive$\n"), [(1, 5)]);
+        let two = [
+            LineRange { start: 1, end: 1 },
+            LineRange { start: 3, end: 5 },
+        ];
+        assert_eq!(of(&two, "1:one\n--\n3:three\n"), [(1, 1), (3, 3)]);
+        let long = "x".repeat(200_000) + "\n";
+        let cut = "x".repeat(30_000) + "... [truncated]";
+        let first = [LineRange { start: 1, end: 1 }];
+        assert_eq!(spans(printed_of(&first, &cut, &long)), []);
     }
 
     #[test]

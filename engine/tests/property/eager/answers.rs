@@ -192,6 +192,7 @@ impl Eager {
                     if *session == who && path.is_none_or(|path| path == *held) {
                         for seen in &mut copy.seen {
                             seen.resident = 0;
+                            seen.written = false;
                         }
                         copy.reads = 0;
                         copy.blurred_reads = false;
@@ -205,6 +206,7 @@ impl Eager {
                         copy.evicted = true;
                         for seen in &mut copy.seen {
                             seen.resident = 0;
+                            seen.written = false;
                         }
                     }
                 }

@@ -263,7 +263,7 @@ impl Eager {
                 } else {
                     let last = still.last().copied().flatten();
                     if HashOrAbsent::from(last) == now {
-                        copy.wrote(last);
+                        copy.wrote_perhaps(last);
                     } else {
                         copy.blurred = true;
                     }

@@ -1,0 +1,212 @@
+//! A session believes what it was shown, or wrote, last (SEEN-2, SEEN-7).
+#![cfg(target_os = "linux")]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use touchmark_tests::{Session, Way, World, sha256, text};
+
+const BEFORE: &str = "line 1\nline 2\nline 3\n";
+const EDITED: &str = "line 1\nagent line\nline 3\n";
+
+fn git(world: &World, arguments: &[&str]) {
+    let done = Command::new("git")
+        .args(["-c", "user.email=a@b", "-c", "user.name=x"])
+        .args(arguments)
+        .current_dir(world.path(""))
+        .output()
+        .expect("git");
+    assert!(done.status.success(), "git {arguments:?}: {done:?}");
+}
+
+/// Everything that has to follow from an own edit that was taken back.
+fn is_taken_back(agent: &mut Session, edit: Option<&str>) {
+    assert_eq!(agent.status("a.txt")["state"], "stale");
+    let taken = agent.ok("modified/take", json!({}));
+    let changes = taken["changes"].as_array().expect("changes");
+    assert_eq!(changes.len(), 1, "{taken}");
+    let change = &changes[0];
+    assert_eq!(change["changedBy"], json!([{"kind": "user"}]), "{change}");
+    let reverts = change["reverts"].as_array().expect("the edit taken back");
+    match edit {
+        Some(edit) => assert_eq!(reverts, &[json!(edit)]),
+        None => assert_eq!(reverts.len(), 1, "{change}"),
+    }
+    agent.refused("edit/begin", json!({"files": [{"path": "a.txt"}]}), "stale");
+    // Told once; a read makes it right again.
+    assert_eq!(agent.ok("modified/take", json!({}))["changes"], json!([]));
+    agent.read("a.txt");
+    assert_eq!(agent.status("a.txt")["state"], "fresh");
+}
+
+/// An agent that has read a file and edited it in some way; the edit's name.
+fn edited(world: &World, way: Option<Way>) -> (Session, Option<String>) {
+    world.file("a.txt", BEFORE);
+    let mut agent = world.session("agent");
+    agent.read("a.txt");
+    let edit = match way {
+        Some(way) => {
+            let edit = agent.announce(way, "a.txt", EDITED);
+            world.file("a.txt", EDITED);
+            agent.conclude(way, edit.clone(), "a.txt", EDITED);
+            edit
+        }
+        None => {
+            let edit = json!({"path": "a.txt", "oldString": "line 2", "newString": "agent line"});
+            agent.ok("file/edit", edit);
+            None
+        }
+    };
+    assert_eq!(agent.status("a.txt")["state"], "fresh", "its own write");
+    (agent, edit)
+}
+
+#[test]
+fn an_edit_that_its_user_undoes_is_told_as_taken_back() {
+    for way in [Way::Edit, Way::CommitHash, Way::Blind] {
+        let world = World::new();
+        let (mut agent, edit) = edited(&world, Some(way));
+        world.file("a.txt", BEFORE);
+        is_taken_back(&mut agent, edit.as_deref());
+    }
+    let world = World::new();
+    let (mut agent, _) = edited(&world, None);
+    world.file("a.txt", BEFORE);
+    is_taken_back(&mut agent, None);
+}
+
+#[test]
+fn an_edit_that_git_checks_out_of_is_told_as_taken_back() {
+    let world = World::new();
+    world.file("a.txt", BEFORE);
+    git(&world, &["init", "-q"]);
+    git(&world, &["add", "a.txt"]);
+    git(&world, &["commit", "-qm", "m"]);
+    let (mut agent, edit) = edited(&world, Some(Way::Edit));
+    git(&world, &["checkout", "-q", "--", "a.txt"]);
+    is_taken_back(&mut agent, edit.as_deref());
+    // And a stash, which brings it back as well.
+    let (mut agent, edit) = edited(&world, Some(Way::Edit));
+    git(&world, &["stash", "-q"]);
+    is_taken_back(&mut agent, edit.as_deref());
+}
+
+#[test]
+fn a_notice_says_which_lines_were_taken_back() {
+    let world = World::new();
+    let mut client = world.client();
+    let mut hook = |event: &str, fields: Value| {
+        let mut input = json!({"hook_event_name": event, "session_id": "s", "cwd": world.path("")});
+        for (name, value) in fields.as_object().expect("fields") {
+            input[name] = value.clone();
+        }
+        let answer = client.ok("hook/claude", json!({ "input": input }));
+        text(&answer, "stdout")
+    };
+    world.file("a.txt", BEFORE);
+    let path = world.path("a.txt");
+    let read = json!({"tool_name": "Read", "tool_use_id": "1", "tool_input": {"file_path": path}});
+    hook("PreToolUse", read.clone());
+    hook("PostToolUse", read);
+    let edit = json!({"tool_name": "Edit", "tool_use_id": "2", "tool_input":
+        {"file_path": path, "old_string": "line 2", "new_string": "agent line"}});
+    hook("PreToolUse", edit.clone());
+    world.file("a.txt", EDITED);
+    hook("PostToolUse", edit.clone());
+    world.file("a.txt", BEFORE);
+    let told = hook("UserPromptSubmit", json!({"prompt": "go on"}));
+    assert!(told.contains("your edit"), "{told}");
+    assert!(told.contains("was taken back by the user"), "{told}");
+    // The same edit again, on top of what the agent believes, is refused.
+    let write = json!({"tool_name": "Write", "tool_use_id": "3", "tool_input":
+        {"file_path": path, "content": EDITED}});
+    let refused = hook("PreToolUse", write);
+    assert!(refused.contains("deny"), "{refused}");
+}
+
+#[test]
+fn partial_reads_refresh_their_lines_and_no_others() {
+    let body = |version: u32| -> String {
+        let rest = (2..50).map(|line| match version {
+            0 => format!("old {line}\n"),
+            _ => format!("new {version} {line}\n"),
+        });
+        std::iter::once(format!("line 1 of {version}\n")).chain(rest).collect()
+    };
+    let world = World::new();
+    world.file("a.txt", body(0));
+    let mut agent = world.session("agent");
+    agent.read("a.txt");
+    for version in 1..=40 {
+        world.file("a.txt", body(version));
+        let first = json!({"path": "a.txt", "range": {"start": 1, "end": 1}});
+        agent.ok("file/read", first);
+        let status = agent.status("a.txt");
+        assert_eq!(status["state"], "stale", "after {version}: {status}");
+        assert_eq!(status["staleRanges"], json!([{"start": 2, "end": 49}]));
+    }
+    let others = json!({"path": "a.txt", "range": {"start": 10, "end": 20}});
+    let read = agent.ok("file/read", others);
+    assert_ne!(read["verdict"], "repeat", "{read}");
+    let rest = json!({"path": "a.txt", "range": {"start": 2, "end": 49}});
+    agent.ok("file/read", rest);
+    assert_eq!(agent.status("a.txt")["state"], "fresh");
+}
+
+#[test]
+fn a_content_seen_before_another_is_stale_when_it_returns() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let mut agent = world.session("agent");
+    agent.read("a.txt");
+    world.file("a.txt", "two\n");
+    agent.read("a.txt");
+    world.file("a.txt", "one\n");
+    assert_eq!(agent.status("a.txt")["state"], "stale");
+    assert_eq!(agent.taken(), ["a.txt"]);
+    // What it was shown last has never been anything else.
+    world.file("a.txt", "two\n");
+    assert_eq!(agent.status("a.txt")["state"], "fresh");
+    assert!(agent.taken().is_empty());
+}
+
+#[test]
+fn a_range_of_a_content_that_is_gone_is_no_more_than_that_range() {
+    let lines = |word: &str, count: u32| -> String {
+        (0..count).map(|line| format!("{word} {line}\n")).collect()
+    };
+    let world = World::new();
+    let old = lines("old", 100);
+    world.file("a.txt", &old);
+    let mut agent = world.session("agent");
+    agent.ok("file/mention", json!({"path": "a.txt"}));
+    world.file("a.txt", lines("new", 50));
+    agent.ok("sync", json!({}));
+    let read = json!({"path": "a.txt", "hash": sha256(&old), "range": {"start": 1, "end": 50}});
+    agent.ok("file/read", read);
+    world.file("a.txt", &old);
+    let range = json!({"path": "a.txt", "range": {"start": 60, "end": 70}});
+    let shown = agent.ok("file/readText", range);
+    assert_ne!(shown["verdict"], "repeat", "{shown}");
+    assert!(shown["text"].is_string(), "{shown}");
+}
+
+#[test]
+fn a_long_line_that_was_cut_was_not_shown() {
+    let world = World::new();
+    let long = "x".repeat(200_000) + "\n";
+    world.file("big.json", &long);
+    let mut client = world.client();
+    let input = |event: &str, stdout: &str| {
+        json!({"input": {"hook_event_name": event, "session_id": "s", "cwd": world.path(""),
+            "tool_name": "Bash", "tool_use_id": "1", "tool_input": {"command": "cat big.json"},
+            "tool_response": {"stdout": stdout, "stderr": ""}}})
+    };
+    client.ok("hook/claude", input("PreToolUse", ""));
+    let cut = format!("{}... [truncated]", &long[..30_000]);
+    client.ok("hook/claude", input("PostToolUse", &cut));
+    let read = json!({"session": "s", "path": "big.json"});
+    let shown = client.ok("file/readText", read);
+    assert_ne!(shown["verdict"], "repeat", "15 percent of it was shown");
+}
