@@ -104,8 +104,8 @@ pub struct Knowledge {
     /// Lines that came from a content that cannot be told: they are stale
     /// until they are shown again.
     pub unsure: RangeSet,
-    /// What a write that is only assumed to be the session's own took the
-    /// place of.
+    /// What the session's own last write took the place of, should that prove
+    /// not to be its own.
     #[allow(clippy::box_collection)] // rare, and there are many of these
     pub displaced: Option<Box<Vec<Seen>>>,
 }
@@ -227,11 +227,7 @@ impl Knowledge {
         self.uncertain = false;
         self.unsure = RangeSet::default();
         let before = std::mem::take(&mut self.seen);
-        if !assumed {
-            self.displaced = None;
-        } else if self.displaced.is_none() && !before.is_empty() {
-            self.displaced = Some(Box::new(before));
-        }
+        self.displaced = (!before.is_empty()).then(|| Box::new(before));
         few::push(
             &mut self.seen,
             Seen {
@@ -281,10 +277,9 @@ impl Knowledge {
     }
 
     /// A version that the session was taken to have written is not its own:
-    /// what was assumed of it was not seen, and it believes what it did
-    /// before.
+    /// it has not seen that, and believes what it did before.
     pub fn disbelieve(&mut self, hash: Option<Hash>, version: u64) {
-        let is_it = |seen: &Seen| seen.assumed && !seen.read && seen.hash == hash;
+        let is_it = |seen: &Seen| !seen.read && seen.hash == hash;
         let Some(index) = self.seen.iter().position(is_it) else {
             return;
         };
@@ -332,5 +327,84 @@ impl Knowledge {
         if self.past.len() > RECORDS_KEPT {
             self.past.remove(0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn knowledge() -> Knowledge {
+        let record = PastRecord {
+            source: Source::ReadTool,
+            step: None,
+            time: 0,
+            lines: 0,
+            hash: None,
+        };
+        Knowledge::new(1, None, record)
+    }
+
+    fn lines(start: u32, end: u32) -> RangeSet {
+        RangeSet::exactly(Some(LineRange { start, end }))
+    }
+
+    fn content(number: u32) -> Hash {
+        Hash::of(&number.to_le_bytes())
+    }
+
+    #[test]
+    fn a_line_counts_for_the_newest_content_it_came_from() {
+        let mut known = knowledge();
+        known.shown(content(0), &RangeSet::whole());
+        known.shown(content(1), &lines(1, 9));
+        assert!(!known.is_fresh(Some(content(0))));
+        assert!(!known.is_fresh(Some(content(1))));
+        known.shown(content(1), &lines(10, u32::MAX));
+        assert!(known.is_fresh(Some(content(1))));
+        assert!(
+            known.of(Some(content(0))).is_none(),
+            "nothing is left of it"
+        );
+        known.wrote(Some(content(2)), false);
+        known.shown(content(3), &lines(1, 1));
+        assert!(
+            !known.is_fresh(Some(content(3))),
+            "the rest is its own write"
+        );
+    }
+
+    #[test]
+    fn what_was_not_its_own_write_is_not_believed() {
+        let mut known = knowledge();
+        known.shown(content(0), &RangeSet::whole());
+        known.wrote(Some(content(1)), true);
+        assert!(!known.is_fresh(Some(content(0))));
+        known.disbelieve(Some(content(1)), 5);
+        assert!(known.is_fresh(Some(content(0))));
+        assert!(!known.may_edit(Some(content(1))));
+    }
+
+    #[test]
+    fn beyond_its_bounds_it_is_stale_until_shown_again() {
+        let mut known = knowledge();
+        for number in 1..=100 {
+            known.shown(content(number), &lines(number * 2, number * 2));
+        }
+        assert!(known.seen.len() <= CONTENTS_KEPT);
+        known.shown(content(0), &lines(100, u32::MAX));
+        assert!(
+            !known.is_fresh(Some(content(0))),
+            "of contents told apart no more"
+        );
+        known.shown(content(0), &lines(1, 99));
+        assert!(known.is_fresh(Some(content(0))));
+        for number in 1..=100 {
+            known.shown(content(1), &lines(number * 2, number * 2));
+        }
+        known.shown(content(0), &lines(1, 150));
+        assert!(!known.is_fresh(Some(content(0))), "of ranges kept no more");
+        known.shown(content(0), &RangeSet::whole());
+        assert!(known.is_fresh(Some(content(0))));
     }
 }

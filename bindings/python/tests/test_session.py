@@ -40,7 +40,7 @@ class WithADaemon(unittest.TestCase):
         self.assertEqual(f.written["outcome"], "applied")
         self.assertEqual(self.client.status()["openEdits"], 0)
         version = self.client.file_history("a.txt")["versions"][0]
-        self.assertEqual((version["author"], version["evidence"]), ({"kind": "agent", "session": "s"}, "declared"))
+        self.assertEqual((version["author"]["session"], version["evidence"]), ("s", "declared"))
         self.assertEqual(self.session.changed(), [])
         # A new one.
         with self.session.edit("new/c.txt", create_directories=True) as f:

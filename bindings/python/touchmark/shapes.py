@@ -73,11 +73,14 @@ class Audited(TypedDict):
 
 
 class _AuthorOptional(TypedDict, total=False):
+    label: Optional[str]
     session: "Optional[SessionId]"
 
 
 class Author(_AuthorOptional):
-    """Who wrote."""
+    """Who wrote. Two authors are equal where sort and session are: the label is for the
+    eyes.
+    """
 
     kind: "AuthorKind"
 
@@ -122,6 +125,8 @@ class _ChangeOptional(_ChangeWords, total=False):
     hash: "Optional[Hash]"
     lines: "Optional[LineCounts]"
     lost: "Optional[Version]"
+    revertedLines: "Optional[List[LineRange]]"
+    reverts: Optional[List[str]]
     uri: str
     writing: Optional[bool]
 
@@ -347,6 +352,7 @@ class ErrorData(TypedDict, total=False):
     docs/protocol.md.
     """
 
+    candidates: Optional[List[str]]
     cause: Optional[str]
     changedBy: "Optional[List[Author]]"
     client: Optional[int]
@@ -360,6 +366,7 @@ class ErrorData(TypedDict, total=False):
     hash: "Optional[Hash]"
     hint: str
     holder: "Optional[SessionId]"
+    holderLabel: Optional[str]
     limit: Optional[int]
     matches: Optional[int]
     path: "Optional[RelPath]"
@@ -367,6 +374,7 @@ class ErrorData(TypedDict, total=False):
     recovered: Optional[List[str]]
     seenHash: "Optional[Hash]"
     server: Optional[int]
+    session: Optional[str]
     since: Optional[int]
     size: Optional[int]
     uri: str
@@ -727,6 +735,7 @@ class Savings(TypedDict):
 
 
 class _SessionOpenedOptional(TypedDict, total=False):
+    label: Optional[str]
     warning: "Optional[Warning]"
 
 
@@ -741,6 +750,7 @@ class SessionOpened(_SessionOpenedOptional):
 
 class _SessionRowOptional(TypedDict, total=False):
     agent: "Optional[Program]"
+    label: Optional[str]
     parent: "Optional[SessionId]"
 
 
@@ -854,6 +864,7 @@ class Task(_TaskOptional):
 class _TaskRowOptional(TypedDict, total=False):
     alive: Optional[bool]
     command: Optional[str]
+    label: Optional[str]
     pid: Optional[int]
 
 
@@ -954,7 +965,11 @@ class DegradedEvent(_DegradedEventOptional):
     type: Literal["degraded"]
 
 
-class EditEvent(TypedDict):
+class _EditEventOptional(TypedDict, total=False):
+    label: Optional[str]
+
+
+class EditEvent(_EditEventOptional):
     """An edit began or ended."""
 
     clock: "Clock"
@@ -975,6 +990,7 @@ class OverflowEvent(TypedDict):
 
 
 class _ReadEventOptional(TypedDict, total=False):
+    label: Optional[str]
     range: "Optional[LineRange]"
     uri: str
 
@@ -1004,7 +1020,11 @@ class RecoveredEvent(_RecoveredEventOptional):
     type: Literal["recovered"]
 
 
-class SessionEvent(TypedDict):
+class _SessionEventOptional(TypedDict, total=False):
+    label: Optional[str]
+
+
+class SessionEvent(_SessionEventOptional):
     """A session began or ended."""
 
     clock: "Clock"
@@ -1014,7 +1034,11 @@ class SessionEvent(TypedDict):
     type: Literal["session"]
 
 
-class StaleEvent(TypedDict):
+class _StaleEventOptional(TypedDict, total=False):
+    label: Optional[str]
+
+
+class StaleEvent(_StaleEventOptional):
     """A session's copy went out of date."""
 
     clock: "Clock"

@@ -175,9 +175,9 @@ fn what_opens_and_tracks_nothing_is_refused_by_no_limit() {
     });
     stage.disk.extend([("a", 1), ("b", 1)]);
     stage.ok("file/read", json!({"session": "s", "path": "a"}));
-    let look = json!({"session": "t", "path": "b", "track": false});
+    let look = json!({"session": "s", "path": "b", "track": false});
     stage.ok("file/readText", look);
-    stage.ok("warning/take", json!({"session": "t"}));
+    stage.ok("warning/take", json!({"session": "s"}));
     assert_eq!(stage.engine.state().sessions.len(), 1);
     assert_eq!(stage.engine.state().paths.len(), 1);
     for (method, params) in [
