@@ -113,6 +113,13 @@ pub(super) trait Backend: Send {
     /// Reports everything that happened until this call, and
     /// [`RawKind::Fence`] behind it; if it [`fences`](Self::fences).
     fn fence(&mut self, _number: u64) {}
+
+    /// Whether an object that is watched by several names stays watched until
+    /// the last of them is given up, and is reported by each. If not, giving
+    /// up one may end the watch of all.
+    fn counts_names(&self) -> bool {
+        false
+    }
 }
 
 /// The backend of a machine where none can be made: everything is degraded,
