@@ -6,6 +6,7 @@
 mod copies;
 mod edits;
 mod kept;
+mod names;
 mod settle;
 mod versions;
 
@@ -23,6 +24,7 @@ use crate::knowledge::{Knowledge, PastRecord};
 use crate::notes::{Note, Notes};
 use crate::ranges::RangeSet;
 use crate::record::{CommandFact, EditFact, Fact, Held, Record};
+use crate::tracker::names::Names;
 
 /// Ended edits whose late commits are still understood (ATTR-14).
 const ENDED_KEPT: usize = 256;
@@ -64,6 +66,10 @@ pub struct State {
     /// Tool calls recorded so far.
     #[serde(default)]
     pub calls_recorded: u64,
+    /// Files that have several names (FILE-1). A snapshot has them behind the
+    /// rest, so that older ones can be read.
+    #[serde(skip)]
+    pub names: Names,
 }
 
 /// A tracked path.
@@ -266,10 +272,10 @@ impl State {
 
     /// Open command windows that cover a path, the one opened last first.
     pub fn windows_on<'a>(&'a self, path: &'a RelPath) -> impl Iterator<Item = &'a Command> + 'a {
-        self.commands
-            .values()
-            .rev()
-            .filter(move |command| command.cover.covers(path))
+        self.commands.values().rev().filter(move |command| {
+            let mut names = self.names.others_of(path).chain([path]);
+            names.any(|name| command.cover.covers(name))
+        })
     }
 
     /// Folds one fact in.
@@ -317,8 +323,10 @@ impl State {
                 step,
             } => self.tracked(n, time, session, path, *source, *step),
             Fact::Untracked { session, path } => {
-                self.session_mut(session, time).drop_file(path);
-                self.release(session, path);
+                if let Some(file) = self.untracked(session, path) {
+                    self.session_mut(session, time).drop_file(&file);
+                    self.release(session, &file);
+                }
             }
             Fact::Copied { from, to } => self.copied(n, from, to),
             Fact::CopyDropped { path } => {
@@ -326,6 +334,7 @@ impl State {
                     for holder in state.holders {
                         self.session_mut(&holder, time).drop_file(path);
                     }
+                    self.names.forget(path);
                 }
             }
             Fact::Read {
@@ -441,6 +450,13 @@ impl State {
                 }
                 self.session_mut(session, time).notes.apply(n, time, note);
             }
+            Fact::NameUsed {
+                session,
+                name,
+                file,
+            } => self.name_used(session, name, file),
+            Fact::NamesJoined { name, file } => self.names_joined(n, name, file),
+            Fact::NamesParted { file, leaving } => self.names_parted(n, file, leaving),
         }
     }
 
@@ -508,7 +524,8 @@ impl Fact {
             | Self::Truncated { session, .. }
             | Self::Delivered { session, .. }
             | Self::ResetTold { session }
-            | Self::Noted { session, .. } => Some(session),
+            | Self::Noted { session, .. }
+            | Self::NameUsed { session, .. } => Some(session),
             Self::EditBegun(edit) => Some(&edit.session),
             Self::CommandBegun(command) => Some(&command.session),
             Self::SessionForgotten { .. }
@@ -519,7 +536,9 @@ impl Fact {
             | Self::EditEnded { .. }
             | Self::Lost { .. }
             | Self::Saved { .. }
-            | Self::CommandEnded { .. } => None,
+            | Self::CommandEnded { .. }
+            | Self::NamesJoined { .. }
+            | Self::NamesParted { .. } => None,
         }
     }
 

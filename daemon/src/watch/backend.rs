@@ -20,6 +20,9 @@ pub struct RawEvent {
     pub(super) path: PathBuf,
     /// Joins the two halves of a rename.
     pub(super) cookie: Option<usize>,
+    /// The directory that holds it reported it: a file that is watched by
+    /// itself has reported what was written to it as well.
+    pub(super) by_directory: bool,
 }
 
 impl RawEvent {
@@ -31,6 +34,7 @@ impl RawEvent {
             kind: RawKind::Lost,
             path: PathBuf::new(),
             cookie: None,
+            by_directory: false,
         }
     }
 

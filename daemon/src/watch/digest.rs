@@ -57,6 +57,15 @@ impl Watcher {
         if !completes {
             self.give_up_held(out);
         }
+        let written = matches!(
+            raw.kind,
+            RawKind::Written | RawKind::Closed | RawKind::WrittenAndClosed
+        );
+        if written && raw.by_directory && self.hard_links.has(&path) {
+            // The file itself says so, once for all of its names: a close
+            // must not count twice (ATTR-8).
+            return;
+        }
         match raw.kind {
             RawKind::MovedFrom => self.moved_from(path, raw.cookie, out),
             RawKind::MovedTo => self.moved_to(path, raw.cookie, out),
@@ -86,10 +95,17 @@ impl Watcher {
     }
 
     fn hint_names(names: &[RelPath], hint: Hint, out: &mut Vec<Input>) {
-        out.extend(names.iter().map(|path| Input::Hint {
-            path: path.clone(),
-            hint,
-        }));
+        match names {
+            [] => {}
+            [path] => out.push(Input::Hint {
+                path: path.clone(),
+                hint,
+            }),
+            names => out.push(Input::Hints {
+                paths: names.to_vec(),
+                hint,
+            }),
+        }
     }
 
     /// Something that happened to a file by whichever of its names.
@@ -97,9 +113,9 @@ impl Watcher {
         match self.hard_links.names_of(entry) {
             [] => self.hint(entry, hint, out),
             names => {
-                for name in names {
-                    self.hint(name, hint, out);
-                }
+                let spoken_for = names.iter().flat_map(|name| self.cover.spoken_for(name));
+                let spoken_for: Vec<RelPath> = spoken_for.cloned().collect();
+                Self::hint_names(&spoken_for, hint, out);
             }
         }
     }

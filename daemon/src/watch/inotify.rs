@@ -136,9 +136,7 @@ impl Backend for Inotify {
     fn fence(&mut self, number: u64) {
         let mut queue = lock(&self.queue);
         queue.empty();
-        queue
-            .watches
-            .say(RawKind::Fence(number), PathBuf::new(), None);
+        queue.watches.say(RawKind::Fence(number), PathBuf::new());
     }
 }
 
@@ -296,17 +294,22 @@ impl Watches {
         }
     }
 
-    fn say(&self, kind: RawKind, path: PathBuf, cookie: Option<usize>) {
+    fn say(&self, kind: RawKind, path: PathBuf) {
+        self.say_as(kind, path, None, false);
+    }
+
+    fn say_as(&self, kind: RawKind, path: PathBuf, cookie: Option<usize>, by_directory: bool) {
         (self.sink)(RawEvent {
             generation: self.generation,
             kind,
             path,
             cookie,
+            by_directory,
         });
     }
 
     fn lost(&self) {
-        self.say(RawKind::Lost, PathBuf::new(), None);
+        self.say(RawKind::Lost, PathBuf::new());
     }
 
     fn take(&mut self, number: i32, what: ReadFlags, cookie: u32, name: Option<&[u8]>) {
@@ -355,7 +358,7 @@ impl Watches {
         // watcher knows its other names.
         let most = if name.is_some() { usize::MAX } else { 1 };
         for path in self.paths_of(number, name).take(most) {
-            self.say(kind, path, None);
+            self.say_as(kind, path, None, name.is_some());
         }
     }
 
@@ -397,7 +400,7 @@ impl Watches {
             if matches!(kind, RawKind::Removed | RawKind::MovedFrom) {
                 self.end_below(&path);
             }
-            self.say(*kind, path, cookie);
+            self.say_as(*kind, path, cookie, name.is_some());
         }
     }
 }

@@ -220,6 +220,13 @@ impl Watcher {
         self.blind(path) || self.mounts.is_place(&absolute(&self.root, path))
     }
 
+    /// Where in the workspace a real name leads by a directory or file that is
+    /// mounted in it once more (FILE-1).
+    pub fn behind_mount(&self, path: &RelPath) -> Option<RelPath> {
+        let source = self.mounts.source(&absolute(&self.root, path))?;
+        relative(&self.root, &source)
+    }
+
     /// Watches the directories of the socket and of the lock, outside the
     /// workspace. Nothing that happens there is an input;
     /// [`take_beside`](Self::take_beside) says that something did. Again, if

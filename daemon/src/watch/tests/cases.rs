@@ -136,7 +136,14 @@ fn one_by_one(inputs: Vec<Input>) -> Vec<Input> {
             .to_vec(),
         other => vec![other],
     };
-    inputs.into_iter().flat_map(split).collect()
+    let apart = |input| match input {
+        Input::Hints { paths, hint } => {
+            let paths = paths.into_iter();
+            paths.map(|path| Input::Hint { path, hint }).collect()
+        }
+        other => vec![other],
+    };
+    inputs.into_iter().flat_map(apart).flat_map(split).collect()
 }
 
 fn word(input: &Input) -> String {
@@ -361,6 +368,7 @@ fn a_second_half_that_comes_late_still_names_the_rename() {
         kind,
         path: world.at(path),
         cookie,
+        by_directory: true,
     };
     let script = [
         event(RawKind::MovedFrom, "f", Some(7)),
@@ -605,6 +613,7 @@ fn after_a_loss_all_is_compared_and_the_fences_end() {
         kind: RawKind::Lost,
         path: PathBuf::new(),
         cookie: None,
+        by_directory: false,
     };
     let mut out = Vec::new();
     world.watcher.digest(lost, &mut out);
