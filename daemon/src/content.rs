@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
-use touchmark_engine::{Content, Found, ReadOrder, ReadOutcome, Stamp};
+use touchmark_engine::{Content, Found, Object, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, Root};
@@ -63,11 +63,6 @@ pub struct Report {
     /// The bytes to keep, if the order wanted them kept, they are no secret
     /// and not over the cap.
     pub keep: Option<Arc<[u8]>>,
-    /// Where symlinks led to, if there were any; for
-    /// [`Watcher::alias`](crate::watch::Watcher::alias).
-    pub real: Option<RelPath>,
-    /// How many names the file has; 0 if there is none.
-    pub links: u64,
     /// Its size in bytes; 0 if there is none.
     pub size: u64,
 }
@@ -77,8 +72,6 @@ impl From<Found> for Report {
         Self {
             outcome: found.into(),
             keep: None,
-            real: None,
-            links: 0,
             size: 0,
         }
     }
@@ -176,7 +169,11 @@ impl Visit<'_> {
             tries -= 1;
             let (mut file, before, real) = match self.root.file(&order.path) {
                 Opened::File { file, before, real } => (file, before, real),
-                Opened::Absent => return Found::Absent.into(),
+                Opened::Absent { real } => {
+                    let mut report = Report::from(Found::Absent);
+                    report.outcome.real = real;
+                    return Looked::Read(Box::new(report));
+                }
                 Opened::Outside => return Found::Outside.into(),
                 Opened::NotAFile(file_type) => return Found::NotAFile { file_type }.into(),
                 Opened::Unreadable(cause) => return Found::Unreadable { cause }.into(),
@@ -193,7 +190,7 @@ impl Visit<'_> {
             {
                 Ok(Ok(mut looked)) => {
                     if let Looked::Read(report) = &mut looked {
-                        report.real = real;
+                        report.outcome.real = real;
                     }
                     return looked;
                 }
@@ -263,10 +260,13 @@ impl Reader {
                 prefixes: read.prefixes,
                 bytes: kept.clone().filter(|_| bytes),
                 secret,
+                real: None,
+                object: (after.nlink() > 1).then(|| Object {
+                    device: after.dev(),
+                    inode: after.ino(),
+                }),
             },
             keep: kept.filter(|_| keep),
-            real: None,
-            links: after.nlink(),
             size,
         }))))
     }

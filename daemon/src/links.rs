@@ -20,6 +20,8 @@ pub(crate) struct Resolved {
     pub(crate) end: End,
     /// Components that were still to come behind a missing one.
     pub(crate) ahead: usize,
+    /// The real name of what is missing, if symlinks led there.
+    pub(crate) missing: Option<RelPath>,
 }
 
 /// The end of a path.
@@ -60,8 +62,25 @@ pub(crate) fn resolve(
     let mut links = Vec::new();
     let mut ahead = Vec::new();
     let end = walk(root, path, known_directory, &mut links, &mut ahead);
-    let ahead = ahead.len();
-    Resolved { links, end, ahead }
+    let missing = match &end {
+        End::Missing(here) if !links.is_empty() => {
+            let behind = ahead.iter().rev();
+            let plain = behind.clone().all(|name| name != b"..");
+            let whole = behind.fold(here.as_bytes().to_vec(), |mut whole, name| {
+                whole.push(b'/');
+                whole.extend(name);
+                whole
+            });
+            RelPath::new(&whole).ok().filter(|_| plain)
+        }
+        _ => None,
+    };
+    Resolved {
+        links,
+        end,
+        ahead: ahead.len(),
+        missing,
+    }
 }
 
 fn walk(

@@ -166,6 +166,11 @@ pub enum Recall {
         path: RelPath,
         /// Only facts before this one.
         before: Option<u64>,
+        /// Other names whose facts up to these belong to the file's history
+        /// (FILE-2).
+        earlier: Vec<(RelPath, u64)>,
+        /// The name to tell it by.
+        spoken: RelPath,
         /// At most this many.
         limit: usize,
         /// What the log itself does not say about these versions.

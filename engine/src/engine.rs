@@ -16,6 +16,8 @@ use crate::record::{Fact, Record};
 use crate::requests::queue::{Ask, Pending};
 use crate::stamps::Stamps;
 use crate::state::State;
+use crate::tracker::spoken::Spoken;
+use crate::tracker::ways::Ways;
 use touchmark_proto::events::Happening;
 
 /// How long a file that is found empty may be in the middle of a cut that the
@@ -86,6 +88,10 @@ pub struct Engine {
     pub(crate) unsaved: BTreeMap<ConnectionId, BTreeSet<RelPath>>,
     /// The spelling first used, by folded name (SEEN-6).
     pub(crate) spellings: ByPath<RelPath>,
+    /// Where names lead that are not plain (FILE-1).
+    pub(crate) ways: Ways,
+    /// By which names the request being answered speaks.
+    pub(crate) spoken: Spoken,
     pub(crate) next_ticket: u64,
     pub(crate) next_internal: u64,
     pub(crate) episodes: u64,
@@ -234,6 +240,8 @@ impl Engine {
             audits: BTreeMap::new(),
             unsaved: BTreeMap::new(),
             spellings,
+            ways: Ways::default(),
+            spoken: Spoken::default(),
             next_ticket: 1,
             next_internal: u64::MAX,
             episodes: 0,
@@ -245,9 +253,11 @@ impl Engine {
     /// until now (ATTR-13). Queries wait until that is done.
     pub fn start(&mut self, now: Millis, effects: &mut Vec<Effect>) {
         self.now = now.max(self.now);
-        let paths = self.state.paths.keys().cloned();
-        let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) =
-            paths.partition(|path| self.stamps.of(path).is_some());
+        // Where several names lead is not kept: each is looked at.
+        let several = self.state.names.others().cloned();
+        let paths = self.state.paths.keys().cloned().chain(several);
+        let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) = paths
+            .partition(|path| self.stamps.of(path).is_some() && !self.state.names.has_others(path));
         for path in &unknown {
             self.watch(path);
         }
@@ -274,6 +284,12 @@ impl Engine {
             Input::Hint { path, hint } => {
                 let path = self.spelling(path);
                 self.hint(&path, hint);
+            }
+            Input::Hints { paths, hint } => {
+                let names = paths.into_iter().map(|path| self.spelling(path)).collect();
+                for name in self.files_hinted(names) {
+                    self.hint(&name, hint);
+                }
             }
             Input::Renamed { from, to } => self.renamed(&from, &to),
             Input::Overflow => {
@@ -307,7 +323,10 @@ impl Engine {
                 path,
                 ticket,
                 outcome,
-            } => self.written(&path, ticket, outcome),
+            } => {
+                let file = self.file_of(&path);
+                self.written(&file, ticket, outcome);
+            }
             Input::FenceReached { fence } => self.fence_reached(fence, true),
             Input::FenceFailed { fence } => self.fence_reached(fence, false),
             Input::Disconnected { connection } => self.disconnected(connection),
@@ -371,6 +390,9 @@ impl Engine {
 
     /// Records a fact: folds it in and has it kept.
     pub(crate) fn record(&mut self, fact: Fact) -> u64 {
+        for used in self.names_used(&fact) {
+            self.record(used);
+        }
         let record = Record {
             n: self.state.n + 1,
             time: self.now,
@@ -390,6 +412,9 @@ impl Engine {
     ) {
         if !self.heard {
             return;
+        }
+        if !self.state.names.is_empty() {
+            Spoken::happening(&self.state, &mut happening);
         }
         self.state.label_happening(&mut happening);
         self.out.push(Effect::Publish(Notice {
@@ -414,6 +439,7 @@ impl Engine {
     /// Has a path watched no longer, if nobody needs it.
     pub(crate) fn unwatch(&mut self, path: &RelPath) {
         let needed = self.state.paths.contains_key(path)
+            || self.state.names.is_other(path)
             || self.borrowed.contains_key(path)
             || self
                 .live
@@ -421,6 +447,7 @@ impl Engine {
                 .is_some_and(|live| live.copy_of.is_some());
         if !needed && self.watched.remove(path) {
             self.live.remove(path);
+            self.forget_way(path);
             self.stamps.forget(path);
             self.dirty.remove(path);
             self.unsettled.remove(path);

@@ -21,6 +21,14 @@ pub enum Input {
         /// What the watcher saw.
         hint: Hint,
     },
+    /// The same of several names at once: one thing happened, and each of them
+    /// may lead to it.
+    Hints {
+        /// Paths as of [`Hint`](Self::Hint).
+        paths: Vec<RelPath>,
+        /// What the watcher saw.
+        hint: Hint,
+    },
     /// The watcher saw one name become another, both inside watched
     /// directories. Either may be a directory, then everything below moved.
     Renamed {
@@ -169,6 +177,21 @@ pub struct ReadOutcome {
     pub bytes: Option<Arc<[u8]>>,
     /// Its content may not be kept (SEC-3).
     pub secret: bool,
+    /// Where symlinks on the way led, if there were any: the real name, also
+    /// of what is not there.
+    pub real: Option<RelPath>,
+    /// Which file it is, where it has several links (FILE-1).
+    pub object: Option<Object>,
+}
+
+/// A file by itself, whatever its names. Its number is another file's once
+/// the last link is gone (ATTR-15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Object {
+    /// The file system's number.
+    pub device: u64,
+    /// The inode's number.
+    pub inode: u64,
 }
 
 impl ReadOutcome {
@@ -188,6 +211,8 @@ impl From<Found> for ReadOutcome {
             prefixes: Vec::new(),
             bytes: None,
             secret: false,
+            real: None,
+            object: None,
         }
     }
 }

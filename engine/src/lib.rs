@@ -34,6 +34,7 @@ mod similarity;
 mod stamps;
 pub mod state;
 pub mod text;
+pub mod tracker;
 mod view;
 
 pub use config::Config;
@@ -42,7 +43,9 @@ pub use effect::{
     WriteOrder,
 };
 pub use engine::{Counts, Engine, Kept};
-pub use input::{Content, Edited, Found, Hint, Input, Learned, ReadOutcome, Stamp, WriteOutcome};
+pub use input::{
+    Content, Edited, Found, Hint, Input, Learned, Object, ReadOutcome, Stamp, WriteOutcome,
+};
 pub use record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
 pub use resolve::within;
 pub use stamps::Stamps;

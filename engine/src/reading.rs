@@ -5,7 +5,7 @@ use touchmark_proto::{Millis, RelPath};
 use crate::by_path::ByPath;
 use crate::effect::{Effect, ReadOrder};
 use crate::engine::{Engine, Timer};
-use crate::input::{Content, Hint, ReadOutcome};
+use crate::input::{Content, Found, Hint, ReadOutcome};
 use crate::live::Live;
 
 /// How long a write in progress waits to be read while nobody asks: its close
@@ -165,17 +165,28 @@ impl Engine {
                 self.outstanding.remove(path);
             }
         }
+        let file = match newest_seen {
+            true => self.found_by(path, ticket, &outcome),
+            false => None,
+        };
         // While the daemon itself writes here, only its last step counts.
-        let last = self.writing.get(path).copied();
+        let last = file
+            .as_ref()
+            .and_then(|file| self.writing.get(file).copied());
         let settled = match last {
             None => true,
             Some(last) => last.is_some_and(|last| last <= ticket),
         };
-        if newest_seen && settled {
-            self.writing.remove(path);
-            self.observe(path, &outcome);
-            self.looked(path, ticket);
+        if let Some(file) = file.as_ref().filter(|_| settled) {
+            self.writing.remove(file);
+            self.observe(file, &outcome);
+            self.looked(file, ticket);
         }
+        // Where there is no file, there is nothing to be one.
+        if newest_seen && matches!(outcome.found, Found::File(_)) {
+            self.join_alike(path, ticket);
+        }
+        let file = self.file_of(path);
         for batch in self.fences.batches.values_mut() {
             release(batch, path, ticket);
         }
@@ -185,9 +196,14 @@ impl Engine {
             // An older read that comes late knows less.
             if newest_seen {
                 pending.take_found(path, &outcome, awaited);
+                if file != *path {
+                    let awaited = awaited || pending.found.contains_key(path);
+                    pending.take_found(&file, &outcome, awaited);
+                }
             }
         }
         self.forget_idle(path);
+        self.forget_idle(&file);
     }
 
     /// Drops the passing state of a path that nothing is going on with.

@@ -212,6 +212,32 @@ pub enum Fact {
         /// A word and a number: `claude-1`.
         label: String,
     },
+    /// A session uses a file by a name, one of several that lead to it
+    /// (FILE-1).
+    NameUsed {
+        /// Who.
+        session: SessionId,
+        /// The name.
+        name: RelPath,
+        /// The name by which the file is known.
+        file: RelPath,
+    },
+    /// Two tracked names were found to lead to the same file: they have one
+    /// history from now on (FILE-1).
+    NamesJoined {
+        /// The one that is no file by itself any more.
+        name: RelPath,
+        /// The name by which the file is known.
+        file: RelPath,
+    },
+    /// Names of a file lead to another by now: each side goes on by itself
+    /// (FILE-2).
+    NamesParted {
+        /// The name by which the file is known.
+        file: RelPath,
+        /// The others, the first of which is a file's own from now on.
+        leaving: Vec<RelPath>,
+    },
 }
 
 /// What a path held.

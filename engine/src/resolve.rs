@@ -29,9 +29,15 @@ pub fn within(path: &ClientPath, root: &[u8]) -> Result<RelPath, Error> {
 }
 
 impl Engine {
+    /// Resolves a client's name to the file that it leads to, by the name that
+    /// the file is known by (FILE-1).
+    pub(crate) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
+        Ok(self.file_of(&self.resolve_name(path)?))
+    }
+
     /// Resolves a client's name by text (docs/protocol.md) and, where names
     /// differing in case are one file, to the spelling first used (SEEN-6).
-    pub(crate) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
+    pub(crate) fn resolve_name(&self, path: &ClientPath) -> Result<RelPath, Error> {
         Ok(self.spelling(within(path, &self.config.root)?))
     }
 

@@ -42,6 +42,13 @@ impl Stamps {
         self.0.get(path).copied()
     }
 
+    /// The number of each one's inode.
+    pub(crate) fn inodes(&self) -> impl Iterator<Item = (RelPath, u64)> {
+        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        let stamps = self.0.iter();
+        stamps.map(|(path, stamp)| (path.clone(), stamp.inode))
+    }
+
     /// A content was read that the path is recorded to hold. Says whether
     /// that is news.
     pub(crate) fn note(&mut self, path: &RelPath, content: Content) -> bool {
@@ -63,6 +70,11 @@ impl Stamps {
         match &record.fact {
             Fact::Baseline { path, .. } | Fact::CopyDropped { path } => self.forget(path),
             Fact::Version(version) => self.forget(&version.path),
+            Fact::NamesJoined { name, .. } => self.forget(name),
+            Fact::NamesParted { file, leaving } => {
+                self.forget(file);
+                leaving.iter().for_each(|name| self.forget(name));
+            }
             _ => {}
         }
     }

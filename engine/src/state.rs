@@ -6,6 +6,7 @@
 mod copies;
 mod edits;
 mod kept;
+mod names;
 mod settle;
 mod versions;
 
@@ -25,6 +26,7 @@ use crate::notes::{Note, Notes};
 use crate::recall::edit_name;
 use crate::record::{CommandFact, EditFact, Fact, Held, Record};
 use crate::view::is_own;
+use crate::tracker::names::Names;
 
 /// Ended edits whose late commits are still understood (ATTR-14).
 const ENDED_KEPT: usize = 256;
@@ -70,6 +72,10 @@ pub struct State {
     /// was given is never given again.
     #[serde(default)]
     pub labels: BTreeMap<String, u64>,
+    /// Files that have several names (FILE-1). A snapshot has them behind the
+    /// rest, so that older ones can be read.
+    #[serde(skip)]
+    pub names: Names,
 }
 
 /// A tracked path.
@@ -276,10 +282,10 @@ impl State {
 
     /// Open command windows that cover a path, the one opened last first.
     pub fn windows_on<'a>(&'a self, path: &'a RelPath) -> impl Iterator<Item = &'a Command> + 'a {
-        self.commands
-            .values()
-            .rev()
-            .filter(move |command| command.cover.covers(path))
+        self.commands.values().rev().filter(move |command| {
+            let mut names = self.names.others_of(path).chain([path]);
+            names.any(|name| command.cover.covers(name))
+        })
     }
 
     /// Folds one fact in.
@@ -327,8 +333,10 @@ impl State {
                 step,
             } => self.tracked(n, time, session, path, *source, *step),
             Fact::Untracked { session, path } => {
-                self.session_mut(session, time).drop_file(path);
-                self.release(session, path);
+                if let Some(file) = self.untracked(session, path) {
+                    self.session_mut(session, time).drop_file(&file);
+                    self.release(session, &file);
+                }
             }
             Fact::Copied { from, to } => self.copied(n, from, to),
             Fact::CopyDropped { path } => {
@@ -336,6 +344,7 @@ impl State {
                     for holder in state.holders {
                         self.session_mut(&holder, time).drop_file(path);
                     }
+                    self.names.forget(path);
                 }
             }
             Fact::Read {
@@ -457,6 +466,13 @@ impl State {
                 }
                 self.session_mut(session, time).label = Some(label.clone());
             }
+            Fact::NameUsed {
+                session,
+                name,
+                file,
+            } => self.name_used(session, name, file),
+            Fact::NamesJoined { name, file } => self.names_joined(n, name, file),
+            Fact::NamesParted { file, leaving } => self.names_parted(n, file, leaving),
         }
     }
 
@@ -562,6 +578,7 @@ impl Fact {
             | Self::Delivered { session, .. }
             | Self::ResetTold { session }
             | Self::Labelled { session, .. }
+            | Self::NameUsed { session, .. }
             | Self::Noted { session, .. } => Some(session),
             Self::EditBegun(edit) => Some(&edit.session),
             Self::CommandBegun(command) => Some(&command.session),
@@ -573,7 +590,9 @@ impl Fact {
             | Self::EditEnded { .. }
             | Self::Lost { .. }
             | Self::Saved { .. }
-            | Self::CommandEnded { .. } => None,
+            | Self::CommandEnded { .. }
+            | Self::NamesJoined { .. }
+            | Self::NamesParted { .. } => None,
         }
     }
 

@@ -65,10 +65,16 @@ pub(super) fn directory(root: &Path, name: &[u8]) -> Option<OwnedFd> {
 /// Resolution component by component: first to learn where the links lead,
 /// then along the real names without following any.
 pub(super) fn by_hand(top: &OwnedFd, root: &Path, path: &RelPath) -> Opened {
-    let end = match resolve(root, path, |_| false).end {
+    let resolved = resolve(root, path, |_| false);
+    let end = match resolved.end {
         End::There(end, _) => end,
         End::Root => return Opened::NotAFile("directory"),
-        End::Missing(_) | End::Loop => return Opened::Absent,
+        End::Missing(_) => {
+            return Opened::Absent {
+                real: resolved.missing,
+            };
+        }
+        End::Loop => return Opened::Absent { real: None },
         End::Outside => return Opened::Outside,
         End::Denied(error) => return Opened::Unreadable(error.to_string()),
     };
@@ -87,7 +93,7 @@ pub(super) fn by_hand(top: &OwnedFd, root: &Path, path: &RelPath) -> Opened {
             Err(errno) => return failed(errno),
         }
     }
-    Opened::Absent
+    Opened::Absent { real: None }
 }
 
 /// Opens what a handle stands for, if it is a regular file; `again` opens the
@@ -131,7 +137,7 @@ fn read_handle(
 
 fn failed(errno: Errno) -> Opened {
     match errno {
-        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => Opened::Absent,
+        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => Opened::Absent { real: None },
         _ => Opened::Unreadable(std::io::Error::from(errno).to_string()),
     }
 }

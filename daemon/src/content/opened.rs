@@ -14,7 +14,10 @@ pub(crate) enum Opened {
         /// Its real name, if symlinks led to it.
         real: Option<RelPath>,
     },
-    Absent,
+    Absent {
+        /// The real name, if symlinks led there.
+        real: Option<RelPath>,
+    },
     Outside,
     /// Looked at, not opened.
     NotAFile(&'static str),

@@ -47,7 +47,8 @@ impl Daemon {
         if self.watcher.degraded().is_empty() {
             return;
         }
-        let paths = self.engine.state().paths.keys();
+        let state = self.engine.state();
+        let paths = state.paths.keys().chain(state.names.others());
         let paths: Vec<_> = paths
             .filter(|path| self.watcher.blind(path))
             .cloned()

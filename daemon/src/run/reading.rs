@@ -135,14 +135,15 @@ impl Daemon {
             report,
         } = reading;
         let Report {
-            outcome,
-            keep,
-            real,
-            links,
-            ..
+            mut outcome, keep, ..
         } = *report;
-        let linked = links > 1 && self.watcher.watch_file(real.as_ref().unwrap_or(&path));
-        let led = self.watcher.alias(&path, real.as_ref());
+        let real = outcome.real.as_ref();
+        let linked = outcome.object.is_some() && self.watcher.watch_file(real.unwrap_or(&path));
+        let there = matches!(outcome.found, Found::File(_));
+        let led = self.watcher.alias(&path, real.filter(|_| there));
+        if let Some(source) = self.watcher.behind_mount(real.unwrap_or(&path)) {
+            outcome.real = Some(source);
+        }
         if linked || led {
             // More is watched than before: what was written meanwhile may
             // have been missed.

@@ -263,12 +263,25 @@ impl Daemon {
             Recall::History {
                 path,
                 before,
+                earlier,
+                spoken,
                 limit,
                 marks,
             } => {
                 // One more, to know whether there is more.
-                let records = log.history(&path, before, limit.saturating_add(1))?;
-                let versions = recall::history(epoch, &records, limit, &marks);
+                let most = limit.saturating_add(1);
+                let mut records = log.history(&path, before, most)?;
+                for (path, until) in earlier {
+                    let until = until.saturating_add(1).min(before.unwrap_or(u64::MAX));
+                    records.extend(log.history(&path, Some(until), most)?);
+                }
+                records.sort_by_key(|record| std::cmp::Reverse(record.n));
+                records.dedup_by_key(|record| record.n);
+                records.truncate(most);
+                let mut versions = recall::history(epoch, &records, limit, &marks);
+                for version in &mut versions.versions {
+                    version.path = spoken.clone();
+                }
                 Ok(self.labelled(Reply::FileHistory(versions)))
             }
             Recall::Since {

@@ -9,7 +9,10 @@ use touchmark_proto::codec::frames;
 
 /// The layout of what follows this byte. Whoever changes [`State`] or what is
 /// in it counts on, and goes on reading every layout that was ever released.
-const LAYOUT: u8 = 3;
+const LAYOUT: u8 = 4;
+
+/// The layout before that, when every name was a file.
+const WITHOUT_NAMES: u8 = 3;
 
 /// The layout before that, whose stamps knew of no device: none of them vouches
 /// for anything any more (FILE-5).
@@ -96,7 +99,8 @@ pub(super) fn encode(engine: &Engine) -> Result<Vec<u8>, Error> {
 }
 
 fn of(state: &State, stamps: &Stamps) -> Result<Vec<u8>, Error> {
-    let mut bytes = frames::encode(&(LAYOUT, state, stamps.in_order(state)))?;
+    let content = (LAYOUT, state, stamps.in_order(state), &state.names);
+    let mut bytes = frames::encode(&content)?;
     bytes.shrink_to_fit();
     Ok(bytes)
 }
@@ -105,6 +109,14 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Kept, NotUnderstood> {
     match bytes.split_first() {
         None => Err(NotUnderstood::Empty),
         Some((&LAYOUT, rest)) => {
+            let (mut state, stamps, names): (State, _, _) =
+                frames::decode_trusted(rest).map_err(NotUnderstood::Content)?;
+            state.names = names;
+            state.share_names();
+            let stamps = Stamps::of_order(stamps, &state);
+            Ok(Kept { state, stamps })
+        }
+        Some((&WITHOUT_NAMES, rest)) => {
             let (mut state, stamps): (State, _) =
                 frames::decode_trusted(rest).map_err(NotUnderstood::Content)?;
             state.share_names();

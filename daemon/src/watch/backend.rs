@@ -20,6 +20,9 @@ pub struct RawEvent {
     pub(super) path: PathBuf,
     /// Joins the two halves of a rename.
     pub(super) cookie: Option<usize>,
+    /// The directory that holds it reported it: a file that is watched by
+    /// itself has reported what was written to it as well.
+    pub(super) by_directory: bool,
 }
 
 impl RawEvent {
@@ -31,6 +34,7 @@ impl RawEvent {
             kind: RawKind::Lost,
             path: PathBuf::new(),
             cookie: None,
+            by_directory: false,
         }
     }
 
@@ -113,6 +117,13 @@ pub(super) trait Backend: Send {
     /// Reports everything that happened until this call, and
     /// [`RawKind::Fence`] behind it; if it [`fences`](Self::fences).
     fn fence(&mut self, _number: u64) {}
+
+    /// Whether an object that is watched by several names stays watched until
+    /// the last of them is given up, and is reported by each. If not, giving
+    /// up one may end the watch of all.
+    fn counts_names(&self) -> bool {
+        false
+    }
 }
 
 /// The backend of a machine where none can be made: everything is degraded,

@@ -57,6 +57,15 @@ impl Watcher {
         if !completes {
             self.give_up_held(out);
         }
+        let written = matches!(
+            raw.kind,
+            RawKind::Written | RawKind::Closed | RawKind::WrittenAndClosed
+        );
+        if written && raw.by_directory && self.hard_links.has(&path) {
+            // The file itself says so, once for all of its names: a close
+            // must not count twice (ATTR-8).
+            return;
+        }
         match raw.kind {
             RawKind::MovedFrom => self.moved_from(path, raw.cookie, out),
             RawKind::MovedTo => self.moved_to(path, raw.cookie, out),
@@ -70,14 +79,33 @@ impl Watcher {
             RawKind::Attributes => self.attributes(&path, out),
             RawKind::MovedSelf | RawKind::Lost | RawKind::Fence(_) => {}
         }
+        self.look_at_renewed(out);
+    }
+
+    /// Has names read whose watch ended with that of another name of their
+    /// file, and was made anew (FILE-3).
+    pub(super) fn look_at_renewed(&mut self, out: &mut Vec<Input>) {
+        for name in self.hard_links.take_renewed() {
+            self.hint(&name, Hint::Touched, out);
+        }
     }
 
     fn hint(&self, entry: &RelPath, hint: Hint, out: &mut Vec<Input>) {
-        let spoken_for = self.cover.spoken_for(entry).iter();
-        out.extend(spoken_for.map(|path| Input::Hint {
-            path: path.clone(),
-            hint,
-        }));
+        Self::hint_names(self.cover.spoken_for(entry), hint, out);
+    }
+
+    fn hint_names(names: &[RelPath], hint: Hint, out: &mut Vec<Input>) {
+        match names {
+            [] => {}
+            [path] => out.push(Input::Hint {
+                path: path.clone(),
+                hint,
+            }),
+            names => out.push(Input::Hints {
+                paths: names.to_vec(),
+                hint,
+            }),
+        }
     }
 
     /// Something that happened to a file by whichever of its names.
@@ -85,9 +113,9 @@ impl Watcher {
         match self.hard_links.names_of(entry) {
             [] => self.hint(entry, hint, out),
             names => {
-                for name in names {
-                    self.hint(name, hint, out);
-                }
+                let spoken_for = names.iter().flat_map(|name| self.cover.spoken_for(name));
+                let spoken_for: Vec<RelPath> = spoken_for.cloned().collect();
+                Self::hint_names(&spoken_for, hint, out);
             }
         }
     }
@@ -108,17 +136,34 @@ impl Watcher {
         // Whatever file was watched by this name, it is another now.
         self.hard_links
             .drop_at(path, &self.root, self.directories.backend.as_mut());
-        self.follow_through(path);
+        let names = self.follow_through(path);
+        let (led_on, names): (Vec<_>, Vec<_>) = names
+            .into_iter()
+            .partition(|name| !self.cover.spoken_for(path).contains(name));
+        // The name lay on the way, and what it was missed is there: what is
+        // behind it by now may have been complete before it was watched.
+        self.hint_as_found(&led_on, out);
         let place = absolute(&self.root, path);
         // A link brings its content along: no close will follow.
         let complete = place.symlink_metadata().is_ok_and(|metadata| {
             metadata.is_symlink() || (metadata.is_file() && metadata.nlink() > 1)
         });
         if !moved {
-            self.hint(path, Hint::Appeared, out);
+            Self::hint_names(&names, Hint::Appeared, out);
         }
         if moved || complete {
-            self.hint(path, Hint::Closed, out);
+            Self::hint_names(&names, Hint::Closed, out);
+        }
+    }
+
+    /// Hints names that are reached in another way than before by what is
+    /// there (FILE-4). A file that is there was written by somebody while
+    /// nobody looked, and is complete as far as can be known.
+    fn hint_as_found(&self, names: &[RelPath], out: &mut Vec<Input>) {
+        for name in names {
+            let there = absolute(&self.root, name).metadata().is_ok();
+            let hint = if there { Hint::Closed } else { Hint::Removed };
+            Self::hint_names(std::slice::from_ref(name), hint, out);
         }
     }
 
@@ -141,12 +186,12 @@ impl Watcher {
                 .drop_at(path, &self.root, self.directories.backend.as_mut());
             if place.symlink_metadata().is_ok() {
                 // The file watched by itself is gone, the name is not.
-                self.follow_through(path);
-                return self.hint(path, Hint::Touched, out);
+                let names = self.follow_through(path);
+                return Self::hint_names(&names, Hint::Touched, out);
             }
         }
-        self.follow_through(path);
-        self.hint(path, Hint::Removed, out);
+        let names = self.follow_through(path);
+        Self::hint_names(&names, Hint::Removed, out);
     }
 
     fn attributes(&mut self, path: &RelPath, out: &mut Vec<Input>) {
@@ -175,18 +220,21 @@ impl Watcher {
         for entry in self.cover.entries_below(directory) {
             self.hard_links
                 .drop_at(&entry, &self.root, self.directories.backend.as_mut());
-            self.follow_through(&entry);
+            let names = self.follow_through(&entry);
             let there = absolute(&self.root, &entry).symlink_metadata().is_ok();
             let hint = if there { Hint::Closed } else { Hint::Removed };
-            self.hint(&entry, hint, out);
+            Self::hint_names(&names, hint, out);
         }
     }
 
-    /// Follows the links anew of every path that `entry` speaks for.
-    pub(super) fn follow_through(&mut self, entry: &RelPath) {
-        for path in self.cover.spoken_for(entry).to_vec() {
-            self.follow(&path);
+    /// Follows the links anew of every path that `entry` speaks for, and
+    /// returns those paths: it may not speak for them any more.
+    pub(super) fn follow_through(&mut self, entry: &RelPath) -> Vec<RelPath> {
+        let names = self.cover.spoken_for(entry).to_vec();
+        for path in &names {
+            self.follow(path);
         }
+        names
     }
 
     fn moved_from(&mut self, path: RelPath, cookie: Option<usize>, out: &mut Vec<Input>) {

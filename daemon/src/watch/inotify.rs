@@ -77,6 +77,7 @@ impl Inotify {
                 generation,
                 sink,
                 paths: HashMap::new(),
+                others: HashMap::new(),
                 numbers: BTreeMap::new(),
                 written: None,
             },
@@ -128,12 +129,14 @@ impl Backend for Inotify {
         true
     }
 
+    fn counts_names(&self) -> bool {
+        true
+    }
+
     fn fence(&mut self, number: u64) {
         let mut queue = lock(&self.queue);
         queue.empty();
-        queue
-            .watches
-            .say(RawKind::Fence(number), PathBuf::new(), None);
+        queue.watches.say(RawKind::Fence(number), PathBuf::new());
     }
 }
 
@@ -209,6 +212,10 @@ struct Watches {
     generation: u64,
     sink: Sink,
     paths: HashMap<i32, PathBuf>,
+    /// The system has one watch for each object. An object that is watched by
+    /// several names (hard links, a directory mounted twice) has the others
+    /// here: its watch ends with the last of them (FILE-3).
+    others: HashMap<i32, Vec<PathBuf>>,
     /// In the order of their components: what is below follows at once.
     numbers: BTreeMap<PathBuf, i32>,
     /// The watch and the name of a write that is not handed over yet: mostly
@@ -225,7 +232,18 @@ impl Watches {
             // The name leads to something else by now.
             self.end_number(path, old);
         }
-        self.paths.insert(number, path.to_owned());
+        match self.paths.get(&number) {
+            None => {
+                self.paths.insert(number, path.to_owned());
+            }
+            Some(first) if first == path => {}
+            Some(_) => {
+                let others = self.others.entry(number).or_default();
+                if !others.iter().any(|other| other == path) {
+                    others.push(path.to_owned());
+                }
+            }
+        }
         Ok(())
     }
 
@@ -236,7 +254,25 @@ impl Watches {
     }
 
     fn end_number(&mut self, path: &Path, number: i32) {
-        // The same file may be watched by another of its names by now.
+        if let Some(others) = self.others.get_mut(&number) {
+            match others.iter().position(|other| other == path) {
+                Some(at) => {
+                    others.swap_remove(at);
+                }
+                None => {
+                    // The first name goes, another takes its place.
+                    if self.paths.get(&number).is_some_and(|of| of == path)
+                        && let Some(next) = others.pop()
+                    {
+                        self.paths.insert(number, next);
+                    }
+                }
+            }
+            if others.is_empty() {
+                self.others.remove(&number);
+            }
+            return;
+        }
         if self.paths.get(&number).is_some_and(|of| of == path) {
             self.paths.remove(&number);
             let _ended_already = remove_watch(&self.inotify, number);
@@ -258,17 +294,22 @@ impl Watches {
         }
     }
 
-    fn say(&self, kind: RawKind, path: PathBuf, cookie: Option<usize>) {
+    fn say(&self, kind: RawKind, path: PathBuf) {
+        self.say_as(kind, path, None, false);
+    }
+
+    fn say_as(&self, kind: RawKind, path: PathBuf, cookie: Option<usize>, by_directory: bool) {
         (self.sink)(RawEvent {
             generation: self.generation,
             kind,
             path,
             cookie,
+            by_directory,
         });
     }
 
     fn lost(&self) {
-        self.say(RawKind::Lost, PathBuf::new(), None);
+        self.say(RawKind::Lost, PathBuf::new());
     }
 
     fn take(&mut self, number: i32, what: ReadFlags, cookie: u32, name: Option<&[u8]>) {
@@ -297,19 +338,27 @@ impl Watches {
         }
     }
 
-    /// Where an event came from; `None` if that is no longer watched: a watch
-    /// that has been ended may have left something in the queue.
-    fn path_of(&self, number: i32, name: Option<&[u8]>) -> Option<PathBuf> {
-        let watched = self.paths.get(&number)?;
-        Some(match name {
-            Some(name) => watched.join(OsStr::from_bytes(name)),
-            None => watched.clone(),
-        })
+    /// Where an event came from, by each name of what is watched; none if that
+    /// is no longer watched: a watch that has been ended may have left
+    /// something in the queue.
+    fn paths_of(&self, number: i32, name: Option<&[u8]>) -> impl Iterator<Item = PathBuf> {
+        let others = self.others.get(&number).into_iter().flatten();
+        self.paths
+            .get(&number)
+            .into_iter()
+            .chain(others)
+            .map(move |watched| match name {
+                Some(name) => watched.join(OsStr::from_bytes(name)),
+                None => watched.clone(),
+            })
     }
 
     fn say_of(&self, number: i32, name: Option<&[u8]>, kind: RawKind) {
-        if let Some(path) = self.path_of(number, name) {
-            self.say(kind, path, None);
+        // What is written to a file watched by itself is said once: the
+        // watcher knows its other names.
+        let most = if name.is_some() { usize::MAX } else { 1 };
+        for path in self.paths_of(number, name).take(most) {
+            self.say_as(kind, path, None, name.is_some());
         }
     }
 
@@ -317,15 +366,15 @@ impl Watches {
         if what.contains(ReadFlags::QUEUE_OVERFLOW) {
             return self.lost();
         }
-        let Some(path) = self.path_of(number, name) else {
-            return;
-        };
         if what.contains(ReadFlags::IGNORED) {
             // The system has ended it.
-            self.paths.remove(&number);
-            if self.numbers.get(&path) == Some(&number) {
-                self.numbers.remove(&path);
+            for path in self.paths_of(number, None).collect::<Vec<_>>() {
+                if self.numbers.get(&path) == Some(&number) {
+                    self.numbers.remove(&path);
+                }
             }
+            self.paths.remove(&number);
+            self.others.remove(&number);
             return;
         }
         let kinds = [
@@ -343,11 +392,16 @@ impl Watches {
         let Some((_, kind)) = kinds.iter().find(|(flag, _)| what.contains(*flag)) else {
             return;
         };
-        if matches!(kind, RawKind::Removed | RawKind::MovedFrom) {
-            self.end_below(&path);
+        if *kind == RawKind::Closed {
+            return self.say_of(number, name, *kind);
         }
         let cookie = (cookie != 0).then_some(cookie as usize);
-        self.say(*kind, path, cookie);
+        for path in self.paths_of(number, name).collect::<Vec<_>>() {
+            if matches!(kind, RawKind::Removed | RawKind::MovedFrom) {
+                self.end_below(&path);
+            }
+            self.say_as(*kind, path, cookie, name.is_some());
+        }
     }
 }
 

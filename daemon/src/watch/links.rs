@@ -20,17 +20,15 @@ pub(super) struct HardLinks {
     names: HashMap<RelPath, (u64, u64)>,
     files: HashMap<(u64, u64), Vec<RelPath>>,
     failed: HashMap<RelPath, String>,
+    /// See [`take_renewed`](Self::take_renewed).
+    renewed: Vec<RelPath>,
 }
 
 impl HardLinks {
     /// Watches the file now at `path`, unless that very file is watched.
     /// Returns whether the watch is new.
-    pub(super) fn watch(
-        &mut self,
-        path: &RelPath,
-        place: &Path,
-        backend: &mut dyn Backend,
-    ) -> bool {
+    pub(super) fn watch(&mut self, path: &RelPath, root: &Path, backend: &mut dyn Backend) -> bool {
+        let place = absolute(root, path);
         let Ok(metadata) = place.symlink_metadata() else {
             return false;
         };
@@ -38,8 +36,8 @@ impl HardLinks {
         if !metadata.is_file() || self.names.get(path) == Some(&identity) {
             return false;
         }
-        self.forget(path, place, backend);
-        match backend.watch(&[place.to_path_buf()]).into_iter().next() {
+        self.forget(path, root, backend);
+        match backend.watch(&[place]).into_iter().next() {
             Some(Ok(())) => {
                 self.failed.remove(path);
                 self.names.insert(path.clone(), identity);
@@ -71,20 +69,34 @@ impl HardLinks {
     pub(super) fn drop_at(&mut self, path: &RelPath, root: &Path, backend: &mut dyn Backend) {
         self.failed.remove(path);
         if self.names.contains_key(path) {
-            self.forget(path, &absolute(root, path), backend);
+            self.forget(path, root, backend);
         }
     }
 
-    fn forget(&mut self, path: &RelPath, place: &Path, backend: &mut dyn Backend) {
-        if let Some(identity) = self.names.remove(path) {
-            backend.unwatch(&[place.to_path_buf()]);
-            if let Some(names) = self.files.get_mut(&identity) {
-                names.retain(|name| name != path);
-                if names.is_empty() {
-                    self.files.remove(&identity);
-                }
-            }
+    fn forget(&mut self, path: &RelPath, root: &Path, backend: &mut dyn Backend) {
+        let Some(identity) = self.names.remove(path) else {
+            return;
+        };
+        backend.unwatch(&[absolute(root, path)]);
+        let Some(names) = self.files.get_mut(&identity) else {
+            return;
+        };
+        names.retain(|name| name != path);
+        if names.is_empty() {
+            self.files.remove(&identity);
+        } else if !backend.counts_names() {
+            // The one watch that they shared may have ended with this name
+            // (FILE-3).
+            let places: Vec<_> = names.iter().map(|name| absolute(root, name)).collect();
+            let _gone_by_now = backend.watch(&places[..1]);
+            self.renewed.extend(names.iter().cloned());
         }
+    }
+
+    /// Names whose watch was made anew since the last call, so that something
+    /// may have been missed.
+    pub(super) fn take_renewed(&mut self) -> Vec<RelPath> {
+        std::mem::take(&mut self.renewed)
     }
 
     /// Forgets every watch, since the backend is another; the names.

@@ -220,6 +220,13 @@ impl Watcher {
         self.blind(path) || self.mounts.is_place(&absolute(&self.root, path))
     }
 
+    /// Where in the workspace a real name leads by a directory or file that is
+    /// mounted in it once more (FILE-1).
+    pub fn behind_mount(&self, path: &RelPath) -> Option<RelPath> {
+        let source = self.mounts.source(&absolute(&self.root, path))?;
+        relative(&self.root, &source)
+    }
+
     /// Watches the directories of the socket and of the lock, outside the
     /// workspace. Nothing that happens there is an input;
     /// [`take_beside`](Self::take_beside) says that something did. Again, if
@@ -273,11 +280,10 @@ impl Watcher {
     /// finds it. Returns whether the watch is new: then what was written
     /// meanwhile may have been missed, and the path is to be read again.
     pub fn watch_file(&mut self, path: &RelPath) -> bool {
-        let place = absolute(&self.root, path);
         !self.cover.spoken_for(path).is_empty()
             && self
                 .hard_links
-                .watch(path, &place, self.directories.backend.as_mut())
+                .watch(path, &self.root, self.directories.backend.as_mut())
     }
 
     /// Makes a fence: [`Input::FenceReached`] with `number` follows behind
@@ -337,6 +343,7 @@ impl Watcher {
     /// unmounted in the workspace, and whether its name leads elsewhere by
     /// now. Before each fence; it costs two system calls.
     pub fn look_around(&mut self, out: &mut Vec<Input>) {
+        self.look_at_renewed(out);
         let Some(places) = self.mounts.changed() else {
             self.check_root();
             return;
@@ -351,12 +358,18 @@ impl Watcher {
             self.directories.remounted(&path);
             let mut entries = self.cover.entries_below(&path);
             entries.push(path.clone());
+            let mut elsewhere = Vec::new();
             for entry in entries {
                 self.hard_links
                     .drop_at(&entry, &self.root, self.directories.backend.as_mut());
-                self.follow_through(&entry);
+                // A symlink may lead here from anywhere (FILE-4).
+                elsewhere.extend(self.follow_through(&entry));
             }
+            elsewhere.retain(|name| *name != path && name.below(&path).is_none());
+            elsewhere.sort();
+            elsewhere.dedup();
             out.push(Input::Gap { below: path });
+            out.extend(elsewhere.into_iter().map(|below| Input::Gap { below }));
         }
     }
 

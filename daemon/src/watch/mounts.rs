@@ -21,6 +21,9 @@ pub(super) struct Mounts {
     /// event is noticed.
     table: Option<File>,
     places: Vec<PathBuf>,
+    /// Of them, those where something else in the workspace is mounted once
+    /// more, with where that is.
+    again: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Mounts {
@@ -29,6 +32,7 @@ impl Mounts {
             root: root.to_path_buf(),
             table: File::open(TABLE).ok(),
             places: Vec::new(),
+            again: Vec::new(),
         };
         // Opened first and read afterwards: a change in between is noticed.
         mounts.places = mounts.read();
@@ -43,10 +47,16 @@ impl Mounts {
         let mut polled = [PollFd::new(table, PollFlags::PRI)];
         let at_once = Timespec::default();
         let changes = poll(&mut polled, Some(&at_once)).ok()?;
-        if changes == 0 {
+        if changes == 0 && self.again.is_empty() {
             return None;
         }
+        // What is mounted once more may have been renamed where it lies, and
+        // that is no change of the table.
+        let again = self.again.clone();
         let now = self.read();
+        if changes == 0 && again == self.again {
+            return None;
+        }
         let mut places = std::mem::replace(&mut self.places, now);
         places.extend(self.places.iter().cloned());
         // What lies in another place goes with it.
@@ -60,9 +70,33 @@ impl Mounts {
         self.places.iter().any(|place| place == path)
     }
 
-    fn read(&self) -> Vec<PathBuf> {
-        let mut places: Vec<PathBuf> = table()
-            .unwrap_or_default()
+    /// Where in the workspace a path leads that passes something mounted
+    /// there once more (FILE-1).
+    pub(super) fn source(&self, path: &Path) -> Option<PathBuf> {
+        let mut found: Option<PathBuf> = None;
+        for _ in 0..self.again.len() {
+            let now = found.as_deref().unwrap_or(path);
+            let next = self.again.iter().rev().find_map(|(place, source)| {
+                let rest = now.strip_prefix(place).ok()?;
+                let at_place = rest.as_os_str().is_empty();
+                Some(if at_place {
+                    source.clone()
+                } else {
+                    source.join(rest)
+                })
+            });
+            match next {
+                Some(next) => found = Some(next),
+                None => break,
+            }
+        }
+        found
+    }
+
+    fn read(&mut self) -> Vec<PathBuf> {
+        let table = table().unwrap_or_default();
+        self.again = again(&self.root, &table);
+        let mut places: Vec<PathBuf> = table
             .into_iter()
             .map(|mount| mount.place)
             .filter(|place| *place != self.root && place.starts_with(&self.root))
@@ -102,9 +136,32 @@ impl MountBell {
     }
 }
 
+/// The places below `root` where another directory, or file, from below it is
+/// mounted, each with where that lies.
+fn again(root: &Path, table: &[Mount]) -> Vec<(PathBuf, PathBuf)> {
+    let above = table.iter().filter(|mount| root.starts_with(&mount.place));
+    // Of several at one place, the last is seen.
+    let Some(own) = above.max_by_key(|mount| mount.place.as_os_str().len()) else {
+        return Vec::new();
+    };
+    let inside = |mount: &&Mount| mount.place != *root && mount.place.starts_with(root);
+    table
+        .iter()
+        .filter(inside)
+        .filter(|mount| mount.device == own.device)
+        .filter_map(|mount| {
+            let source = own.place.join(mount.root.strip_prefix(&own.root).ok()?);
+            let below = source != *root && source.starts_with(root);
+            (below && source != mount.place).then(|| (mount.place.clone(), source))
+        })
+        .collect()
+}
+
 /// One line of the table.
 struct Mount {
     device: (u32, u32),
+    /// What of the file system is mounted.
+    root: PathBuf,
     place: PathBuf,
     kind: Vec<u8>,
     options: Vec<u8>,
@@ -124,11 +181,14 @@ fn mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let device = std::str::from_utf8(fields.nth(2)?).ok()?;
     let (major, minor) = device.split_once(':')?;
-    let place = unescaped(fields.nth(1)?);
+    let path = |field| PathBuf::from(std::ffi::OsString::from_vec(unescaped(field)));
+    let root = path(fields.next()?);
+    let place = path(fields.next()?);
     let mut rest = fields.skip_while(|field| *field != b"-").skip(1);
     Some(Mount {
         device: (major.parse().ok()?, minor.parse().ok()?),
-        place: PathBuf::from(std::ffi::OsString::from_vec(place)),
+        root,
+        place,
         kind: rest.next()?.to_vec(),
         options: rest.nth(1).map(unescaped).unwrap_or_default(),
     })
@@ -211,6 +271,42 @@ mod tests {
         assert_eq!(layers(&mount.options), expected);
         assert!(super::mount(b"").is_none());
         assert!(super::mount(b"1 2 3:4 / /place rw -").is_none());
+    }
+
+    #[test]
+    fn what_is_mounted_once_more_is_known_by_where_it_lies() {
+        let table = |lines: &[&str]| -> Vec<Mount> {
+            let lines = lines
+                .iter()
+                .map(|line| format!("{line} rw - ext4 /dev/a rw"));
+            lines.filter_map(|line| mount(line.as_bytes())).collect()
+        };
+        let found = |lines: &[&str]| again(Path::new("/home/w"), &table(lines));
+        let pair = |place: &str, source: &str| (PathBuf::from(place), PathBuf::from(source));
+        let home = "2 1 8:1 /users /home";
+        assert_eq!(
+            found(&["1 0 8:2 / /", home, "3 2 8:1 /users/w/lib /home/w/src"]),
+            [pair("/home/w/src", "/home/w/lib")]
+        );
+        // Of another file system, from outside, the workspace itself.
+        let others = [
+            "3 2 8:2 /users/w/lib /home/w/a",
+            "4 2 8:1 /users/other /home/w/b",
+            "5 2 8:1 /users/w /home/w/c",
+        ];
+        assert_eq!(found(&[&["1 0 8:2 / /", home], &others[..]].concat()), []);
+        let mounts = Mounts {
+            root: PathBuf::from("/w"),
+            table: None,
+            places: Vec::new(),
+            again: vec![pair("/w/b", "/w/a"), pair("/w/d/c", "/w/b/c")],
+        };
+        let source = |path: &str| mounts.source(Path::new(path));
+        assert_eq!(source("/w/a/f"), None);
+        assert_eq!(source("/w/bb"), None);
+        assert_eq!(source("/w/b/f"), Some(PathBuf::from("/w/a/f")));
+        assert_eq!(source("/w/d/c/f"), Some(PathBuf::from("/w/a/c/f")));
+        assert_eq!(source("/w/b"), Some(PathBuf::from("/w/a")));
     }
 
     #[test]

@@ -110,6 +110,8 @@ fn translate(generation: u64, event: notify::Result<Event>, sink: &dyn Fn(RawEve
             kind,
             path,
             cookie,
+            // It does not tell.
+            by_directory: false,
         });
     };
     let event = match event {

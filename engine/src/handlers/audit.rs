@@ -83,6 +83,10 @@ impl Engine {
 
     /// A path may change, or may have changed.
     pub(crate) fn note_for_audits(&mut self, path: &RelPath) {
+        if self.audits.is_empty() {
+            return;
+        }
+        let path = &self.file_of(path);
         for audit in self.audits.values_mut() {
             if audit.believed.contains_key(path) {
                 audit.hinted.insert(path.clone());

@@ -141,11 +141,19 @@ impl Engine {
                 more = if named {
                     Some(index.to_string())
                 } else {
-                    files.last().map(|file| write_path(&file.path))
+                    index.checked_sub(1).map(|last| write_path(&paths[last]))
                 };
                 break;
             }
-            let file = self.file_state(&ask.session, path, pending.found.get(path));
+            let mut file = self.file_state(&ask.session, path, pending.found.get(path));
+            // One request may name several names of one file.
+            let name = ask.paths.as_ref().and_then(|named| named.get(index));
+            if let Some(Ok(name)) = name.map(|name| self.resolve_name(name)) {
+                file.path = name;
+            } else {
+                let spoken = self.state.names.spoken(&ask.session, path);
+                file.path = spoken.clone();
+            }
             if ask.state.is_empty() || ask.state.contains(&file.state) {
                 files.push(file);
             }
@@ -224,6 +232,8 @@ impl Engine {
         Step::Passed(Effect::Recall {
             request,
             recall: Recall::History {
+                earlier: self.state.names.history(&path).to_vec(),
+                spoken: self.spoken.named.get(&path).unwrap_or(&path).clone(),
                 path,
                 before,
                 limit: ask.limit.unwrap_or(self.config.list_limit) as usize,
@@ -241,11 +251,17 @@ impl Engine {
             Err(error) => return Step::Done(Err(error)),
         };
         if self.state.knowledge(&ask.session, &path).is_some() {
+            let names = self.names_of(&path);
+            let named = self.spoken.named.get(&path).unwrap_or(&path);
+            // Of several names that the session uses, only the one goes.
+            let one = self.state.names.uses_another(&ask.session, named, &path);
             self.record(Fact::Untracked {
                 session: ask.session.clone(),
-                path: path.clone(),
+                path: if one { named.clone() } else { path },
             });
-            self.unwatch(&path);
+            for name in names {
+                self.unwatch(&name);
+            }
         }
         done(Reply::FileUntrack(Done {}))
     }

@@ -151,6 +151,9 @@ impl Engine {
             live.copy = None;
         }
         let found = pending.found.get(path).map(|outcome| &outcome.found);
+        if let Some(found) = found {
+            self.note_inode(path, found);
+        }
         if let Some(crate::input::Found::File(content)) = found {
             self.live.entry(path.clone()).or_default().stamp = Some(content.stamp);
             self.note_stamp(path, *content);

@@ -90,7 +90,13 @@ impl Engine {
                 .state
                 .sessions
                 .get(&ask.session)
-                .map(|session| session.files.keys().cloned().collect())
+                .map(|session| {
+                    session
+                        .files
+                        .keys()
+                        .flat_map(|file| self.names_of(file))
+                        .collect()
+                })
                 .unwrap_or_default();
             self.record(Fact::SessionForgotten {
                 session: ask.session.clone(),

@@ -27,22 +27,25 @@ impl Engine {
             if old == new {
                 continue;
             }
+            // Another link of the file stays where it is (FILE-2).
+            self.part_name(&old);
+            let file = self.file_of(&old);
             self.note_for_audits(&old);
             self.note_for_audits(&new);
-            let known = self.state.paths.contains_key(&old);
+            let known = self.state.paths.contains_key(&file);
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
             let source = self
                 .live
                 .get(&old)
                 .and_then(|live| live.copy_of.clone())
-                .or_else(|| known.then(|| old.clone()));
+                .or_else(|| known.then(|| file.clone()));
             let (writing, wrote) = self
                 .live
-                .get(&old)
+                .get(&file)
                 .map_or((false, false), |live| (live.writing, live.wrote));
             {
-                let live = self.live.entry(old.clone()).or_default();
+                let live = self.live.entry(file).or_default();
                 live.writing = false;
                 live.wrote = false;
             }

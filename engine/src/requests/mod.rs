@@ -9,6 +9,8 @@ use touchmark_proto::{RelPath, Request, RequestId};
 
 use crate::engine::Engine;
 use crate::observe::Scope;
+use crate::recall::command_number;
+use crate::tracker::spoken::Spoken;
 use queue::{Pending, Step};
 use table::{About, edit_named, session_mut};
 pub(crate) use table::{EditNamed, Use};
@@ -22,8 +24,11 @@ impl Engine {
         if row(ask).paths == Use::Names {
             return Vec::new();
         }
-        let mut paths = self.paths_named(ask);
-        paths.retain(|path| !self.state.paths.contains_key(path));
+        let named = paths(ask).into_iter();
+        let mut paths: Vec<RelPath> = named
+            .filter_map(|path| self.resolve_name(path).ok())
+            .filter(|path| !self.state.paths.contains_key(path) && !self.state.names.is_other(path))
+            .collect();
         paths.sort();
         paths.dedup();
         paths
@@ -33,6 +38,24 @@ impl Engine {
     fn paths_named(&self, ask: &Request) -> Vec<RelPath> {
         let named = paths(ask).into_iter();
         named.filter_map(|path| self.resolve(path).ok()).collect()
+    }
+
+    /// By which names the answer to a request speaks of files (FILE-1).
+    pub(crate) fn spoken_in(&self, ask: &Request) -> Spoken {
+        let edit = edit_named(ask).and_then(|named| self.edit_of(named));
+        let edit = edit.and_then(|edit| Some(&self.state.edits.get(&edit)?.fact.session));
+        let window = match ask {
+            Request::CommandEnd(end) => end.command.as_deref().and_then(command_number),
+            _ => None,
+        };
+        let window = window.and_then(|window| self.state.commands.get(&window));
+        let window = window.map(|window| &window.fact.session);
+        let named = paths(ask).into_iter();
+        let named = named.filter_map(|path| self.resolve_name(path).ok());
+        Spoken {
+            session: session(ask).or(edit).or(window).cloned(),
+            named: named.map(|name| (self.file_of(&name), name)).collect(),
+        }
     }
 
     /// What a request speaks of.

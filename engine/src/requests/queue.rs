@@ -14,6 +14,7 @@ use crate::handlers::Write;
 use crate::input::{Learned, ReadOutcome};
 use crate::observe::Scope;
 use crate::requests::row;
+use crate::tracker::spoken::Spoken;
 
 /// How often a request waits for one more fence.
 const LOOKS: u32 = 3;
@@ -243,7 +244,13 @@ impl Engine {
     }
 
     /// Looks at one request; whether it made others possible.
-    fn step(&mut self, request: RequestId, mut pending: Box<Pending>) -> bool {
+    fn step(&mut self, request: RequestId, pending: Box<Pending>) -> bool {
+        let moved = self.take_step(request, pending);
+        self.spoken = Spoken::default();
+        moved
+    }
+
+    fn take_step(&mut self, request: RequestId, mut pending: Box<Pending>) -> bool {
         let late = pending.until.is_some_and(|until| self.now > until);
         if late && pending.stage != Stage::Writing {
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
@@ -269,7 +276,12 @@ impl Engine {
                 self.pending.remove(&request);
                 return true;
             }
-            Ask::Client(ask) => self.answer(request, &mut pending, ask),
+            Ask::Client(ask) => {
+                if self.has_several_names() {
+                    self.spoken = self.spoken_in(&ask);
+                }
+                self.answer(request, &mut pending, ask)
+            }
         };
         match step {
             Step::Done(answer) => {
@@ -308,8 +320,12 @@ impl Engine {
                 self.out.push(Effect::Learn { request, question });
                 false
             }
-            Step::Write(write, order) => {
+            Step::Write(write, mut order) => {
                 self.writing.insert(order.path.clone(), None);
+                // It goes where the request said.
+                if let Some(name) = self.spoken.named.get(&order.path) {
+                    order.path = name.clone();
+                }
                 pending.write = Some(*write);
                 pending.stage = Stage::Writing;
                 self.pending.insert(request, pending);
@@ -398,6 +414,12 @@ impl Engine {
 
     fn finish(&mut self, request: RequestId, pending: &Pending, answer: Result<Answer, Error>) {
         let mut answer = answer.map(Box::new);
+        if self.has_several_names() {
+            match &mut answer {
+                Ok(answer) => self.spoken.reply(&self.state, &mut answer.reply),
+                Err(error) => self.spoken.error(&self.state, error),
+            }
+        }
         self.leave(request, pending);
         if pending.connection.is_some() {
             match &mut answer {

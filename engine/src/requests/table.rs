@@ -304,7 +304,7 @@ rows! {
             => engine.file_recent(pending, &ask);
         FileIsStale:      Query,   Asks [session], Names [path], at_once
             => engine.file_is_stale(&ask);
-        FileHistory:      Query,   Names [],        Names [path], synced(Paths)
+        FileHistory:      Query,   Names [],        Looks [path], synced(Paths)
             => engine.file_history(request, pending, &ask);
         FileUntrack:      Changes, Knows [session], Names [path], at_once
             => engine.file_untrack(&ask);

@@ -240,8 +240,10 @@ impl State {
             state.holders.remove(session);
             if state.holders.is_empty() {
                 self.paths.remove(path);
+                self.names.forget(path);
             }
         }
+        self.names.release(session, path);
     }
 
     pub(super) fn forget(&mut self, session: &SessionId) {

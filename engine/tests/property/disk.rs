@@ -261,6 +261,8 @@ impl Disk {
                 .collect(),
             bytes: with_bytes.then(|| node.bytes.clone()),
             secret: false,
+            real: None,
+            object: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use touchmark_engine::{
-    Comparison, Config, Content, Edited, Effect, Engine, Found, Hint, Input, Kept, Learned,
+    Comparison, Config, Content, Edited, Effect, Engine, Found, Hint, Input, Kept, Learned, Object,
     Question, ReadOrder, ReadOutcome, Record, Stamp, State, WriteOrder, WriteOutcome,
 };
 use touchmark_proto::writes::Guard;
@@ -91,6 +91,10 @@ impl Stage {
                     Hint::Removed,
                     Hint::Touched,
                 ]);
+                if self.rng.chance(20) {
+                    let paths = vec![path, rel(self.path())];
+                    return self.handle(Input::Hints { paths, hint });
+                }
                 self.handle(Input::Hint { path, hint });
             }
             12..=13 if self.rng.chance(30) => self.compared(),
@@ -205,6 +209,12 @@ impl Stage {
         let size = bytes.len() as u64;
         let time = self.now - self.rng.pick(&[0, 1, 5_000, 100_000]);
         let nanos = time as i64 * 1_000_000;
+        // Names that lead to each other, and to files of several links.
+        let real = self.rng.chance(10).then(|| rel(self.path()));
+        let object = self.rng.chance(30).then(|| Object {
+            device: 1,
+            inode: self.rng.below(3) as u64,
+        });
         let outcome = ReadOutcome {
             found: Found::File(Content {
                 hash: hash(&bytes),
@@ -228,6 +238,8 @@ impl Stage {
                 .collect(),
             bytes: order.bytes.then(|| bytes.into()),
             secret: self.rng.pick(&[false, false, false, true]),
+            real,
+            object,
         };
         self.handle(Input::Read {
             path: order.path,

@@ -32,13 +32,15 @@ fn open(root: &Path, path: &RelPath) -> Opened {
         End::There(_, metadata) if metadata.is_dir() => return Opened::NotAFile("directory"),
         End::There(..) => return Opened::NotAFile("device"),
         End::Root => return Opened::NotAFile("directory"),
-        End::Missing(_) | End::Loop => return Opened::Absent,
+        End::Missing(_) | End::Loop => return Opened::Absent { real: None },
         End::Outside => return Opened::Outside,
         End::Denied(error) => return Opened::Unreadable(error.to_string()),
     };
     let file = match File::open(absolute(root, &end)) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Opened::Absent,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Opened::Absent { real: None };
+        }
         Err(error) => return Opened::Unreadable(error.to_string()),
     };
     match (resolve(root, path, |_| false).end, file.metadata()) {

@@ -19,6 +19,10 @@ impl Mounts {
     pub(super) fn is_place(&self, _path: &Path) -> bool {
         false
     }
+
+    pub(super) fn source(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// Silent.

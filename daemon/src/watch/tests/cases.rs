@@ -136,7 +136,14 @@ fn one_by_one(inputs: Vec<Input>) -> Vec<Input> {
             .to_vec(),
         other => vec![other],
     };
-    inputs.into_iter().flat_map(split).collect()
+    let apart = |input| match input {
+        Input::Hints { paths, hint } => {
+            let paths = paths.into_iter();
+            paths.map(|path| Input::Hint { path, hint }).collect()
+        }
+        other => vec![other],
+    };
+    inputs.into_iter().flat_map(apart).flat_map(split).collect()
 }
 
 fn word(input: &Input) -> String {
@@ -361,6 +368,7 @@ fn a_second_half_that_comes_late_still_names_the_rename() {
         kind,
         path: world.at(path),
         cookie,
+        by_directory: true,
     };
     let script = [
         event(RawKind::MovedFrom, "f", Some(7)),
@@ -605,6 +613,7 @@ fn after_a_loss_all_is_compared_and_the_fences_end() {
         kind: RawKind::Lost,
         path: PathBuf::new(),
         cookie: None,
+        by_directory: false,
     };
     let mut out = Vec::new();
     world.watcher.digest(lost, &mut out);
@@ -726,5 +735,66 @@ fn a_watch_nobody_needs_reports_once_at_most() {
     let inputs = world.inputs();
     for n in 0..3 {
         assert_eq!(World::last_hint(&inputs, &path(n)), Some(Hint::Closed));
+    }
+}
+
+#[test]
+fn one_name_given_up_does_not_blind_the_other() {
+    // However the name goes, what is written by a third name, in a directory
+    // nobody watches, is seen by the one that is left (FILE-3).
+    for how in ["untracked", "removed", "moved away", "replaced"] {
+        for left in ["d/a", "e/b"] {
+            let gone = if left == "d/a" { "e/b" } else { "d/a" };
+            let mut world = World::new();
+            for directory in ["d", "e", "away"] {
+                world.mkdir(directory);
+            }
+            world.write("d/a", "1");
+            fs::hard_link(world.at("d/a"), world.at("e/b")).unwrap();
+            fs::hard_link(world.at("d/a"), world.at("away/c")).unwrap();
+            world.track(&["d/a", "e/b"]);
+            match how {
+                "untracked" => world.watcher.untrack(&rel(gone)),
+                "removed" => fs::remove_file(world.at(gone)).unwrap(),
+                "moved away" => world.mv(gone, "away/elsewhere"),
+                _ => {
+                    world.write("tmp", "2");
+                    world.mv("tmp", gone);
+                }
+            }
+            world.inputs();
+            world.write("away/c", "3");
+            let inputs = world.inputs();
+            let seen = World::last_hint(&inputs, left);
+            assert_eq!(seen, Some(Hint::Closed), "{gone} {how}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_a_symlink_leads_to_may_come_and_go() {
+    for moved in [true, false] {
+        let mut world = World::new();
+        world.mkdir("build");
+        world.write("build/f", "1");
+        symlink("build", world.at("out")).unwrap();
+        world.track(&["out/f"]);
+        if moved {
+            world.mv("build", "old");
+        } else {
+            fs::remove_dir_all(world.at("build")).unwrap();
+        }
+        let inputs = world.inputs();
+        assert_eq!(World::last_hint(&inputs, "out/f"), Some(Hint::Removed));
+        // Another takes its place, with what is in it (FILE-4).
+        world.mkdir("next");
+        world.write("next/f", "2");
+        world.inputs();
+        world.mv("next", "build");
+        let inputs = world.inputs();
+        assert_eq!(World::last_hint(&inputs, "out/f"), Some(Hint::Closed));
+        world.write("build/f", "3");
+        let inputs = world.inputs();
+        assert_eq!(World::last_hint(&inputs, "out/f"), Some(Hint::Closed));
     }
 }

@@ -1,0 +1,508 @@
+//! Where names were last found to lead, beyond the recorded facts: through
+//! which symlinks, to which of a file's several links. Lost at a restart,
+//! after which every name is looked at anew.
+//!
+//! Two names lead to one file if they have the same real name, or if the same
+//! object was found by both. An inode's number alone decides nothing
+//! (ATTR-15): an object is told by it only while it has several links, and
+//! only if the one name was looked at after the other had been found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use touchmark_proto::RelPath;
+
+use crate::by_path::ByPath;
+use crate::engine::Engine;
+use crate::input::{Found, Object, ReadOutcome};
+use crate::live::Live;
+use crate::record::Fact;
+
+/// Where a name was found to lead.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Way {
+    /// The real name, where symlinks lie on the way.
+    real: Option<RelPath>,
+    /// The file, where it has several links.
+    object: Option<Object>,
+    /// Reads ordered from this one on look later.
+    since: u64,
+}
+
+/// Where names lead that are not plain, or have been taken for a file's
+/// second.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ways {
+    ways: ByPath<Way>,
+    by_real: BTreeMap<RelPath, BTreeSet<RelPath>>,
+    by_object: BTreeMap<Object, BTreeSet<RelPath>>,
+    /// Names of a file known by another that no session has used.
+    aliases: BTreeMap<RelPath, RelPath>,
+    /// The inode's number of each tracked name that no stat vouches for.
+    inodes: ByPath<u64>,
+    /// Tracked names by the number of their inode, for finding the other name
+    /// of a file that has just got its second. Made when that is needed first;
+    /// what it says may be out of date.
+    by_inode: Option<BTreeMap<u64, RelPath>>,
+    /// Names that were looked at before their file's own.
+    unsure: BTreeSet<RelPath>,
+    /// The newest read taken in of a file that has several names.
+    taken: BTreeMap<RelPath, u64>,
+}
+
+impl Ways {
+    /// Whether nothing but plain names is known.
+    fn is_empty(&self) -> bool {
+        self.ways.is_empty() && self.aliases.is_empty()
+    }
+
+    fn note(&mut self, name: &RelPath, way: Way) {
+        self.forget(name);
+        if let Some(real) = &way.real {
+            let names = self.by_real.entry(real.clone()).or_default();
+            names.insert(name.clone());
+        }
+        if let Some(object) = way.object {
+            let names = self.by_object.entry(object).or_default();
+            names.insert(name.clone());
+        }
+        self.ways.insert(name.clone(), way);
+    }
+
+    fn forget(&mut self, name: &RelPath) {
+        let Some(way) = self.ways.remove(name) else {
+            return;
+        };
+        if let Some(real) = way.real
+            && let Some(names) = self.by_real.get_mut(&real)
+        {
+            names.remove(name);
+            if names.is_empty() {
+                self.by_real.remove(&real);
+            }
+        }
+        if let Some(object) = way.object
+            && let Some(names) = self.by_object.get_mut(&object)
+        {
+            names.remove(name);
+            if names.is_empty() {
+                self.by_object.remove(&object);
+            }
+        }
+    }
+
+    fn real<'a>(&'a self, name: &'a RelPath) -> &'a RelPath {
+        let way = self.ways.get(name);
+        way.and_then(|way| way.real.as_ref()).unwrap_or(name)
+    }
+
+    /// Whether two names lead to one file, as far as is known.
+    fn are_one(&self, one: &RelPath, other: &RelPath) -> bool {
+        let object = |name| self.ways.get(name).and_then(|way: &Way| way.object);
+        self.real(one) == self.real(other)
+            || object(one).is_some_and(|found| object(other) == Some(found))
+    }
+
+    /// Other names that lead to where this one does; of the second kind, those
+    /// that may.
+    fn alike(&self, name: &RelPath) -> (Vec<RelPath>, Vec<RelPath>) {
+        let real = self.real(name);
+        let mut names: BTreeSet<RelPath> = self.by_real.get(real).cloned().unwrap_or_default();
+        names.insert(real.clone());
+        let object = self.ways.get(name).and_then(|way| way.object);
+        let mut perhaps = Vec::new();
+        if let Some(object) = object {
+            names.extend(self.by_object.get(&object).into_iter().flatten().cloned());
+            let by_inode = self.by_inode.as_ref();
+            perhaps.extend(by_inode.and_then(|names| names.get(&object.inode)).cloned());
+        }
+        names.remove(name);
+        perhaps.retain(|other| other != name && !names.contains(other));
+        (names.into_iter().collect(), perhaps)
+    }
+}
+
+impl Engine {
+    /// The file that a name leads to, by the name that everything is kept by.
+    pub(crate) fn file_of(&self, name: &RelPath) -> RelPath {
+        let name = self.ways.aliases.get(name).unwrap_or(name);
+        self.state.names.file_of(name).clone()
+    }
+
+    /// Whether any file has several names.
+    pub(crate) fn has_several_names(&self) -> bool {
+        !self.state.names.is_empty() || !self.ways.aliases.is_empty()
+    }
+
+    /// The names of a file, its own included.
+    pub(crate) fn names_of(&self, file: &RelPath) -> Vec<RelPath> {
+        let mut names = vec![file.clone()];
+        names.extend(self.state.names.others_of(file).cloned());
+        let aliases = self.ways.aliases.iter();
+        names.extend(
+            aliases
+                .filter(|(_, of)| *of == file)
+                .map(|(name, _)| name.clone()),
+        );
+        names
+    }
+
+    /// Hints at several names, as one event told them: once for each file.
+    pub(crate) fn files_hinted(&self, names: Vec<RelPath>) -> Vec<RelPath> {
+        if self.ways.is_empty() && self.state.names.is_empty() {
+            return names;
+        }
+        let mut by_file: BTreeMap<RelPath, RelPath> = BTreeMap::new();
+        for name in names {
+            let file = self.file_of(&name);
+            let own = name == file;
+            let hinted = by_file.entry(file).or_insert_with(|| name.clone());
+            if own {
+                *hinted = name;
+            }
+        }
+        by_file.into_values().collect()
+    }
+
+    /// A name was read: whether it has left its file, and which file the
+    /// outcome speaks of. `None` if a later look at that file was taken in.
+    pub(crate) fn found_by(
+        &mut self,
+        name: &RelPath,
+        ticket: u64,
+        outcome: &ReadOutcome,
+    ) -> Option<RelPath> {
+        let file = self.file_of(name);
+        self.note_inode(name, &outcome.found);
+        let plain = outcome.real.is_none() && outcome.object.is_none();
+        if plain && self.ways.is_empty() && self.state.names.is_empty() {
+            return Some(file);
+        }
+        // What cannot be read now may be what it was.
+        let told = !matches!(
+            outcome.found,
+            Found::Unreadable { .. } | Found::Unstable { .. }
+        );
+        let names = self.names_of(&file);
+        if told && (!plain || names.len() > 1) {
+            let way = Way {
+                real: outcome.real.clone().filter(|real| real != name),
+                object: outcome.object,
+                since: self.next_ticket,
+            };
+            self.ways.note(name, way);
+        } else if told {
+            self.ways.forget(name);
+        }
+        if told && names.len() > 1 {
+            self.part_from(name, &file, &names);
+            for other in names.iter().filter(|_| *name == file) {
+                if self.ways.unsure.remove(other) {
+                    match self.file_of(other) == file {
+                        true => self.bring_hints(other, &file),
+                        false => self.look_too(name, other),
+                    }
+                }
+            }
+        }
+        let file = self.file_of(name);
+        if self.names_of(&file).len() == 1 {
+            self.ways.taken.remove(&file);
+            return Some(file);
+        }
+        if *name != file && !self.ways.ways.contains_key(&file) {
+            // After a restart: whether it leads there still is not known
+            // before the file's own name has been looked at.
+            self.look_too(name, &file);
+            self.ways.unsure.insert(name.clone());
+            return None;
+        }
+        if *name != file {
+            self.bring_hints(name, &file);
+        }
+        let taken = self.ways.taken.entry(file.clone()).or_default();
+        if *taken > ticket {
+            return None;
+        }
+        *taken = ticket;
+        Some(file)
+    }
+
+    /// Remembers a tracked name's inode.
+    pub(crate) fn note_inode(&mut self, name: &RelPath, found: &Found) {
+        let Found::File(content) = found else {
+            return;
+        };
+        if !self.state.paths.contains_key(name) {
+            return;
+        }
+        let inode = content.stamp.inode;
+        if content.settled {
+            self.ways.inodes.remove(name);
+        } else {
+            self.ways.inodes.insert(name.clone(), inode);
+        }
+        let most = 2 * self.watched.len() + 1_024;
+        if let Some(by_inode) = &mut self.ways.by_inode {
+            by_inode.insert(inode, name.clone());
+            if by_inode.len() > most {
+                self.ways.by_inode = None;
+            }
+        }
+    }
+
+    /// Every tracked name by the number of its inode.
+    fn list_inodes(&mut self) {
+        if self.ways.by_inode.is_none() {
+            let mut by_inode: BTreeMap<u64, RelPath> = BTreeMap::new();
+            let unsettled = self.ways.inodes.iter();
+            let unsettled = unsettled.map(|(name, inode)| (name.clone(), *inode));
+            #[allow(clippy::iter_over_hash_type)] // the least name of each
+            for (name, inode) in self.stamps.inodes().chain(unsettled) {
+                let known = by_inode.entry(inode).or_insert_with(|| name.clone());
+                if name < *known {
+                    *known = name;
+                }
+            }
+            self.ways.by_inode = Some(by_inode);
+        }
+    }
+
+    /// Has names part that do not lead to one file any more (FILE-2).
+    fn part_from(&mut self, name: &RelPath, file: &RelPath, names: &[RelPath]) {
+        // Of those that have not been looked at yet nothing is known.
+        let known = |other: &&RelPath| *other != name && self.ways.ways.contains_key(*other);
+        let (alike, apart): (Vec<_>, Vec<_>) = names
+            .iter()
+            .filter(known)
+            .cloned()
+            .partition(|other| self.ways.are_one(name, other));
+        self.part(name, file, alike, apart);
+    }
+
+    /// A name is about to be renamed: of other links of its file, it parts.
+    pub(crate) fn part_name(&mut self, name: &RelPath) {
+        let file = self.file_of(name);
+        let mut names = self.names_of(&file);
+        names.retain(|other| other != name);
+        let (alike, apart) = names
+            .into_iter()
+            .partition(|other| self.ways.real(name) == self.ways.real(other));
+        self.part(name, &file, alike, apart);
+    }
+
+    fn part(
+        &mut self,
+        name: &RelPath,
+        file: &RelPath,
+        mut alike: Vec<RelPath>,
+        apart: Vec<RelPath>,
+    ) {
+        if apart.is_empty() {
+            return;
+        }
+        let mut leaving = if apart.contains(file) {
+            alike.insert(0, name.clone());
+            alike
+        } else {
+            apart
+        };
+        for name in &leaving {
+            self.ways.aliases.remove(name);
+        }
+        leaving.retain(|name| self.state.names.is_other(name));
+        let Some(first) = leaving.first().cloned() else {
+            return;
+        };
+        self.record(Fact::NamesParted {
+            file: file.clone(),
+            leaving: leaving.clone(),
+        });
+        if self.state.paths.contains_key(&first) {
+            let stamp = self.live.get(file).and_then(|live| live.stamp);
+            self.live.entry(first.clone()).or_default().stamp = stamp;
+            if first != *name {
+                self.look_too(name, &first);
+            }
+        }
+        self.unwatch(file);
+        for name in leaving {
+            self.unwatch(&name);
+        }
+    }
+
+    /// What was hinted at by one of a file's names is said of the file.
+    fn bring_hints(&mut self, name: &RelPath, file: &RelPath) {
+        let Some(by_name) = self.live.remove(name) else {
+            return;
+        };
+        let live = self.live.entry(file.clone()).or_default();
+        live.take_hints(&by_name);
+    }
+
+    /// Has names be one file that a look found to be (FILE-1). Of those that
+    /// may be, and are not known to be, one more look is ordered; whoever waits
+    /// for the first one waits for that.
+    pub(crate) fn join_alike(&mut self, name: &RelPath, ticket: u64) {
+        if self.ways.is_empty() {
+            return;
+        }
+        let file = self.file_of(name);
+        let object = self.ways.ways.get(name).and_then(|way| way.object);
+        let alone = object.and_then(|object| self.ways.by_object.get(&object));
+        if alone.is_some_and(|names| names.len() == 1) {
+            // The name of a file that has just got its second, perhaps.
+            self.list_inodes();
+        }
+        if self.ways.unsure.contains(name) {
+            // It waits for a look at its file's own.
+            return;
+        }
+        let (alike, perhaps) = self.ways.alike(name);
+        for other in alike {
+            if self.watched.contains(&other) && self.file_of(&other) != file {
+                let earlier = self.ways.ways.get(&other).map_or(0, |way| way.since);
+                if self.ways.real(&other) == self.ways.real(name) || earlier <= ticket {
+                    self.join(name, &other);
+                } else {
+                    self.look_too(name, &other);
+                }
+            }
+        }
+        for other in perhaps {
+            if self.watched.contains(&other) && self.file_of(&other) != self.file_of(name) {
+                self.look_too(name, &other);
+            }
+        }
+    }
+
+    /// Orders a look at another name, for which waits who waits for a look at
+    /// the first.
+    fn look_too(&mut self, name: &RelPath, other: &RelPath) {
+        let ticket = self.order_read(other, false);
+        for batch in self.fences.batches.values_mut() {
+            if batch.contains_key(name) {
+                batch.insert(other.clone(), ticket);
+            }
+        }
+        for pending in self.pending.values_mut() {
+            if pending.reads.contains_key(name) || pending.found.contains_key(name) {
+                pending.reads.insert(other.clone(), ticket);
+            }
+        }
+    }
+
+    fn join(&mut self, one: &RelPath, other: &RelPath) {
+        let (one, other) = (self.file_of(one), self.file_of(other));
+        let since = |name| {
+            let state = self.state.paths.get(name);
+            state.map_or(u64::MAX, |state| state.baseline)
+        };
+        // The one that was tracked first is the file's.
+        let (file, name) = if since(&one) <= since(&other) {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let busy = self.writing.contains_key(&name) || self.writing.contains_key(&file);
+        let undecided = self
+            .live
+            .get(&name)
+            .is_some_and(|live| live.copy_of.is_some() || !live.held_back.is_empty());
+        if file == name || busy || undecided {
+            return;
+        }
+        // What was found by the name is a version of its own first.
+        if self.unsettled.contains(&name) {
+            self.settle(&name);
+        }
+        if self.state.paths.contains_key(&name) {
+            self.record(Fact::NamesJoined {
+                name: name.clone(),
+                file: file.clone(),
+            });
+            self.unsettled.remove(&name);
+            self.unconfirmed.remove(&name);
+        } else {
+            self.ways.aliases.insert(name.clone(), file.clone());
+        }
+        for of in self.ways.aliases.values_mut().filter(|of| **of == name) {
+            *of = file.clone();
+        }
+        self.bring_hints(&name, &file);
+        // What was found by the one name was found of the file.
+        for pending in self.pending.values_mut() {
+            if let Some(found) = pending.found.get(&name).cloned() {
+                pending.found.entry(file.clone()).or_insert(found);
+            }
+        }
+        // Both are compared at the next look, however plain they are.
+        for name in [name, file] {
+            if !self.ways.ways.contains_key(&name) {
+                let way = Way {
+                    since: self.next_ticket,
+                    ..Way::default()
+                };
+                self.ways.note(&name, way);
+            }
+        }
+    }
+
+    /// A name is watched no longer.
+    pub(crate) fn forget_way(&mut self, name: &RelPath) {
+        self.ways.forget(name);
+        self.ways.aliases.remove(name);
+        self.ways.aliases.retain(|_, of| of != name);
+        self.ways.taken.remove(name);
+        self.ways.inodes.remove(name);
+        self.ways.unsure.remove(name);
+    }
+
+    /// The names that a fact has a session use of files that have several:
+    /// facts of their own, which come before it.
+    pub(crate) fn names_used(&mut self, fact: &Fact) -> Vec<Fact> {
+        let (session, files) = match fact {
+            Fact::Tracked { session, path, .. } | Fact::Read { session, path, .. } => {
+                (session, vec![path])
+            }
+            Fact::EditBegun(edit) => {
+                let files = edit.files.iter().map(|file| &file.path);
+                (&edit.session, files.collect())
+            }
+            _ => return Vec::new(),
+        };
+        if self.spoken.named.is_empty() || self.spoken.session.as_ref() != Some(session) {
+            return Vec::new();
+        }
+        let mut facts = Vec::new();
+        for file in files {
+            let Some(name) = self.spoken.named.get(file) else {
+                continue;
+            };
+            if self.state.names.spoken(session, file) != name {
+                self.ways.aliases.remove(name);
+                facts.push(Fact::NameUsed {
+                    session: session.clone(),
+                    name: name.clone(),
+                    file: file.clone(),
+                });
+            }
+        }
+        facts
+    }
+}
+
+impl Live {
+    /// Takes over what was hinted at by another name.
+    fn take_hints(&mut self, other: &Self) {
+        self.closes += other.closes;
+        self.written_closes += other.written_closes;
+        self.gap |= other.gap;
+        if other.closes > 0 {
+            self.writing = false;
+            self.wrote = false;
+        }
+        self.writing |= other.writing;
+        self.wrote |= other.wrote;
+        self.episode = self.episode.max(other.episode);
+    }
+}
