@@ -116,6 +116,7 @@ fn opened(whole: &Path, name: &str, damage: Damage, witness: Witness, epoch: u64
         return "set aside";
     }
     // A state that there was: whole, up to some fact.
+    assert!(!loaded.left_out, "{what}: a cut is no matter of records");
     assert!(loaded.snapshot == Some(snapshot()), "{what}");
     assert!(
         loaded.facts == records(COVERED + 1..=loaded.last),
