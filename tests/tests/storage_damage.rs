@@ -319,8 +319,14 @@ fn dur2_a_record_that_cannot_be_read_costs_itself() {
     );
     world.start();
     let mut agent = world.session("s");
-    assert_eq!((agent.state("a.txt"), agent.state("b.txt")), ("stale".into(), "stale".into()));
-    assert_eq!((agent.history("a.txt").len(), agent.history("b.txt").len()), (1, 2));
+    assert_eq!(
+        (agent.state("a.txt"), agent.state("b.txt")),
+        ("stale".into(), "stale".into())
+    );
+    assert_eq!(
+        (agent.history("a.txt").len(), agent.history("b.txt").len()),
+        (1, 2)
+    );
     // Where it was found it is counted, without a new start.
     let counted = |world: &World| {
         let status = world.client().ok("status", json!({}));
@@ -333,7 +339,9 @@ fn dur2_a_record_that_cannot_be_read_costs_itself() {
     assert_eq!(epoch(&now), epoch(&clock));
     agent.client.ok("modified/list", json!({"since": clock}));
     let long_ago = json!({"since": format!("{}:1", epoch(&clock))});
-    agent.client.refused("modified/list", long_ago, "unknownClock");
+    agent
+        .client
+        .refused("modified/list", long_ago, "unknownClock");
     world.restart();
     assert!(counted(&world));
 
@@ -344,10 +352,15 @@ fn dur2_a_record_that_cannot_be_read_costs_itself() {
     let mut agent = world.session("s");
     let status = agent.client.ok("status", json!({}));
     let cause = lost(&status).expect("said");
-    assert!(cause.contains("the snapshot is not what was stored"), "{cause}");
+    assert!(
+        cause.contains("the snapshot is not what was stored"),
+        "{cause}"
+    );
     assert_eq!(agent.state("b.txt"), "unread");
     assert_eq!(agent.history("b.txt").len(), 2);
-    agent.client.refused("modified/list", json!({"since": now}), "unknownClock");
+    agent
+        .client
+        .refused("modified/list", json!({"since": now}), "unknownClock");
     let aside = fs::read_dir(own(&world)).unwrap();
     let mut names = aside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(!names.any(|name| name.contains("damaged")));

@@ -41,7 +41,9 @@ fn world(store: &str) -> World {
     for place in [state.parent().unwrap(), &state] {
         fs::set_permissions(place, fs::Permissions::from_mode(0o700)).unwrap();
     }
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(store);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("golden")
+        .join(store);
     for name in ["store.db", "store.last"] {
         fs::copy(golden.join(name), state.join(name)).unwrap();
         fs::set_permissions(state.join(name), fs::Permissions::from_mode(0o600)).unwrap();
@@ -71,7 +73,10 @@ fn knows_everything(world: &World) {
     assert!(text(&client.ok("sync", json!({})), "clock").starts_with(EPOCH));
 
     for (path, expected) in [
-        ("a.txt", &["modified user unmarked", "created unknown gap"][..]),
+        (
+            "a.txt",
+            &["modified user unmarked", "created unknown gap"][..],
+        ),
         ("b.txt", &["modified s declared", "created unknown gap"]),
         ("c.txt", &["modified t marked", "created unknown gap"]),
         (
@@ -82,7 +87,10 @@ fn knows_everything(world: &World) {
                 "created unknown gap",
             ],
         ),
-        ("gone.txt", &["deleted user unmarked", "created unknown gap"]),
+        (
+            "gone.txt",
+            &["deleted user unmarked", "created unknown gap"],
+        ),
         ("old.txt", &["deleted user unmarked", "created unknown gap"]),
         ("new.txt", &["renamed user unmarked"]),
         ("f.txt", &["created unknown gap"]),
@@ -94,11 +102,19 @@ fn knows_everything(world: &World) {
     let find = |name: &str| {
         let mut sessions = sessions.as_array().unwrap().iter();
         let found = sessions.find(|session| session["session"] == name);
-        found.unwrap_or_else(|| panic!("{name} is not in {sessions:?}")).clone()
+        found
+            .unwrap_or_else(|| panic!("{name} is not in {sessions:?}"))
+            .clone()
     };
-    assert_eq!(find("s")["agent"], json!({"name": "golden", "version": "1"}));
+    assert_eq!(
+        find("s")["agent"],
+        json!({"name": "golden", "version": "1"})
+    );
     assert_eq!(find("t")["parent"], "s");
-    assert_eq!((&find("s")["reads"], &find("t")["reads"]), (&json!(6), &json!(4)));
+    assert_eq!(
+        (&find("s")["reads"], &find("t")["reads"]),
+        (&json!(6), &json!(4))
+    );
 
     let mut s = world.session("s");
     for (path, state) in [
@@ -122,13 +138,22 @@ fn knows_everything(world: &World) {
     assert_eq!(listed["checkpoints"][0]["label"], "before the rename");
     let detected = s.ok("checkpoint/detect", json!({"checkpoint": "k1"}));
     let detected = paths(detected["files"].as_array().unwrap());
-    assert_eq!(detected, ["c.txt", "d/e.txt", "gone.txt", "new.txt", "old.txt"]);
+    assert_eq!(
+        detected,
+        ["c.txt", "d/e.txt", "gone.txt", "new.txt", "old.txt"]
+    );
     let second = world.session("t").ok("checkpoint/list", json!({}));
     assert_eq!(second["checkpoints"][0]["label"], "second");
 
     assert_eq!(s.ok("task/list", json!({}))["tasks"][0]["command"], "sleep");
-    assert_eq!(s.ok("model/list", json!({}))["entries"][0]["modelId"], "m-1");
-    let repeated = s.ok("call/check", json!({"tool": "readFile", "args": {"path": "b.txt"}}));
+    assert_eq!(
+        s.ok("model/list", json!({}))["entries"][0]["modelId"],
+        "m-1"
+    );
+    let repeated = s.ok(
+        "call/check",
+        json!({"tool": "readFile", "args": {"path": "b.txt"}}),
+    );
     assert_ne!(repeated["callId"], Value::Null, "{repeated}");
 }
 

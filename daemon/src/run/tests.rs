@@ -439,7 +439,10 @@ async fn a_snapshot_that_is_no_state_costs_itself() {
     let status = client.ok("status", json!({})).await;
     let causes = status["degraded"].as_array().unwrap().iter();
     let causes: Vec<_> = causes.map(|one| one["cause"].as_str().unwrap()).collect();
-    assert!(causes[0].starts_with("state was lost: 1 record"), "{causes:?}");
+    assert!(
+        causes[0].starts_with("state was lost: 1 record"),
+        "{causes:?}"
+    );
     assert!(causes[1].ends_with("cannot be read: 1"), "{causes:?}");
     let history = client.ok("file/history", json!({"path": "a"})).await;
     assert_eq!(history["versions"].as_array().unwrap().len(), 1);

@@ -12,8 +12,8 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::Waiting;
 use super::error::StoreError;
 use super::load::record;
-use super::unreadable::{self, Bad};
 use super::schema::{self, VERSION, first_at, int, meta, uint};
+use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
 

@@ -45,7 +45,7 @@ pub(super) fn open(
             Found::default(),
             Some(format!("what was known cannot be read: {cause}")),
         ),
-        Err(newer @ StoreError::Newer { .. }) => return Err(newer),
+        Err(other) => return Err(other),
     };
     tracing::error!(%cause, "the store cannot be written to");
     let waiting = Arc::new(Waiting::new(options.contents_file));

@@ -137,9 +137,11 @@ pub(super) fn count(connection: &Connection) -> Result<u64, rusqlite::Error> {
         connection.execute("DELETE FROM unreadable WHERE found < ?1", [long_ago])?;
     }
     connection
-        .query_row("SELECT coalesce(sum(records), 0) FROM unreadable", [], |row| {
-            row.get(0)
-        })
+        .query_row(
+            "SELECT coalesce(sum(records), 0) FROM unreadable",
+            [],
+            |row| row.get(0),
+        )
         .map(uint)
 }
 
