@@ -4,7 +4,6 @@
 //! So each line counts for the newest content that it came from, and a content
 //! of which no line is left counts for nothing.
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::{Hash, LineRange, Millis, SessionId};
 
@@ -22,8 +21,8 @@ const RANGES_KEPT: usize = 64;
 /// Superseded records kept per session and file.
 const RECORDS_KEPT: usize = 8;
 
-/// A content of which a session has lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A content that entered a session's context.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Which; `None` where the session removed the file.
     pub hash: Option<Hash>,
@@ -57,7 +56,7 @@ impl Seen {
 }
 
 /// A record of how the file came into the context, superseded by a newer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastRecord {
     /// How it came.
     pub source: Source,
@@ -72,7 +71,7 @@ pub struct PastRecord {
 }
 
 /// What one session knows of one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knowledge {
     /// What the file held when the session began to hold it.
     pub baseline: Option<Hash>,
@@ -210,6 +209,21 @@ impl Knowledge {
         entry.ranges.add(ranges);
         entry.resident.add(ranges);
         few::push(&mut self.seen, entry);
+        self.bound();
+    }
+
+    /// The session has these lines of a content as well: it came to them by
+    /// another name of the file (FILE-1).
+    pub fn add(&mut self, also: &Seen) {
+        match self.seen.iter_mut().find(|seen| seen.hash == also.hash) {
+            Some(seen) => {
+                seen.ranges.add(&also.ranges);
+                seen.resident.add(&also.resident);
+                seen.read |= also.read;
+                seen.written |= also.written;
+            }
+            None => few::push(&mut self.seen, also.clone()),
+        }
         self.bound();
     }
 

@@ -1,7 +1,6 @@
 //! Facts. Folding them from the start gives the engine's state
 //! (`State::apply`); the store keeps them.
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::daemon::Program;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
@@ -13,7 +12,7 @@ use crate::globs::Globs;
 use crate::notes::Note;
 
 /// One fact, with its place in the order of all facts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its number; the `n` of a clock.
     pub n: u64,
@@ -23,9 +22,8 @@ pub struct Record {
     pub fact: Fact,
 }
 
-/// What can be so. The order of the variants is the stored numbering: new
-/// ones go to the end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What can be so. How it is stored stands in `ledger/stored`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// A session was opened or came back.
     SessionOpened {
@@ -241,7 +239,7 @@ pub enum Fact {
 }
 
 /// What a path held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The content; `None` where there is no file.
     pub hash: Option<Hash>,
@@ -264,7 +262,7 @@ impl Held {
 }
 
 /// One version as recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionFact {
     /// Which path.
     pub path: RelPath,
@@ -275,7 +273,6 @@ pub struct VersionFact {
     /// What it holds.
     pub held: Held,
     /// Who.
-    #[serde(with = "author_as_stored")]
     pub author: Author,
     /// On what grounds.
     pub evidence: Evidence,
@@ -325,7 +322,7 @@ impl VersionFact {
 }
 
 /// An edit as it was begun.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFact {
     /// Its number; `e<number>` on the wire.
     pub edit: u64,
@@ -348,7 +345,7 @@ pub struct EditFact {
 }
 
 /// A command window as it was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandFact {
     /// Its number; `c<number>` on the wire.
     pub command: u64,
@@ -371,7 +368,7 @@ pub struct CommandFact {
 }
 
 /// One file of an edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFileFact {
     /// Which path.
     pub path: RelPath,
@@ -381,23 +378,4 @@ pub struct EditFileFact {
     pub began: Option<Hash>,
     /// The content the edit was computed from.
     pub base: Option<Hash>,
-}
-
-/// An author is stored without its label: the session has that.
-mod author_as_stored {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use touchmark_proto::{Author, AuthorKind, SessionId};
-
-    pub(super) fn serialize<S: Serializer>(author: &Author, to: S) -> Result<S::Ok, S::Error> {
-        (author.kind, &author.session).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Author, D::Error> {
-        let (kind, session) = <(AuthorKind, Option<SessionId>)>::deserialize(from)?;
-        Ok(Author {
-            kind,
-            session,
-            label: None,
-        })
-    }
 }

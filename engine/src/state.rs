@@ -11,10 +11,10 @@ mod settle;
 mod versions;
 
 pub use kept::Kept;
+pub(crate) use kept::KeptAside;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::daemon::Program;
 use touchmark_proto::{Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
@@ -32,7 +32,7 @@ use crate::tracker::names::Names;
 const ENDED_KEPT: usize = 256;
 
 /// The durable state of one workspace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Which life of the state this is.
     pub epoch: u64,
@@ -57,29 +57,22 @@ pub struct State {
     /// Versions recorded so far.
     pub versions_recorded: u64,
     /// Every open command window, by its number: the last one opened last.
-    #[serde(default)]
     pub commands: BTreeMap<u64, Command>,
     /// Command windows opened so far.
-    #[serde(default)]
     pub commands_begun: u64,
     /// Checkpoints created so far.
-    #[serde(default)]
     pub checkpoints_created: u64,
     /// Tool calls recorded so far.
-    #[serde(default)]
     pub calls_recorded: u64,
     /// The last number given out with each word of a label (SES-2): one that
     /// was given is never given again.
-    #[serde(default)]
     pub labels: BTreeMap<String, u64>,
-    /// Files that have several names (FILE-1). A snapshot has them behind the
-    /// rest, so that older ones can be read.
-    #[serde(skip)]
+    /// Files that have several names (FILE-1).
     pub names: Names,
 }
 
 /// A tracked path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathState {
     /// What it holds, as far as it is recorded.
     pub held: Held,
@@ -96,7 +89,7 @@ pub struct PathState {
 }
 
 /// A session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// The agent's program.
     pub agent: Option<Program>,
@@ -124,16 +117,14 @@ pub struct Session {
     /// It has been told that the state was lost.
     pub reset_told: bool,
     /// What it remembers beside files.
-    #[serde(default)]
     pub notes: Notes,
     /// Its short name (SES-2); `None` for one that was opened before there
     /// were any and has recorded nothing since.
-    #[serde(default)]
     pub label: Option<String>,
 }
 
 /// A version that a session overwrote unseen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostVersion {
     /// The fact that says so.
     pub n: u64,
@@ -146,7 +137,7 @@ pub struct LostVersion {
 }
 
 /// An open edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// As it was begun.
     pub fact: EditFact,
@@ -157,7 +148,7 @@ pub struct Edit {
 }
 
 /// One open path of an edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFile {
     /// Which path.
     pub path: RelPath,
@@ -170,7 +161,7 @@ pub struct EditFile {
 }
 
 /// An open command window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// As it was opened.
     pub fact: CommandFact,
@@ -181,7 +172,7 @@ pub struct Command {
 }
 
 /// An edit that has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedEdit {
     /// Its number.
     pub edit: u64,
@@ -192,7 +183,7 @@ pub struct EndedEdit {
 }
 
 /// An editor's report of a save.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Which file.
     pub path: RelPath,

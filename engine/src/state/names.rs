@@ -181,7 +181,7 @@ fn merged(one: Knowledge, other: Knowledge, held: Option<Hash>) -> Knowledge {
         _ => (other, one),
     };
     for seen in rest.seen.iter().filter(|seen| seen.hash == held) {
-        kept.see(seen.hash, &seen.ranges, seen.read, seen.assumed);
+        kept.add(seen);
     }
     kept.read_count = kept.read_count.max(rest.read_count);
     kept.read_at = kept.read_at.max(rest.read_at);

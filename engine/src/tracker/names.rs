@@ -7,30 +7,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::{RelPath, SessionId};
 
 /// The names of files that have several. What is not in here is its own file
 /// and has no other name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// The file of each name that is not the file's own.
-    files: BTreeMap<RelPath, RelPath>,
+    pub(crate) files: BTreeMap<RelPath, RelPath>,
     /// The opposite, and who uses which.
-    several: BTreeMap<RelPath, Several>,
+    pub(crate) several: BTreeMap<RelPath, Several>,
     /// Whose earlier facts belong to a file's history as well, and up to
     /// which.
-    before: BTreeMap<RelPath, Vec<(RelPath, u64)>>,
+    pub(crate) before: BTreeMap<RelPath, Vec<(RelPath, u64)>>,
 }
 
 /// The names of one file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Several {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Several {
     /// All but its own.
-    others: BTreeSet<RelPath>,
+    pub(crate) others: BTreeSet<RelPath>,
     /// By which names sessions have used it, the last one last. Who is not in
     /// here has used it by its own name.
-    used: BTreeMap<SessionId, Vec<RelPath>>,
+    pub(crate) used: BTreeMap<SessionId, Vec<RelPath>>,
 }
 
 /// What becomes of what a session knows of a file when names leave it.

@@ -143,7 +143,7 @@ impl Spoken {
     /// The same of an event that is about one session.
     pub(crate) fn happening(state: &State, happening: &mut Happening) {
         let (session, path) = match happening {
-            Happening::Stale { session, file } => (session, &mut file.path),
+            Happening::Stale { session, file, .. } => (session, &mut file.path),
             Happening::Read { session, path, .. } => (session, path),
             Happening::Edit { session, paths, .. } => {
                 for path in paths {
