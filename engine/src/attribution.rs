@@ -63,6 +63,14 @@ impl Decision {
         }
     }
 
+    /// Whether nothing is known to claim it.
+    pub fn is_unmarked(&self) -> bool {
+        let Self::By { evidence, .. } = self else {
+            return false;
+        };
+        *evidence == Evidence::Unmarked
+    }
+
     /// Whether a version says so already.
     pub fn is_of(&self, kept: &Kept) -> bool {
         match self {
@@ -90,16 +98,9 @@ impl Decision {
 
 /// Decides who wrote. The first rule that applies decides.
 pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
-    let wanted = HashOrAbsent::from(seen.hash);
-
-    // ATTR-1: declared, once, and never what was there when the edit began.
     // After a gap too: every edit open now was open when it began (ATTR-13).
-    let declared = state.edits_on(seen.path).find(|(_, file)| {
-        file.expect == Some(wanted) && file.matched.is_none() && file.began != seen.hash
-    });
-    if let Some((edit, _)) = declared {
-        let author = Author::agent(edit.fact.session.clone());
-        return Decision::by(author, Evidence::Declared, Some(edit.fact.edit));
+    if let Some(declared) = declared(state, seen.path, seen.hash) {
+        return declared;
     }
 
     // ATTR-13: nobody watched, so nobody is named.
@@ -112,30 +113,103 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
         return reported;
     }
 
-    // ATTR-4: a mark without a declared content. A one-call mark is consumed
-    // by the first closed change; what was read is the last one (ATTR-8).
-    let mut changes = seen.changes;
-    for (edit, file) in state.edits_on(seen.path) {
-        if file.expect.is_some() {
-            continue;
-        }
-        if edit.fact.one_shot && changes > 1 {
-            changes -= 1;
-            continue;
-        }
-        let author = Author::agent(edit.fact.session.clone());
-        return Decision::by(author, Evidence::Marked, Some(edit.fact.edit));
-    }
-
-    // ATTR-5: a declared content that has not arrived yet.
-    let awaited = state
-        .edits_on(seen.path)
-        .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
-    if seen.hold && awaited && (seen.writing || seen.hash.is_none()) {
+    // ATTR-5: whoever has it marked may not be done.
+    if seen.hold && awaited(state, seen) {
         return Decision::Hold;
     }
 
-    unclaimed(state, seen.path, seen.hash, seen.now)
+    // ATTR-8: a one-call mark is used up by the first closed change; what was
+    // read is the last one.
+    let mut changes = seen.changes;
+    for (edit, file) in state.edits_on(seen.path) {
+        if file.expect.is_some() || !edit.fact.one_shot {
+            continue;
+        }
+        if changes > 1 {
+            changes -= 1;
+            continue;
+        }
+        return marked(edit.fact.session.clone(), edit.fact.edit);
+    }
+
+    undeclared(state, seen.path, seen.hash, seen.now)
+}
+
+/// ATTR-1: declared, once, and never what was there when the edit began.
+fn declared(state: &State, path: &RelPath, hash: Option<Hash>) -> Option<Decision> {
+    let wanted = HashOrAbsent::from(hash);
+    let (edit, _) = state.edits_on(path).find(|(_, file)| {
+        file.expect == Some(wanted) && file.matched.is_none() && file.began != hash
+    })?;
+    let author = Author::agent(edit.fact.session.clone());
+    Some(Decision::by(
+        author,
+        Evidence::Declared,
+        Some(edit.fact.edit),
+    ))
+}
+
+/// Who wrote what stood there for a while and does no longer (ATTR-5).
+pub fn passed(
+    state: &State,
+    path: &RelPath,
+    hash: Option<Hash>,
+    now: Millis,
+    window: Millis,
+) -> Decision {
+    declared(state, path, hash)
+        .or_else(|| reported(state, path, hash, now, window))
+        .unwrap_or_else(|| undeclared(state, path, hash, now))
+}
+
+/// ATTR-8: a one-call mark's session.
+pub fn marked(session: SessionId, edit: u64) -> Decision {
+    Decision::by(Author::agent(session), Evidence::Marked, Some(edit))
+}
+
+/// Whether an open edit's writer may be in the middle: what nobody has closed,
+/// or an absence that may end in a moment. A declared content may also come
+/// while another writer is at it.
+fn awaited(state: &State, seen: Observation<'_>) -> bool {
+    let absent = seen.hash.is_none();
+    state.edits_on(seen.path).any(|(edit, file)| {
+        if file.expect.is_some() {
+            return file.matched.is_none() && (seen.writing || absent);
+        }
+        match edit.fact.one_shot {
+            true => !absent && seen.writing && seen.changes == 0,
+            false => seen.writing || absent,
+        }
+    })
+}
+
+/// ATTR-4: who wrote what no edit has declared. A mark that says nothing in
+/// particular does not make it its session's before the end; the session is
+/// named beside who it would be without.
+fn undeclared(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis) -> Decision {
+    let mut decision = unclaimed(state, path, hash, now);
+    let Decision::By {
+        author,
+        edit,
+        formatted: false,
+        candidates,
+        ..
+    } = &mut decision
+    else {
+        return decision;
+    };
+    let marks = state
+        .edits_on(path)
+        .filter(|(edit, file)| file.expect.is_none() && !edit.fact.one_shot);
+    for (open, _) in marks {
+        edit.get_or_insert(open.fact.edit);
+        let session = &open.fact.session;
+        if !author.is(session) && !candidates.contains(session) {
+            candidates.extend(author.session.clone().filter(|_| candidates.is_empty()));
+            candidates.push(session.clone());
+        }
+    }
+    decision
 }
 
 /// ATTR-2: who wrote, if an editor has reported this save within `window`.

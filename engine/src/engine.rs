@@ -69,8 +69,6 @@ pub struct Engine {
     /// Somebody listens.
     pub(crate) heard: bool,
     pub(crate) timers: BTreeSet<(Millis, Timer)>,
-    /// For a version: the marked versions that are its beginnings.
-    pub(crate) partial: BTreeMap<(RelPath, u64), Vec<u64>>,
     /// Edits begun before this process: their connections are long gone, and
     /// a new connection may have the number of an old one.
     pub(crate) inherited_edits: u64,
@@ -232,7 +230,6 @@ impl Engine {
             aside: BTreeSet::new(),
             heard: true,
             timers: BTreeSet::new(),
-            partial: BTreeMap::new(),
             inherited_edits,
             graces: BTreeMap::new(),
             inherited_commands,

@@ -19,6 +19,9 @@ pub(crate) struct Live {
     pub closes: u32,
     /// Those of them that ended a write, not a mere open for writing.
     pub written_closes: u32,
+    /// The first read ordered after the first of them was hinted at: an
+    /// earlier one may have found the middle of the write that it ended.
+    pub closed_from: u64,
     /// Which save this is, from the first write to its close (MOD-2).
     pub episode: u64,
     /// The save that the newest version came from.
@@ -28,9 +31,10 @@ pub(crate) struct Live {
     /// Sessions that were shown the middle of a save, and of which; they are
     /// told once they acknowledge that.
     pub shown: BTreeMap<SessionId, u64>,
-    /// Contents of a declared writer that is not done, or a file found empty
-    /// that is looked at once more; the last is what it holds now (ATTR-5).
-    pub held_back: Vec<Held>,
+    /// Contents found while an edit is open whose writer may not be done, or
+    /// a file found empty that is looked at once more; the last is what it
+    /// holds now (ATTR-5).
+    pub held_back: Vec<HeldBack>,
     /// The stat of a closed content that is not the declared one, or of none,
     /// since it was first found: until a read behind this fence finds it
     /// unchanged, it may be that of the next writer, whose events have not
@@ -63,6 +67,16 @@ pub(crate) struct Live {
     pub consumed: Option<u64>,
     /// Tries to read it that found it changing.
     pub retries: u32,
+}
+
+/// A content that is no version yet (ATTR-5).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldBack {
+    /// What was found.
+    pub held: Held,
+    /// Somebody has closed the file before it was read: what is not the
+    /// beginning of the next content was whole.
+    pub closed: bool,
 }
 
 /// A closed content that is to be looked at once more.
@@ -104,6 +118,17 @@ impl Obstacle {
 }
 
 impl Live {
+    /// What is held back last, which is what the path holds now.
+    pub(crate) fn held_now(&self) -> Option<Held> {
+        self.held_back.last().map(|last| last.held)
+    }
+
+    /// An absence is held back: whoever has the file marked may be about to
+    /// make it anew (ATTR-5).
+    pub(crate) fn awaits_return(&self) -> bool {
+        self.held_now() == Some(Held::ABSENT)
+    }
+
     /// Whether forgetting it loses nothing.
     pub(crate) fn is_idle(&self) -> bool {
         !self.writing

@@ -12,7 +12,7 @@ use touchmark_proto::{Evidence, Hash, RelPath, SessionId};
 use crate::attribution::{Decision, Observation, decide};
 use crate::engine::Engine;
 use crate::input::{Content, Found, ReadOutcome};
-use crate::live::{Live, Obstacle};
+use crate::live::{HeldBack, Live, Obstacle};
 use crate::reading::WRITE_DELAY;
 use crate::record::Held;
 
@@ -27,12 +27,15 @@ impl From<Content> for Held {
     }
 }
 
-/// Keeps what a declared writer may be in the middle of (ATTR-5). A touch of
-/// it is no new content.
-fn hold_back(live: &mut Live, held: Held) {
+/// Keeps what a writer may be in the middle of (ATTR-5). A touch of it is no
+/// new content.
+fn hold_back(live: &mut Live, held: Held, closed: bool) {
     match live.held_back.last_mut() {
-        Some(last) if last.hash == held.hash => *last = held,
-        _ => live.held_back.push(held),
+        Some(last) if last.held.hash == held.hash => {
+            last.held = held;
+            last.closed |= closed;
+        }
+        _ => live.held_back.push(HeldBack { held, closed }),
     }
 }
 
@@ -57,7 +60,7 @@ struct Hints {
 
 impl Engine {
     /// Takes in what a read of a watched path found.
-    pub(crate) fn observe(&mut self, path: &RelPath, outcome: &ReadOutcome) {
+    pub(crate) fn observe(&mut self, path: &RelPath, ticket: u64, outcome: &ReadOutcome) {
         if !self.state.paths.contains_key(path) {
             self.observe_copy(path, outcome);
             return;
@@ -73,13 +76,13 @@ impl Engine {
         live.obstacle = Obstacle::of(&outcome.found);
         match &outcome.found {
             Found::File(content) => {
-                let hints = self.take_hints(path);
+                let hints = self.take_hints(path, ticket);
                 self.observe_file(path, *content, &outcome.prefixes, hints);
                 return self.note_stamp(path, *content);
             }
             // A directory in its place: the file is gone.
             Found::Absent | Found::NotAFile { .. } => {
-                let hints = self.take_hints(path);
+                let hints = self.take_hints(path, ticket);
                 self.observe_absence(path, hints);
             }
             // What cannot be read is neither a version nor an absence; the
@@ -89,13 +92,25 @@ impl Engine {
         self.stamps.forget(path);
     }
 
-    fn take_hints(&mut self, path: &RelPath) -> Hints {
+    fn take_hints(&mut self, path: &RelPath, ticket: u64) -> Hints {
         let live = self.live.entry(path.clone()).or_default();
+        let gap = std::mem::take(&mut live.gap) || self.reconciliation.awaits(path);
+        // What was read may be the middle of a write that has been closed
+        // since: the close is the next read's, which that close has ordered.
+        let ahead = live.closes > 0 && ticket < live.closed_from;
+        if ahead && !gap {
+            return Hints {
+                closes: 0,
+                written_closes: 0,
+                writing: true,
+                gap,
+            };
+        }
         Hints {
             closes: std::mem::take(&mut live.closes),
             written_closes: std::mem::take(&mut live.written_closes),
             writing: live.writing,
-            gap: std::mem::take(&mut live.gap) || self.reconciliation.awaits(path),
+            gap,
         }
     }
 
@@ -158,13 +173,13 @@ impl Engine {
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
             let live = self.live.entry(path.clone()).or_default();
-            hold_back(live, held);
+            hold_back(live, held, hints.closes > 0);
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
             let live = self.live.entry(path.clone()).or_default();
-            hold_back(live, held);
+            hold_back(live, held, hints.closes > 0);
             // The close still ends a one-call mark, once it is believed.
             live.closes += hints.closes;
             live.written_closes += hints.written_closes;
@@ -176,12 +191,11 @@ impl Engine {
             self.unsettle(path, WRITE_DELAY);
             return;
         }
-        self.release_held_back(path, evidence == Evidence::Declared, prefixes);
+        self.release_held_back(path, content.hash, prefixes);
         if self.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash)) {
             return;
         }
         let version = self.make_version(path, held, None, decision);
-        self.note_prefixes(path, version, prefixes);
         self.consume_marks(path, hints.closes, version);
         if evidence == Evidence::Declared
             && let Some(edit) = edit
@@ -220,8 +234,11 @@ impl Engine {
         match decide(&self.state, seen) {
             Decision::Hold => {
                 let live = self.live.entry(path.clone()).or_default();
-                if live.held_back.last() != Some(&Held::ABSENT) {
-                    live.held_back.push(Held::ABSENT);
+                if !live.awaits_return() {
+                    hold_back(live, Held::ABSENT, false);
+                    // Whoever has it marked may be about to make it anew;
+                    // what is not back by then was taken away (ATTR-5).
+                    self.unsettle(path, self.config.settle);
                 }
             }
             decision @ Decision::By {

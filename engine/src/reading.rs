@@ -59,25 +59,11 @@ impl Engine {
         ticket
     }
 
-    /// Contents that may turn out to be the beginning of the next one: those
-    /// of a declared writer not done (ATTR-5), and marked versions (ATTR-4).
+    /// Contents that may turn out to be the beginning of the next one (ATTR-5).
     fn prefixes_wanted(&self, path: &RelPath) -> Vec<u64> {
         let mut sizes: Vec<u64> = Vec::new();
         if let Some(live) = self.live.get(path) {
-            sizes.extend(live.held_back.iter().map(|held| held.size));
-        }
-        if let Some(state) = self.state.paths.get(path) {
-            sizes.extend(
-                state
-                    .versions
-                    .iter()
-                    .filter(|version| {
-                        version
-                            .edit()
-                            .is_some_and(|edit| self.state.edits.contains_key(&edit))
-                    })
-                    .map(|version| version.size),
-            );
+            sizes.extend(live.held_back.iter().map(|back| back.held.size));
         }
         sizes.retain(|size| *size > 0);
         sizes.sort_unstable();
@@ -91,6 +77,7 @@ impl Engine {
             return;
         }
         self.note_for_audits(path);
+        let next = self.next_ticket;
         let live = self.live.entry(path.clone()).or_default();
         match hint {
             Hint::Written | Hint::Appeared => {
@@ -107,6 +94,9 @@ impl Engine {
                     live.episode = self.episodes;
                 }
                 let wrote = live.wrote || hint == Hint::WrittenAndClosed;
+                if live.closes == 0 {
+                    live.closed_from = next;
+                }
                 live.closes += 1;
                 live.written_closes += u32::from(wrote);
                 live.wrote = false;
@@ -179,7 +169,7 @@ impl Engine {
         };
         if let Some(file) = file.as_ref().filter(|_| settled) {
             self.writing.remove(file);
-            self.observe(file, &outcome);
+            self.observe(file, ticket, &outcome);
             self.looked(file, ticket);
         }
         // Where there is no file, there is nothing to be one.

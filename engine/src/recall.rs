@@ -67,7 +67,7 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
                 fact,
                 VersionMarks {
                     overwritten: marks.overwritten.contains(&record.n),
-                    provisional: fact.evidence == Evidence::Marked
+                    provisional: matches!(fact.evidence, Evidence::Marked | Evidence::Unmarked)
                         && fact.amends.is_none()
                         && fact
                             .edit

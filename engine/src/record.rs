@@ -278,8 +278,8 @@ pub struct VersionFact {
     pub evidence: Evidence,
     /// The version it corrects.
     pub amends: Option<u64>,
-    /// The edit it is attributed to; provisional while that is open and the
-    /// evidence is `marked`.
+    /// The edit it is attributed to, or may be: provisional while that is open
+    /// and the evidence is `marked` or `unmarked`.
     pub edit: Option<u64>,
     /// Declared, never read from disk.
     pub unobserved: bool,
@@ -287,7 +287,7 @@ pub struct VersionFact {
     pub late: bool,
     /// A formatter wrote it.
     pub formatted: bool,
-    /// Sessions whose windows covered it.
+    /// Sessions whose windows or marks covered it.
     pub candidates: Vec<SessionId>,
     /// The content before, for line counts; `None` for no file.
     pub before: Option<Hash>,

@@ -392,7 +392,9 @@ impl State {
                 }
             }
             Fact::EditBegun(fact) => self.edit_begun(n, time, fact),
-            Fact::EditEnded { edit, paths, .. } => self.edit_ended(*edit, paths),
+            Fact::EditEnded {
+                edit, paths, phase, ..
+            } => self.edit_ended(*edit, paths, *phase),
             Fact::Delivered {
                 session,
                 paths,

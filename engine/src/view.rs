@@ -78,7 +78,7 @@ impl Engine {
                 trouble: None,
             };
         };
-        let mut held = live.held_back.last().copied().unwrap_or(recorded);
+        let mut held = live.held_now().unwrap_or(recorded);
         if let Some(mtime) = live.mtime_ms {
             held.mtime_ms = mtime;
         }
@@ -166,9 +166,13 @@ impl Engine {
             // The copy speaks of a content that the daemon never saw come
             // or go (SEEN-1), or a declared writer is in the middle.
             match self.writer_in_progress(path) {
-                Some(author) => {
+                Some((session, true)) => {
                     folded = Folded::at(self.now);
-                    folded.name(&author, Evidence::Declared);
+                    folded.name(&Author::agent(session.clone()), Evidence::Declared);
+                }
+                Some((_, false)) => {
+                    folded = Folded::at(self.now);
+                    folded.name(&Author::USER, Evidence::Unmarked);
                 }
                 None => match path.latest() {
                     // It was read again in part: who wrote it is known.
@@ -184,12 +188,12 @@ impl Engine {
         folded
     }
 
-    /// The session whose declared content has not arrived yet (ATTR-5).
-    fn writer_in_progress(&self, path: &PathState) -> Option<Author> {
+    /// Who may be in the middle of a write, and whether its content is
+    /// declared (ATTR-5).
+    fn writer_in_progress(&self, path: &PathState) -> Option<(&SessionId, bool)> {
         self.state.edits.values().find_map(|edit| {
-            edit.files.iter().find(|file| {
-                file.expect.is_some()
-                    && file.matched.is_none()
+            let file = edit.files.iter().find(|file| {
+                file.matched.is_none()
                     && self
                         .state
                         .paths
@@ -200,8 +204,14 @@ impl Engine {
                         .get(&file.path)
                         .is_some_and(|live| !live.held_back.is_empty())
             })?;
-            Some(Author::agent(edit.fact.session.clone()))
+            Some((&edit.fact.session, file.expect.is_some()))
         })
+    }
+
+    /// Whether a session's own open mark may have made a version: what it
+    /// comes to is said when the mark ends (ATTR-4).
+    pub(crate) fn is_provisional_for(&self, session: &SessionId, kept: &Kept) -> bool {
+        kept.candidates().contains(session) && self.marks(kept).provisional
     }
 
     /// Whether, and how, a path is listed as modified for a session (MOD-1).
@@ -227,11 +237,15 @@ impl Engine {
             // The session's own write in the middle is not news to it.
             if self
                 .writer_in_progress(state)
-                .is_some_and(|author| author.is(session))
+                .is_some_and(|(writer, _)| writer == session)
             {
                 return None;
             }
         } else {
+            let latest = state.latest();
+            if latest.is_some_and(|kept| self.is_provisional_for(session, kept)) {
+                return None;
+            }
             if newest <= knowledge.told {
                 return None;
             }
@@ -508,7 +522,7 @@ impl Engine {
     pub(crate) fn marks(&self, kept: &Kept) -> VersionMarks {
         VersionMarks {
             overwritten: kept.lost,
-            provisional: kept.evidence == Evidence::Marked
+            provisional: matches!(kept.evidence, Evidence::Marked | Evidence::Unmarked)
                 && kept
                     .edit()
                     .is_some_and(|edit| self.state.edits.contains_key(&edit)),

@@ -318,7 +318,8 @@ fn attr4_a_commit_with_a_hash_gives_the_rest_to_the_user() {
     let done = agent.commit(&edit, "a.txt", Some("agent\n"));
     assert_eq!(done["outcome"], "overwritten", "{done}");
     let story = agent.story("a.txt");
-    assert_eq!(story, ["agent:s marked", "user unmarked"], "{story:?}");
+    // The mark claims at its end: the row that says so is the newest.
+    assert_eq!(story, ["user unmarked", "agent:s marked"], "{story:?}");
     let changes = agent.take();
     assert_eq!(authors(&changes[0]).last().unwrap(), "user", "{changes:?}");
     // ATTR-11: by corrections, not by rewriting.

@@ -215,31 +215,9 @@ impl Engine {
     ) -> Verdict {
         let hash = claim.hash();
         let own = self.newest_in(path, |kept| {
-            kept.edit() == Some(edit) && kept.n > begun && kept.hash == hash
+            is_own(kept, session) && kept.n > begun && kept.hash == hash
         });
-        if let Some((version, evidence)) = own {
-            if evidence == Evidence::Marked {
-                // What the mark claimed beside it is its beginning or
-                // somebody else's (ATTR-4).
-                let partial = self
-                    .partial
-                    .get(&(path.clone(), version))
-                    .cloned()
-                    .unwrap_or_default();
-                let confirmed: Vec<u64> = self
-                    .state
-                    .paths
-                    .get(path)
-                    .into_iter()
-                    .flat_map(|state| &state.versions)
-                    .filter(|kept| kept.hash == hash || partial.contains(&kept.n))
-                    .map(|kept| kept.n)
-                    .collect();
-                self.disown(edit, Some(path), |n| !confirmed.contains(&n));
-                // Somebody else's after all: it was overwritten unseen.
-                self.note_lost(session, path, version);
-                self.wrote(session, path, claim);
-            }
+        if let Some(version) = own.or_else(|| self.claim(edit, path, Some(claim))) {
             return Verdict::of(self.applied_or_overwritten(path, hash), Some(version));
         }
         let current = self.current(path, pending.found.get(path)).held.hash;
@@ -248,13 +226,11 @@ impl Engine {
             return Verdict::of(Outcome::Unchanged, None);
         }
         if let Some(version) = self.declare_late(pending, session, path, claim, None) {
-            self.disown(edit, Some(path), |n| n != version);
             return Verdict {
                 late: true,
                 ..Verdict::of(self.applied_or_overwritten(path, hash), Some(version))
             };
         }
-        self.disown(edit, Some(path), |_| true);
         if hash == current {
             // It was there before the edit, and is again.
             return Verdict::of(Outcome::Unchanged, None);
@@ -287,7 +263,7 @@ impl Engine {
 
     /// Neither the edit nor the commit says what was written.
     fn commit_marked(&mut self, edit: u64, session: &SessionId, path: &RelPath) -> Verdict {
-        match self.confirm(edit, path) {
+        match self.claim(edit, path, None) {
             Some(version) => {
                 let newest = self.state.paths.get(path).and_then(|state| state.latest());
                 let own = newest.is_some_and(|kept| is_own(kept, session));
@@ -487,9 +463,8 @@ impl Engine {
         state.versions.iter().rev().find(|kept| which(kept))
     }
 
-    fn newest_in(&self, path: &RelPath, which: impl Fn(&Kept) -> bool) -> Option<(u64, Evidence)> {
-        self.newest_kept(path, which)
-            .map(|kept| (kept.n, kept.evidence))
+    fn newest_in(&self, path: &RelPath, which: impl Fn(&Kept) -> bool) -> Option<u64> {
+        self.newest_kept(path, which).map(|kept| kept.n)
     }
 
     pub(super) fn version(&self, path: &RelPath, n: u64) -> Option<Version> {

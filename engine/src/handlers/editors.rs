@@ -7,6 +7,7 @@ use touchmark_proto::{AuthorKind, ConnectionId, Evidence, RelPath, Reply};
 use super::done;
 use crate::attribution::by_editor;
 use crate::engine::Engine;
+use crate::live::Live;
 use crate::record::Fact;
 use crate::requests::limits::too_many;
 use crate::requests::queue::{Pending, Step};
@@ -112,7 +113,7 @@ impl Engine {
                     formatted: ask.formatted,
                 });
                 // What was held back for a declared writer may be this save.
-                let held_back = self.live.get(&path).and_then(|live| live.held_back.last());
+                let held_back = self.live.get(&path).and_then(Live::held_now);
                 if held_back.is_some_and(|held| held.hash == Some(ask.hash)) {
                     self.decide_held_back(&path);
                 }

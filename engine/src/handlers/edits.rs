@@ -13,12 +13,15 @@ use touchmark_proto::{
 
 use super::{done, show, show_authors};
 use crate::engine::{Engine, Timer};
+use crate::live::Live;
 use crate::observe::Scope;
 use crate::recall::{edit_name, edit_number};
 use crate::record::{EditFact, EditFileFact, Fact};
 use crate::requests::EditNamed;
 use crate::requests::limits::too_long;
 use crate::requests::queue::{Pending, Step};
+use crate::state::{EditFile, Kept};
+use crate::view::is_own;
 
 /// Files of one edit at most: a frame bounds them anyway, an answer must.
 const FILES_PER_EDIT: usize = 10_000;
@@ -276,7 +279,9 @@ impl Engine {
         // Once over all that is open: both may be many.
         let named: BTreeSet<&RelPath> = paths.iter().collect();
         let mut held = BTreeMap::new();
+        // A call's mark claims: it does not lock (GUARD-5).
         let edits = self.state.edits.values();
+        let edits = edits.filter(|edit| edit.fact.call.is_none());
         for edit in edits.filter(|edit| edit.fact.session != *session) {
             for file in &edit.files {
                 if named.contains(&file.path) {
@@ -397,9 +402,23 @@ impl Engine {
             .map(|edit| edit.fact.edit)
     }
 
-    /// ATTR-4: an abort gives what the mark had claimed to the user.
+    /// ATTR-4: an abort leaves nothing to the mark.
     pub(crate) fn abort(&mut self, edit: u64) {
-        self.disown(edit, None, |_| true);
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        // A one-call mark may have claimed an absence already.
+        let claimed: Vec<(RelPath, u64)> = open
+            .files
+            .iter()
+            .filter_map(|file| Some((&file.path, self.state.paths.get(&file.path)?)))
+            .flat_map(|(path, state)| state.versions.iter().map(move |kept| (path, kept)))
+            .filter(|(_, kept)| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)
+            .map(|(path, kept)| (path.clone(), kept.n))
+            .collect();
+        for (path, n) in claimed {
+            self.amend(&path, n, Author::USER, Evidence::Unmarked, None, false);
+        }
         self.end_all(edit, EditPhase::Aborted);
     }
 
@@ -410,8 +429,9 @@ impl Engine {
         })
     }
 
-    /// An edit's deadline, or the end of its connection, confirms what the
-    /// mark claimed (ATTR-4, ATTR-9).
+    /// An edit's deadline, or the end of its connection: what is there then
+    /// is the session's (ATTR-4, ATTR-9). Of a call that never came back
+    /// nobody knows whether it ran.
     pub(crate) fn lapse(&mut self, edit: u64) {
         self.settle_for(&Scope::Paths(self.paths_of_edit(edit)));
         let Some(open) = self.state.edits.get(&edit) else {
@@ -421,64 +441,62 @@ impl Engine {
         if self.now < open.fact.deadline && grace.is_none_or(|until| self.now < until) {
             return;
         }
-        let paths: Vec<RelPath> = open.files.iter().map(|file| file.path.clone()).collect();
+        let paths: Vec<RelPath> = match open.fact.call {
+            Some(_) => Vec::new(),
+            None => open.files.iter().map(|file| file.path.clone()).collect(),
+        };
         for path in &paths {
-            self.confirm(edit, path);
+            self.claim(edit, path, None);
         }
         self.end_all(edit, EditPhase::Lapsed);
     }
 
-    /// What an edit's mark claimed on a path is the session's: it has seen
-    /// what is there now, as far as the daemon can tell (SEEN-1).
-    pub(super) fn confirm(&mut self, edit: u64, path: &RelPath) -> Option<u64> {
-        let session = self.state.edits.get(&edit)?.fact.session.clone();
+    /// ATTR-4: what an edit that declared nothing finds at its end is its
+    /// session's: the newest content since its beginning of which nobody else
+    /// is known to be the author, or the one that the commit names.
+    pub(super) fn claim(
+        &mut self,
+        edit: u64,
+        path: &RelPath,
+        named: Option<HashOrAbsent>,
+    ) -> Option<u64> {
+        let open = self.state.edits.get(&edit)?;
+        let undeclared = |file: &EditFile| file.path == *path && file.expect.is_none();
+        if !open.files.iter().any(undeclared) {
+            return None;
+        }
+        let (session, begun) = (open.fact.session.clone(), open.n);
+        let last = self.live.get(path).and_then(Live::held_now);
+        if last.is_some_and(|last| named.is_none_or(|named| named.hash() == last.hash)) {
+            self.take_held_back(path);
+        }
         let state = self.state.paths.get(path)?;
-        let last = state
-            .versions
-            .iter()
-            .rev()
-            .find(|kept| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)?;
-        let (n, hash) = (last.n, last.hash);
-        if state.held.hash == hash {
+        let found = state.versions.iter().rev().find(|kept| {
+            let named = named.is_none_or(|named| named.hash() == kept.hash);
+            // What another mark of its own has claimed counts while it is there.
+            let elsewhere = is_own(kept, &session) && kept.edit() != Some(edit);
+            kept.n > begun
+                && named
+                && may_be_of(kept, &session)
+                && (kept.n == state.newest || !elsewhere)
+        })?;
+        let (n, hash, own) = (found.n, found.hash, is_own(found, &session));
+        let there = state.held.hash == hash;
+        if !own {
+            let author = Author::agent(session.clone());
+            self.amend(path, n, author, Evidence::Marked, Some(edit), false);
+            self.note_lost(&session, path, n);
+        }
+        // What was written over since was seen only by who names it (SEEN-1).
+        if there || named.is_some() {
             self.record(Fact::Wrote {
                 session,
                 path: path.clone(),
                 hash: hash.into(),
-                assumed: true,
+                assumed: named.is_none(),
             });
         }
         Some(n)
-    }
-
-    /// Gives versions that an edit's mark claimed to the user: those of one
-    /// path or of all, that `foreign` picks by their fact.
-    pub(super) fn disown(
-        &mut self,
-        edit: u64,
-        only: Option<&RelPath>,
-        foreign: impl Fn(u64) -> bool,
-    ) {
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        let claimed: Vec<(RelPath, u64)> = open
-            .files
-            .iter()
-            .filter(|file| only.is_none_or(|path| *path == file.path))
-            .filter_map(|file| Some((file, self.state.paths.get(&file.path)?)))
-            .flat_map(|(file, state)| {
-                state
-                    .versions
-                    .iter()
-                    .filter(|kept| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)
-                    .map(|kept| (file.path.clone(), kept.n))
-                    .collect::<Vec<_>>()
-            })
-            .filter(|(_, n)| foreign(*n))
-            .collect();
-        for (path, n) in claimed {
-            self.amend(&path, n, Author::USER, Evidence::Unmarked, None, false);
-        }
     }
 
     /// Ends all that is left of an edit.
@@ -521,11 +539,18 @@ impl Engine {
             }
         }
         for path in paths {
-            self.partial.retain(|(known, _), _| known != path);
             self.decide_held_back(path);
         }
         self.unblock();
     }
+}
+
+/// Whether a version may be what an edit wrote that declared nothing: the
+/// session is named as a candidate, or it is the session's already by its own
+/// command, or by another mark.
+fn may_be_of(kept: &Kept, session: &SessionId) -> bool {
+    let open = matches!(kept.evidence, Evidence::Unmarked | Evidence::Command);
+    kept.is_by(session) || (open && kept.candidates().contains(session))
 }
 
 /// There is no such edit, or it has ended.

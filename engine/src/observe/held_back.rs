@@ -1,10 +1,11 @@
 //! What a declared writer may be in the middle of (ATTR-5), and what it turns
 //! out to have been.
 
-use crate::attribution::{Decision, Observation, decide, reported, unclaimed};
+use crate::attribution::{Decision, Observation, decide, marked, passed};
 use crate::engine::{CUT_DELAY, Engine};
 use crate::input::Content;
-use crate::live::Unconfirmed;
+use crate::live::{HeldBack, Unconfirmed};
+use crate::record::Held;
 use crate::requests::queue::Ask;
 use touchmark_proto::{Hash, RelPath};
 
@@ -56,56 +57,40 @@ impl Engine {
         true
     }
 
-    /// Remembers which earlier marked versions this one begins with, so that
-    /// a commit can tell a partial write from somebody else's (ATTR-4).
-    pub(super) fn note_prefixes(&mut self, path: &RelPath, version: u64, prefixes: &[(u64, Hash)]) {
-        let Some(state) = self.state.paths.get(path) else {
-            return;
-        };
-        let partial: Vec<u64> = state
-            .versions
-            .iter()
-            .filter(|kept| {
-                kept.n != version
-                    && kept.edit().is_some()
-                    && (kept.hash.is_none()
-                        || kept.size == 0
-                        || prefixes
-                            .iter()
-                            .any(|(size, hash)| *size == kept.size && Some(*hash) == kept.hash))
-            })
-            .map(|kept| kept.n)
-            .collect();
-        if !partial.is_empty() {
-            self.partial.insert((path.clone(), version), partial);
-        }
-    }
-
-    /// The declared writer is done, or somebody else wrote: what was held
-    /// back is the writer's partial write, or versions after all (ATTR-5).
+    /// The writer is done, or another has come: what was closed meanwhile
+    /// were versions, but for beginnings of what is there now, which may be
+    /// the same writer's middle; what nobody closed was no version (ATTR-5).
     pub(super) fn release_held_back(
         &mut self,
         path: &RelPath,
-        declared: bool,
+        now: Hash,
         prefixes: &[(u64, Hash)],
     ) {
         let live = self.live.entry(path.clone()).or_default();
-        let held_back = std::mem::take(&mut live.held_back);
-        if !declared {
-            // Steps on the way to what was just read.
-            return;
-        }
-        for held in held_back {
-            let partial = held.hash.is_none()
-                || held.size == 0
+        for HeldBack { held, closed } in std::mem::take(&mut live.held_back) {
+            let partial = held.size == 0
                 || prefixes
                     .iter()
                     .any(|(size, hash)| *size == held.size && Some(*hash) == held.hash);
-            if !partial {
-                // Not its declared writer's: an editor's, or somebody's.
-                let (now, window) = (self.now, self.config.editor_window);
-                let decision = reported(&self.state, path, held.hash, now, window)
-                    .unwrap_or_else(|| unclaimed(&self.state, path, held.hash, now));
+            if !closed || partial || held.hash == Some(now) {
+                continue;
+            }
+            self.make_passed(path, held);
+        }
+    }
+
+    /// Records a closed content that another has taken the place of.
+    fn make_passed(&mut self, path: &RelPath, held: Held) {
+        let window = self.config.editor_window;
+        let decision = passed(&self.state, path, held.hash, self.now, window);
+        // The first closed change uses up a one-call mark (ATTR-8).
+        let flag = self.oldest_mark(path).filter(|_| decision.is_unmarked());
+        match flag.and_then(|flag| Some((flag, self.edit_session(flag)?))) {
+            Some((flag, session)) => {
+                let version = self.make_version(path, held, None, marked(session, flag));
+                self.consume_mark(path, flag, Some(version));
+            }
+            None => {
                 self.make_version(path, held, None, decision);
             }
         }
@@ -114,10 +99,20 @@ impl Engine {
     /// The edits that held contents back are gone: what is on disk is decided
     /// without them.
     pub(crate) fn decide_held_back(&mut self, path: &RelPath) {
+        self.decide_last_held_back(path, true);
+    }
+
+    /// The same while the edit is still open that is about to end with what
+    /// is there, closed or not.
+    pub(crate) fn take_held_back(&mut self, path: &RelPath) {
+        self.decide_last_held_back(path, false);
+    }
+
+    fn decide_last_held_back(&mut self, path: &RelPath, hold: bool) {
         let Some(live) = self.live.get_mut(path) else {
             return;
         };
-        let Some(held) = live.held_back.last().copied() else {
+        let Some(held) = live.held_now() else {
             return;
         };
         live.unconfirmed = None;
@@ -136,13 +131,24 @@ impl Engine {
             changes: 0,
             gap: false,
             editor_window: self.config.editor_window,
-            hold: true,
+            hold,
         };
         let decision = decide(&self.state, seen);
         if decision == Decision::Hold {
             return;
         }
-        live.held_back.clear();
+        self.unsettled.remove(path);
+        let earlier = std::mem::take(&mut live.held_back);
+        for HeldBack {
+            held: earlier,
+            closed,
+        } in earlier
+        {
+            // What was closed before it was a version of its own (ATTR-4).
+            if closed && earlier.hash != held.hash && earlier.size > 0 {
+                self.make_passed(path, earlier);
+            }
+        }
         self.make_version(path, held, None, decision);
     }
 }

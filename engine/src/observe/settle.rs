@@ -5,6 +5,7 @@ use super::Scope;
 use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::by_path::sorted;
 use crate::engine::{Engine, Timer};
+use crate::live::HeldBack;
 use crate::record::{Fact, Held};
 use touchmark_proto::{Hash, Millis, RelPath};
 
@@ -24,7 +25,8 @@ impl Engine {
         if self.unsettled.is_empty() {
             return;
         }
-        let due = self.unsettled.iter().filter(|path| match scope {
+        let due = self.unsettled.iter().filter(|path| !self.may_return(path));
+        let due = due.filter(|path| match scope {
             Scope::Everything => true,
             Scope::Paths(paths) => paths.contains(path),
             Scope::Session(session) => {
@@ -39,6 +41,14 @@ impl Engine {
         }
     }
 
+    /// An absence that whoever has the file marked may end in a moment: it is
+    /// told, and recorded only when it has had its time (ATTR-5).
+    fn may_return(&self, path: &RelPath) -> bool {
+        self.live
+            .get(path)
+            .is_some_and(|live| live.awaits_return() && live.settle_at > self.now)
+    }
+
     /// Something unsettled has had its time. What is known of an absence or a
     /// copy may be as old as that time, and where the machine is busy the
     /// hints that it has dissolved are on their way still: it is looked at
@@ -50,7 +60,7 @@ impl Engine {
         if !self.unsettled.contains(path) || live.last_look.is_some() {
             return;
         }
-        if !live.absent && live.copy_of.is_none() {
+        if !live.absent && live.copy_of.is_none() && !live.awaits_return() {
             self.settle(path);
             return;
         }
@@ -82,7 +92,7 @@ impl Engine {
         let Some(live) = self.live.get_mut(path) else {
             return;
         };
-        if live.held_back.last() == Some(&Held::ABSENT) {
+        if live.awaits_return() {
             live.held_back.clear();
             let decision = unclaimed(&self.state, path, None, self.now);
             self.make_version(path, Held::ABSENT, None, decision);
@@ -109,6 +119,10 @@ impl Engine {
                 return;
             }
             self.settle_content(path, held, &prefixes);
+            return;
+        }
+        if live.awaits_return() {
+            self.take_held_back(path);
             return;
         }
         if !std::mem::take(&mut live.absent) {
@@ -170,12 +184,16 @@ impl Engine {
         let decision = decide(&self.state, seen);
         if decision == Decision::Hold {
             let live = self.live.entry(path.clone()).or_default();
-            live.held_back.push(held);
+            live.held_back.push(HeldBack {
+                held,
+                closed: false,
+            });
             return;
         }
-        self.release_held_back(path, false, prefixes);
-        let version = self.make_version(path, held, None, decision);
-        self.note_prefixes(path, version, prefixes);
+        if let Some(hash) = held.hash {
+            self.release_held_back(path, hash, prefixes);
+        }
+        self.make_version(path, held, None, decision);
     }
 
     pub(super) fn record_copy(&mut self, from: &RelPath, to: &RelPath, held: Held) {

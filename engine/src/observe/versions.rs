@@ -86,8 +86,16 @@ impl Engine {
             .knowledge(session, path)
             .is_some_and(|knowledge| knowledge.of(prior.hash).is_some());
         // Where there was no file, or an empty one, nothing was destroyed: an
-        // empty file is mostly the middle of a save.
-        let nothing = prior.hash.is_none() || prior.size == 0;
+        // empty file is mostly the middle of a save. That the file was taken
+        // away while the edit was open is news all the same.
+        let meanwhile = self
+            .state
+            .edits_on(path)
+            .any(|(edit, _)| edit.fact.session == *session && edit.n < prior.n);
+        let nothing = match prior.hash {
+            None => !(meanwhile && prior.kind == VersionKind::Deleted),
+            Some(_) => prior.size == 0,
+        };
         if prior.is_by(session) || nothing || seen || prior.lost {
             return;
         }
@@ -186,9 +194,10 @@ impl Engine {
             let Some(state) = self.state.paths.get(path) else {
                 return;
             };
-            let by_itself = state
-                .latest()
-                .is_some_and(|kept| kept.is_by(session) && kept.evidence == Evidence::Marked);
+            let by_itself = state.latest().is_some_and(|kept| {
+                let claimed = kept.is_by(session) && kept.evidence == Evidence::Marked;
+                claimed || self.is_provisional_for(session, kept)
+            });
             let stale = self
                 .state
                 .knowledge(session, path)

@@ -2,7 +2,8 @@
 
 use super::{ENDED_KEPT, Edit, EditFile, EndedEdit, State};
 use crate::record::EditFact;
-use touchmark_proto::{Millis, RelPath};
+use touchmark_proto::events::EditPhase;
+use touchmark_proto::{Millis, RelPath, SessionId};
 
 impl State {
     pub(super) fn edit_begun(&mut self, n: u64, time: Millis, fact: &EditFact) {
@@ -37,12 +38,19 @@ impl State {
         );
     }
 
-    pub(super) fn edit_ended(&mut self, number: u64, paths: &[RelPath]) {
+    pub(super) fn edit_ended(&mut self, number: u64, paths: &[RelPath], phase: EditPhase) {
         let Some(edit) = self.edits.get_mut(&number) else {
             return;
         };
         edit.files.retain(|file| !paths.contains(&file.path));
-        if !edit.files.is_empty() {
+        let (begun, done) = (edit.n, edit.files.is_empty());
+        let session = edit.fact.session.clone();
+        if phase == EditPhase::Aborted {
+            for path in paths {
+                self.rule_out(path, &session, begun);
+            }
+        }
+        if !done {
             return;
         }
         if let Some(edit) = self.edits.remove(&number) {
@@ -53,6 +61,21 @@ impl State {
             });
             if self.ended.len() > ENDED_KEPT {
                 self.ended.pop_front();
+            }
+        }
+    }
+
+    /// What came to a path since that fact is not what the session wrote
+    /// under a mark that has come to something else, or to nothing; unless
+    /// another mark of its own is open (ATTR-4).
+    pub(super) fn rule_out(&mut self, path: &RelPath, session: &SessionId, since: u64) {
+        let open = self
+            .edits_on(path)
+            .any(|(edit, file)| edit.fact.session == *session && file.expect.is_none());
+        let versions = self.paths.get_mut(path).map(|path| &mut path.versions);
+        for kept in versions.into_iter().flatten().filter(|kept| kept.n > since) {
+            if !open {
+                kept.rule_out(session);
             }
         }
     }

@@ -134,7 +134,18 @@ impl Kept {
         self.aside.as_ref()?.edit
     }
 
-    /// Sessions whose windows covered it.
+    /// It is not what that session wrote after all.
+    pub(super) fn rule_out(&mut self, session: &SessionId) {
+        let author = self.session().cloned();
+        let Some(aside) = &mut self.aside else { return };
+        aside.candidates.retain(|candidate| candidate != session);
+        // Where nobody else comes into question, there is nothing to choose.
+        if aside.candidates.len() == 1 && aside.candidates.first() == author.as_ref() {
+            aside.candidates.clear();
+        }
+    }
+
+    /// Sessions whose windows or marks covered it.
     pub fn candidates(&self) -> &[SessionId] {
         self.aside.as_ref().map_or(&[], |aside| &aside.candidates)
     }

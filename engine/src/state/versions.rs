@@ -16,6 +16,10 @@ impl State {
         }
         if let Some(amended) = fact.amends {
             self.amend(n, amended, fact);
+            if let (Evidence::Marked, Some(session)) = (fact.evidence, &fact.author.session) {
+                // What came after the content that its mark came to.
+                self.rule_out(&fact.path, session, amended);
+            }
             return;
         }
         let Some(path) = self.paths.get_mut(&fact.path) else {
@@ -72,6 +76,7 @@ impl State {
         // Nothing else is said of it than before: it only came later.
         let order = kept.evidence == fact.evidence && kept.formatted >= fact.formatted;
         let before = kept.author();
+        let hash = kept.hash;
         kept.attribute(fact);
         if before == fact.author {
             // An editor that reports late changes the grounds, not the order.
@@ -81,7 +86,6 @@ impl State {
             return;
         }
         let Some(loser) = before.session else { return };
-        let hash = kept.hash;
         path.taken.retain(|(session, _)| *session != loser);
         path.taken.push((loser.clone(), n));
         if let Some(session) = self.sessions.get_mut(&loser) {
@@ -116,7 +120,12 @@ impl State {
             state.taken.retain(|(session, _)| *session != writer);
             state.taken.push((writer.clone(), n));
             if let Some(session) = self.sessions.get_mut(&writer) {
-                session.pending.insert(path.clone());
+                // Told already is told: that it came second is no other
+                // change (MOD-2).
+                match session.files.get_mut(path) {
+                    Some(knowledge) if knowledge.told >= amended => knowledge.told = n,
+                    _ => drop(session.pending.insert(path.clone())),
+                }
             }
         }
     }

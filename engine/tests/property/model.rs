@@ -278,7 +278,7 @@ pub struct EditFile {
     /// It was this very edit's version.
     pub clobbered_surely: bool,
     pub done: bool,
-    /// Versions this edit claims by its mark alone.
+    /// Versions this edit claims, or may claim, by its mark alone.
     pub marked: Vec<u64>,
 }
 
@@ -289,6 +289,8 @@ pub struct Edit {
     pub files: Vec<EditFile>,
     pub deadline: Millis,
     pub one_shot: bool,
+    /// Named by a call: it keeps nobody out.
+    pub call: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -351,7 +353,10 @@ impl Model {
     }
 
     pub fn held_by_other(&mut self, path: &str, session: usize) -> bool {
-        self.open_on(path).any(|(other, _, _)| other != session)
+        self.edits.iter().any(|edit| {
+            let open = |file: &EditFile| file.path == path && !file.done;
+            edit.session != session && !edit.call && edit.files.iter().any(open)
+        })
     }
 
     pub fn open_by(&mut self, path: &str, session: usize) -> bool {
@@ -404,7 +409,7 @@ impl Model {
         }
         let marked = self
             .open_on(path)
-            .find(|(_, _, file)| file.expect.is_none())
+            .find(|(_, one_shot, file)| *one_shot && file.expect.is_none())
             .map(|(session, ..)| session);
         if let Some(session) = marked {
             return Attributed {
@@ -441,6 +446,15 @@ impl Model {
             evidence: fact.evidence,
             time,
         });
+        for session in fact.candidates.iter().map(index_of) {
+            for (other, one_shot, file) in self.open_on(path) {
+                if other == session && !one_shot && file.expect.is_none() {
+                    file.marked.push(n);
+                }
+            }
+            let copy = self.copies.entry((session, path)).or_default();
+            copy.marked = true;
+        }
         if let Some(session) = &fact.author.session {
             let session = index_of(session);
             if fact.evidence == Evidence::Declared {
@@ -542,7 +556,7 @@ impl Model {
         let open: Vec<&EditFile> = edits
             .flat_map(|edit| edit.files.iter().filter(open))
             .collect();
-        let writes = open.iter().any(|file| file.expect.is_some());
+        let writes = !open.is_empty();
         let own = self
             .logs
             .get(path)

@@ -2,6 +2,7 @@
 //! (MOD-1), and who else may speak for a version: small stories in, small texts out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod marks;
 mod stage;
 
 use stage::play;

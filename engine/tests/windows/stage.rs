@@ -9,7 +9,7 @@ use touchmark_proto::changes::{Ack, ModifiedTake};
 use touchmark_proto::commands::{CommandBegin, CommandEnd};
 use touchmark_proto::daemon::{Audit, Holds};
 use touchmark_proto::editors::EditorDidSave;
-use touchmark_proto::edits::EditMark;
+use touchmark_proto::edits::{CommitFile, EditAbort, EditBegin, EditCommit, EditFile, EditMark};
 use touchmark_proto::files::{FileRead, FileStatus};
 use touchmark_proto::sessions::SessionClose;
 use touchmark_proto::{
@@ -32,6 +32,7 @@ pub(crate) fn play(lines: &[&str]) -> Vec<String> {
         awaited: BTreeSet::new(),
         aside: Vec::new(),
         stalled: None,
+        reads: None,
     };
     stage.start();
     lines.iter().map(|line| stage.line(line)).collect()
@@ -60,6 +61,8 @@ struct Stage {
     aside: Vec<String>,
     /// Fences that are not reached yet, while they stall.
     stalled: Option<Vec<u64>>,
+    /// What reads found that have not come back yet, while they stall.
+    reads: Option<Vec<Input>>,
 }
 
 /// A content is its text, so that outputs can be read.
@@ -102,6 +105,10 @@ fn changes(changes: &[Change]) -> String {
     let rows: Vec<String> = changes
         .iter()
         .map(|change| {
+            if let Some(lost) = &change.lost {
+                let text = lost.hash.map_or("the file".into(), text);
+                return format!("{} lost {text} by {}", change.path, author(&lost.author));
+            }
             let by: Vec<String> = change.changed_by.iter().map(author).collect();
             let on: Vec<String> = change.evidence.iter().copied().map(evidence).collect();
             format!(
@@ -133,6 +140,14 @@ impl Stage {
                     hint: Hint::Closed,
                 });
             }
+            // A writer that keeps the file open.
+            ["writing", name, content] => {
+                self.write(name, Some(content));
+                self.feed(Input::Hint {
+                    path: path(name),
+                    hint: Hint::Written,
+                });
+            }
             // A writer whose content was read already.
             ["close", name] => {
                 for hint in [Hint::Written, Hint::Closed] {
@@ -159,6 +174,12 @@ impl Stage {
             ["fences", "go", "on"] => {
                 for fence in self.stalled.take().unwrap() {
                     self.feed(Input::FenceReached { fence });
+                }
+            }
+            ["reads", "stall"] => self.reads = Some(Vec::new()),
+            ["reads", "come", "back"] => {
+                for read in self.reads.take().unwrap() {
+                    self.feed(read);
                 }
             }
             ["overflow"] => self.feed(Input::Overflow),
@@ -238,6 +259,36 @@ impl Stage {
             }
             [session, "marks", name] => self.mark(session, name, None),
             [session, "begins", name, ref options @ ..] => self.begin(session, name, options),
+            [session, "opens", name, ref options @ ..] => {
+                return self.open(session, name, options);
+            }
+            [session, "commits", name, ref written @ ..] => {
+                let file = CommitFile {
+                    path: spoken(name),
+                    hash: written.first().map(|text| declared(text)),
+                };
+                let reply = self.ask(Request::EditCommit(EditCommit {
+                    edit: self.commands.get(&format!("{session} {name}")).cloned(),
+                    session: Some(id(session)),
+                    call_id: None,
+                    files: vec![file],
+                }));
+                return match reply {
+                    Ok(Reply::EditCommit(done)) => {
+                        format!("{:?}", done.files[0].outcome).to_lowercase()
+                    }
+                    Ok(other) => panic!("{other:?}"),
+                    Err(error) => error.code.name().into(),
+                };
+            }
+            [session, "aborts", name] => {
+                let edit = self.commands.get(&format!("{session} {name}")).cloned();
+                self.ok(Request::EditAbort(EditAbort {
+                    edit,
+                    session: None,
+                    call_id: None,
+                }));
+            }
             [_, "ends", name] => {
                 let reply = self.ask(Request::CommandEnd(CommandEnd {
                     command: self.commands.get(name).cloned(),
@@ -295,6 +346,39 @@ impl Stage {
             panic!("{reply:?}")
         };
         self.commands.insert(name.into(), begun.command);
+    }
+
+    fn open(&mut self, session: &str, name: &str, options: &[&str]) -> String {
+        let option = |wanted: &str| {
+            options
+                .iter()
+                .find_map(|option| option.strip_prefix(wanted)?.strip_prefix('='))
+        };
+        let reply = self.ask(Request::EditBegin(EditBegin {
+            session: id(session),
+            files: vec![EditFile {
+                path: spoken(name),
+                expect: option("expects").map(declared),
+                base: None,
+            }],
+            bind: options.contains(&"bind"),
+            call_id: option("call").map(str::to_owned),
+            require_read: Some(false),
+            force: false,
+            wait_ms: None,
+            ttl_ms: None,
+            tool: None,
+            step: None,
+        }));
+        match reply {
+            Ok(Reply::EditBegin(begun)) => {
+                let key = format!("{session} {name}");
+                self.commands.insert(key, begun.edit);
+                String::new()
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => error.code.name().into(),
+        }
     }
 
     fn mark(&mut self, session: &str, name: &str, expect: Option<HashOrAbsent>) {
@@ -404,7 +488,7 @@ impl Stage {
                         self.line(&line);
                     }
                     Input::Read {
-                        outcome: self.outcome(&order.path),
+                        outcome: self.outcome(&order.path, &order.prefixes),
                         path: order.path,
                         ticket: order.ticket,
                     }
@@ -427,17 +511,21 @@ impl Stage {
                 }
                 _ => continue,
             };
+            if let (Some(reads), Input::Read { .. }) = (&mut self.reads, &input) {
+                reads.push(input);
+                continue;
+            }
             let mut more = Vec::new();
             self.engine.handle(self.now, input, &mut more);
             effects.extend(more);
         }
     }
 
-    fn outcome(&self, path: &RelPath) -> ReadOutcome {
+    fn outcome(&self, path: &RelPath, prefixes: &[u64]) -> ReadOutcome {
         let Some((content, stamp)) = self.disk.get(path) else {
             return Found::Absent.into();
         };
-        Found::File(Content {
+        let found = Found::File(Content {
             hash: hash(content),
             size: content.len() as u64,
             lines: 1,
@@ -450,8 +538,20 @@ impl Stage {
                 ..Stamp::default()
             },
             settled: false,
-        })
-        .into()
+        });
+        let beginning = |size: &u64| Some((*size, hash(content.get(..*size as usize)?)));
+        ReadOutcome {
+            prefixes: prefixes.iter().filter_map(beginning).collect(),
+            ..found.into()
+        }
+    }
+}
+
+/// `gone` stands for no file.
+fn declared(text: &str) -> HashOrAbsent {
+    match text {
+        "gone" => HashOrAbsent::Absent,
+        text => HashOrAbsent::Hash(hash(text)),
     }
 }
 

@@ -66,7 +66,7 @@ impl Audit {
                             .is_some_and(|files| files.iter().any(|file| !file.ended));
                         ensure!(
                             "GUARD-5",
-                            edit.session == begun.session || !held,
+                            edit.session == begun.session || !held || edit.call,
                             "{record:?} although {:?} holds it",
                             edit.session
                         );
@@ -99,6 +99,7 @@ impl Audit {
                         files,
                         deadline: begun.deadline,
                         one_shot: begun.one_shot,
+                        call: begun.call.is_some(),
                         bound: begun.bound.is_some(),
                         end_asked: false,
                         step_ended: 0,
@@ -326,25 +327,25 @@ impl Audit {
             return Ok(());
         }
         let step = self.step;
-        let open: Vec<(u64, &mut OpenFile, SessionId)> = self
+        let open: Vec<(u64, &mut OpenFile, SessionId, bool)> = self
             .edits
             .iter_mut()
             .flat_map(|(number, edit)| {
                 let recent = edit.step_ended == step;
-                let session = edit.session.clone();
+                let (session, one_shot) = (edit.session.clone(), edit.one_shot);
                 edit.files
                     .get_mut(path)
                     .into_iter()
                     .flatten()
                     .filter(move |file| !file.ended || recent)
-                    .map(move |file| (*number, file, session.clone()))
+                    .map(move |file| (*number, file, session.clone(), one_shot))
             })
             .collect();
         let wanted: HashOrAbsent = content.into();
         let mut declared_by = None;
         let mut marked_by: Vec<SessionId> = Vec::new();
         let mut sure = false;
-        for (number, file, session) in open {
+        for (number, file, session, one_shot) in open {
             match file.expect {
                 Some(expect) => {
                     if expect == wanted && file.began != content && !file.matched {
@@ -356,10 +357,19 @@ impl Audit {
                         sure |= !file.ended && !self.ending.contains(&number);
                     }
                 }
-                None => {
+                None if one_shot => {
                     marked_by.push(session);
                     sure |= !file.ended && !self.ending.contains(&number);
                 }
+                // It says at its end what it wrote; until then it is named.
+                None => ensure!(
+                    "ATTR-4",
+                    version.evidence != Evidence::Unmarked
+                        || version.candidates.contains(&session)
+                        || file.ended
+                        || self.ending.contains(&number),
+                    "{record:?} does not name {session:?}"
+                ),
             }
         }
         match version.evidence {

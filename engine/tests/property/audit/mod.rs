@@ -44,6 +44,7 @@ struct OpenEdit {
     files: BTreeMap<String, Vec<OpenFile>>,
     deadline: Millis,
     one_shot: bool,
+    call: bool,
     bound: bool,
     end_asked: bool,
     step_ended: u64,

@@ -112,29 +112,20 @@ impl Eager {
                             Some((path, file.hash))
                         })
                         .collect();
+                    let named = match named.is_empty() {
+                        true => self.files_of(number).map(|path| (path, None)).collect(),
+                        false => named,
+                    };
                     for (path, hash) in named {
-                        let Some(hash) = hash else { continue };
                         let session = self.session_of(number).unwrap_or(who);
-                        let marked = self.marked_by(number, path);
-                        for n in marked {
-                            let version = self
-                                .model
-                                .logs
-                                .get(path)
-                                .and_then(|log| log.versions.iter().find(|v| v.n == n));
-                            let Some(version) = version else { continue };
-                            if version.evidence != Evidence::Marked
-                                || HashOrAbsent::from(version.hash) == hash
-                            {
+                        let agent = Author::agent(asks::session(session));
+                        if let Some((n, latest)) = self.claimed(number, path, hash) {
+                            self.may(n, agent.clone(), Evidence::Marked, latest);
+                        }
+                        if let Some((n, _)) = self.late(session, path, hash) {
+                            if self.corrections.0.contains_key(&n) {
                                 continue;
                             }
-                            // A prefix is the agent's own partial write; the
-                            // model does not know every content's bytes.
-                            let sure = version.hash.is_some_and(|h| !is_prefix(h, hash));
-                            self.may(n, Author::USER, Evidence::Unmarked, sure);
-                        }
-                        if let Some((n, _)) = self.late(session, path, Some(hash)) {
-                            let agent = Author::agent(asks::session(session));
                             self.may(n, agent, Evidence::Declared, false);
                         }
                     }
@@ -170,6 +161,30 @@ impl Eager {
         (open && young).then_some((version.n, !seen && newest == Some(version.n)))
     }
 
+    /// The version that a mark without a declared content comes to (ATTR-4),
+    /// and whether it is what is there.
+    fn claimed(&self, number: u64, path: Path, named: Option<HashOrAbsent>) -> Option<(u64, bool)> {
+        let marked = self.marked_by(number, path);
+        let log = self.model.logs.get(path)?;
+        let newest = log.versions.last().map(|version| version.n);
+        let version = log.versions.iter().rev().find(|version| {
+            marked.contains(&version.n)
+                && version.evidence == Evidence::Unmarked
+                && named.is_none_or(|named| HashOrAbsent::from(version.hash) == named)
+        })?;
+        let there = newest == Some(version.n) && self.now(path) == version.hash;
+        Some((version.n, there))
+    }
+
+    fn files_of(&self, number: u64) -> std::vec::IntoIter<Path> {
+        let edits = self.model.edits.iter().filter(|edit| edit.number == number);
+        let files: Vec<Path> = edits
+            .flat_map(|edit| edit.files.iter().filter(|file| !file.done))
+            .map(|file| file.path)
+            .collect();
+        files.into_iter()
+    }
+
     pub(super) fn session_of(&self, number: u64) -> Option<usize> {
         let edit = self.model.edits.iter().find(|edit| edit.number == number)?;
         Some(edit.session)
@@ -194,14 +209,22 @@ impl Eager {
             .collect()
     }
 
+    /// Whether an edit that declared nothing may come to that version.
+    fn may_claim(&self, version: &VersionFact) -> bool {
+        self.model.edits.iter().any(|edit| {
+            let whose = Author::agent(asks::session(edit.session));
+            Some(edit.number) == version.edit && whose == version.author && !edit.one_shot
+        })
+    }
+
     /// An abort gives its guesses back to the user (ATTR-4).
     pub(super) fn take_back(&mut self, number: u64) {
         let Some(edit) = self.model.edits.iter().find(|edit| edit.number == number) else {
             return;
         };
-        let marked: Vec<(Path, u64)> = edit
-            .files
-            .iter()
+        // Without a hash to come, it has claimed nothing.
+        let files = edit.files.iter().filter(|_| edit.one_shot);
+        let marked: Vec<(Path, u64)> = files
             .filter(|file| !file.done)
             .flat_map(|file| file.marked.iter().map(|n| (file.path, *n)))
             .collect();
@@ -264,6 +287,18 @@ impl Eager {
                 && old
                     .as_ref()
                     .is_some_and(|(_, evidence)| *evidence == Evidence::Marked) => {}
+            // A deadline, or the end of a client, is an end, too.
+            None if found.1 == Evidence::Marked
+                && old.as_ref().map(|(_, evidence)| *evidence) == Some(Evidence::Unmarked)
+                && self.may_claim(version) =>
+            {
+                if let Some(session) = &version.author.session {
+                    let who = crate::model::index_of(session);
+                    let copy = self.model.copies.entry((who, path)).or_default();
+                    copy.perhaps.extend(version.held.hash);
+                    copy.blurred = true;
+                }
+            }
             None if version.late
                 && declares
                 && old.as_ref().is_some_and(|(_, evidence)| {
@@ -301,20 +336,5 @@ impl Eager {
         }
         self.model.amended(path, n, version);
         Ok(())
-    }
-}
-
-/// Whether one content may be the beginning of another. Those written once
-/// in a run begin no other; of the others it is known.
-fn is_prefix(hash: Hash, of: HashOrAbsent) -> bool {
-    let find = |wanted: Hash| {
-        (0..crate::content::COMMON)
-            .map(content)
-            .find(|bytes| self::hash(bytes) == wanted)
-    };
-    match (find(hash), of.hash().and_then(find)) {
-        (Some(short), Some(long)) => long.starts_with(&short),
-        (Some(short), None) => short.is_empty() || short.starts_with(b"a\n"),
-        (None, _) => false,
     }
 }

@@ -36,6 +36,7 @@ impl Eager {
             files,
             deadline,
             one_shot,
+            call: matches!(asked.asking.ask, Ask::Begin { call: true, .. }),
         });
     }
 
@@ -201,10 +202,12 @@ impl Eager {
             .find(|row| row.path.as_bytes() == path.as_bytes());
         let Some(row) = row else { return Ok(()) };
         let began: HashOrAbsent = file.began.into();
+        let whose = Author::agent(asks::session(who));
         let still: Vec<Option<Hash>> = self.model.logs.get(path).map_or(Vec::new(), |log| {
             log.versions
                 .iter()
                 .filter(|version| file.marked.contains(&version.n))
+                .filter(|version| version.author == whose || version.evidence == Evidence::Unmarked)
                 .map(|version| version.hash)
                 .collect()
         });
@@ -258,7 +261,13 @@ impl Eager {
                 }
             }
             (None, None) => {
-                if still.is_empty() {
+                let log = self.model.logs.get(path);
+                let last = log.and_then(|log| log.versions.last());
+                if still.is_empty() && last.is_some_and(|last| last.author == whose) {
+                    // Another mark of the session's has claimed it.
+                    copy.blurred = true;
+                    vec![Fate::Unchanged, Fate::Applied, Fate::Overwritten]
+                } else if still.is_empty() {
                     vec![Fate::Unchanged, Fate::NotApplied]
                 } else {
                     let last = still.last().copied().flatten();
@@ -271,7 +280,7 @@ impl Eager {
                     let last = log.and_then(|log| log.versions.last());
                     if now == began {
                         vec![Fate::Applied, Fate::Unchanged, Fate::Overwritten]
-                    } else if last.is_some_and(|last| last.author.session.is_none()) {
+                    } else if last.is_some_and(|last| last.author != whose) {
                         vec![Fate::Applied, Fate::Overwritten]
                     } else {
                         vec![Fate::Applied]
