@@ -12,8 +12,8 @@ use touchmark_proto::{
     ClientPath, Error, ErrorCode, FreeJson, Hash, Millis, RelPath, Reply, SessionId,
 };
 
+use super::context::Context;
 use super::done;
-use crate::engine::Engine;
 use crate::notes::{Call, Dropped, Note, Searched};
 use crate::requests::queue::{Pending, Step};
 use crate::similarity::{alike, member};
@@ -45,12 +45,12 @@ enum Place {
     Workspace,
 }
 
-impl Engine {
+impl Context<'_> {
     pub(crate) fn call_record(&mut self, pending: &mut Pending, ask: &CallRecord) -> Step {
         if ask.tool.is_empty() || ask.tool.len() > NAME {
             return Step::Done(Err(Error::invalid(format!("`tool` has 1 to {NAME} bytes"))));
         }
-        let never = self.config.calls_never.contains(&ask.tool);
+        let never = self.config().calls_never.contains(&ask.tool);
         if never {
             self.ensure_session(&ask.session);
             return done(Reply::CallRecord(CallRecorded { call_id: None }));
@@ -91,12 +91,12 @@ impl Engine {
         self.ensure_session(&ask.session);
         self.drop_old_calls();
         let result = ask.result.0.to_string();
-        let fits = result.len() as u64 <= self.config.calls_bytes;
-        let call = self.state.calls_recorded + 1;
+        let fits = result.len() as u64 <= self.config().calls_bytes;
+        let call = self.state().calls_recorded + 1;
         let kept = Call {
             call,
-            time: self.now,
-            n: self.state.n,
+            time: self.now(),
+            n: self.state().n,
             tool: ask.tool.clone(),
             args: arguments.canonical,
             result: fits.then_some(result),
@@ -156,9 +156,9 @@ impl Engine {
             result,
             message: Some(format!(
                 "[Cached result from {}]",
-                time_of_day(call.time.saturating_add_signed(self.config.utc_offset))
+                time_of_day(call.time.saturating_add_signed(self.config().utc_offset))
             )),
-            age_ms: Some(self.now.saturating_sub(call.time)),
+            age_ms: Some(self.now().saturating_sub(call.time)),
             call_id: Some(call_name(call.call)),
             validity: Some(if call.rests_on.is_empty() {
                 Validity::Timed
@@ -189,7 +189,7 @@ impl Engine {
         tool: &str,
         arguments: &Arguments,
     ) -> Option<(Call, Duplicate)> {
-        let rule = self.config.calls_rules.get(tool).map(Vec::as_slice);
+        let rule = self.config().calls_rules.get(tool).map(Vec::as_slice);
         let mut similar = None;
         let calls = self.notes(session)?.calls.iter().rev();
         for call in calls.filter(|call| call.tool == tool).take(COMPARED) {
@@ -212,7 +212,7 @@ impl Engine {
             .iter()
             .all(|(path, then)| self.content_now(pending, path) == Some(*then));
         let changed_below = |root: Option<&RelPath>| {
-            self.state.paths.iter().any(|(path, state)| {
+            self.state().paths.iter().any(|(path, state)| {
                 let inside = root.is_none_or(|root| {
                     path.as_bytes()
                         .strip_prefix(root.as_bytes())
@@ -235,7 +235,7 @@ impl Engine {
         if self.unusable(path, pending).is_some() {
             return None;
         }
-        let now = self.current(path, pending.found.get(path));
+        let now = self.current(path, pending);
         now.trouble.is_none().then_some(now.held.hash)
     }
 
@@ -244,7 +244,7 @@ impl Engine {
         let unread: Vec<RelPath> = paths
             .iter()
             .filter(|path| {
-                let watched = self.state.paths.contains_key(*path);
+                let watched = self.state().paths.contains_key(*path);
                 (pending.verify || !watched) && !pending.found.contains_key(*path)
             })
             .cloned()
@@ -315,7 +315,7 @@ impl Engine {
             let members = arguments.value.as_object();
             members.is_some_and(|members| member(members, name).is_some())
         };
-        let rule = self.config.calls_rules.get(tool);
+        let rule = self.config().calls_rules.get(tool);
         let by_pattern = rule.is_some_and(|rule| rule.iter().any(|name| name == "pattern"));
         (by_pattern || named("pattern")) && !named("path")
     }
@@ -323,9 +323,9 @@ impl Engine {
     /// Drops what is too old, in every session: nothing waits for that by a
     /// timer (LIFE-3).
     fn drop_old_calls(&mut self) {
-        let oldest = self.now.saturating_sub(self.config.calls_age);
+        let oldest = self.now().saturating_sub(self.config().calls_age);
         let old: Vec<(SessionId, Vec<u64>)> = self
-            .state
+            .state()
             .sessions
             .iter()
             .filter_map(|(name, session)| {
@@ -354,7 +354,7 @@ impl Engine {
         let mut bytes: u64 = notes.calls.iter().map(Call::bytes).sum();
         let mut evicted = Vec::new();
         for call in &notes.calls {
-            if number <= self.config.calls_keep && bytes <= self.config.calls_bytes {
+            if number <= self.config().calls_keep && bytes <= self.config().calls_bytes {
                 break;
             }
             number -= 1;
@@ -377,9 +377,9 @@ impl Engine {
     }
 
     pub(crate) fn call_stats(&mut self, ask: &CallStats) -> Step {
-        let oldest = self.now.saturating_sub(self.config.calls_age);
+        let oldest = self.now().saturating_sub(self.config().calls_age);
         let mut counts = CallCounts::default();
-        for (name, session) in &self.state.sessions {
+        for (name, session) in &self.state().sessions {
             if ask.session.as_ref().is_some_and(|wanted| wanted != name) {
                 continue;
             }

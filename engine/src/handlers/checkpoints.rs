@@ -12,10 +12,10 @@ use touchmark_proto::sessions::Warning;
 use touchmark_proto::tasks::Removed;
 use touchmark_proto::{Author, Error, ErrorCode, Millis, RelPath, Reply, SessionId};
 
+use super::context::Context;
 use super::{done, number_cursor, path_cursor, show_text};
 use crate::cursor::write_path;
 use crate::effect::{Moment, Question};
-use crate::engine::Engine;
 use crate::input::{Edited, Learned};
 use crate::notes::{Note, PendingWarning};
 use crate::recall::checkpoint_name;
@@ -31,7 +31,7 @@ const WARNED: usize = 1_000;
 /// Operations that only read.
 const READS: &[&str] = &["read_tool", "read_file", "file_mentioned"];
 
-impl Engine {
+impl Context<'_> {
     /// What was written before stands before the fence, and so before the
     /// checkpoint (ATTR-16).
     pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
@@ -46,7 +46,7 @@ impl Engine {
             .hint("delete some with `checkpoint/delete`")));
         }
         self.ensure_session(&ask.session);
-        let checkpoint = self.state.checkpoints_created + 1;
+        let checkpoint = self.state().checkpoints_created + 1;
         self.note(
             &ask.session,
             Note::CheckpointCreated {
@@ -58,8 +58,8 @@ impl Engine {
         );
         done(Reply::CheckpointCreate(CheckpointCreated {
             checkpoint: checkpoint_name(checkpoint),
-            clock: self.state.clock(self.state.n),
-            time: self.state.time,
+            clock: self.state().clock(self.state().n),
+            time: self.state().time,
         }))
     }
 
@@ -68,7 +68,7 @@ impl Engine {
             Ok(after) => after,
             Err(error) => return Step::Done(Err(error)),
         };
-        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
         let mut checkpoints = Vec::new();
         let mut more = None;
         let mut last = after;
@@ -84,7 +84,7 @@ impl Engine {
             last = *number;
             checkpoints.push(CheckpointRow {
                 checkpoint: checkpoint_name(*number),
-                clock: self.state.clock(checkpoint.n),
+                clock: self.state().clock(checkpoint.n),
                 time: checkpoint.time,
                 label: checkpoint.label.clone(),
                 message: checkpoint.message.clone(),
@@ -151,7 +151,7 @@ impl Engine {
         let unread: Vec<RelPath> = rows
             .keys()
             .filter(|path| {
-                let tracked = self.state.paths.contains_key(*path);
+                let tracked = self.state().paths.contains_key(*path);
                 let wanted = !tracked || (pending.verify && !pending.rechecked);
                 wanted && !pending.found.contains_key(*path)
             })
@@ -162,7 +162,7 @@ impl Engine {
             return Step::Read(unread, false);
         }
         let all: Vec<RelPath> = rows.keys().cloned().collect();
-        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
         let mut files = Vec::new();
         let mut more = None;
         for (path, row) in rows {
@@ -173,7 +173,7 @@ impl Engine {
                 more = files.last().map(|file: &EditedFile| write_path(&file.path));
                 break;
             }
-            let now = self.current(&path, pending.found.get(&path));
+            let now = self.current(&path, pending);
             let known = now.trouble.is_none().then_some(now.held.hash);
             files.push(EditedFile {
                 differs: edited
@@ -275,7 +275,7 @@ impl Engine {
         Warning {
             files,
             note,
-            created_at: self.state.time,
+            created_at: self.state().time,
         }
     }
 
@@ -299,7 +299,7 @@ impl Engine {
 
     pub(crate) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Step {
         let orphaned: Vec<SessionId> = self
-            .state
+            .state()
             .sessions
             .iter()
             .filter(|(name, session)| session.notes.warning.is_some() && !ask.live.contains(name))

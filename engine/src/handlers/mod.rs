@@ -6,6 +6,7 @@ mod changes;
 mod checkpoints;
 mod commands;
 mod commit;
+mod context;
 mod editors;
 mod edits;
 mod files;
@@ -26,7 +27,6 @@ use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Reply, SessionId};
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::live::Obstacle;
-use crate::notes::{Note, Notes};
 use crate::record::Fact;
 use crate::requests::queue::{Pending, Step};
 
@@ -78,19 +78,6 @@ impl Engine {
             label: None,
         };
         self.publish(happening, None);
-    }
-
-    /// What a session remembers beside files.
-    pub(crate) fn notes(&self, session: &SessionId) -> Option<&Notes> {
-        Some(&self.state.sessions.get(session)?.notes)
-    }
-
-    /// Has a session remember something.
-    pub(crate) fn note(&mut self, session: &SessionId, note: Note) {
-        self.record(Fact::Noted {
-            session: session.clone(),
-            note,
-        });
     }
 
     /// The error that a path cannot be used for, if it cannot: it leads out,

@@ -3,15 +3,15 @@
 use touchmark_proto::models::{ModelEntries, ModelEntry, ModelList, ModelRecord, ModelRecorded};
 use touchmark_proto::{Error, Reply};
 
+use super::context::Context;
 use super::{done, number_cursor};
-use crate::engine::Engine;
 use crate::notes::{ModelUse, Note};
 use crate::requests::queue::Step;
 
 /// Bytes that a model's, a provider's, a mode's or a message's name may have.
 const NAME: usize = 1_000;
 
-impl Engine {
+impl Context<'_> {
     /// Repeats are no entries: neither the same model again, nor a message
     /// that was recorded already.
     pub(crate) fn model_record(&mut self, ask: &ModelRecord) -> Step {
@@ -60,7 +60,7 @@ impl Engine {
             Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
             Err(error) => return Step::Done(Err(error)),
         };
-        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
         let models = self
             .notes(&ask.session)
             .map(|notes| notes.models.as_slice())

@@ -263,7 +263,7 @@ impl Engine {
             bytes_not_sent: bytes,
             ..Savings::default()
         };
-        self.saved(session, savings);
+        self.context().saved(session, savings);
     }
 
     /// The reads that a request about one path has to wait for, if any: one

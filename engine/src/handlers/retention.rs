@@ -8,8 +8,9 @@ use touchmark_proto::retention::{
 };
 use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 
+use super::context::Context;
+use super::steps::age_in_steps;
 use super::{done, show_text};
-use crate::engine::Engine;
 use crate::requests::queue::{Pending, Step};
 
 /// Tools that write: their results are what the session did.
@@ -22,7 +23,7 @@ const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
 /// Results in one request at most.
 const ITEMS: usize = 10_000;
 
-impl Engine {
+impl Context<'_> {
     pub(crate) fn retention_rank(&mut self, pending: &mut Pending, ask: &RetentionRank) -> Step {
         if ask.items.len() > ITEMS {
             return Step::Done(Err(Error::invalid(format!(
@@ -63,15 +64,13 @@ impl Engine {
             Priority::Never => true,
             Priority::Read | Priority::Mentioned | Priority::Other | Priority::Rerunnable => {
                 let changed = path.is_some_and(|path| {
-                    let state = self
-                        .file_state(session, path, pending.found.get(path))
-                        .state;
+                    let state = self.file_state(session, path, pending).state;
                     matches!(state, State::Stale | State::Deleted)
                 });
                 // A file accessed lately elsewhere is still at work, however
                 // old this result of it is.
                 let age = path
-                    .and_then(|path| self.age_in_steps(session, path, ask.step))
+                    .and_then(|path| age_in_steps(self.state(), session, path, ask.step))
                     .unwrap_or(u64::MAX)
                     .min(ask.step.saturating_sub(item.step));
                 !changed && age <= kept_for(priority, ask.max_age)
@@ -101,7 +100,7 @@ impl Engine {
     ) -> Priority {
         let tool = item.tool.as_str();
         let read = READS.contains(&tool);
-        let knowledge = path.and_then(|path| self.state.knowledge(session, path));
+        let knowledge = path.and_then(|path| self.state().knowledge(session, path));
         let wrote = knowledge.is_some_and(|knowledge| knowledge.edit_at.is_some());
         // `file/mention` says so, too.
         let mentioned = knowledge.is_some_and(|knowledge| {
@@ -136,7 +135,7 @@ impl Engine {
             );
         };
         let lines = item.lines.unwrap_or_else(|| {
-            self.state
+            self.state()
                 .knowledge(&ask.session, named)
                 .map_or(0, |knowledge| knowledge.record.lines)
         });

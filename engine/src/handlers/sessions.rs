@@ -45,7 +45,7 @@ impl Engine {
                 session: ask.session.clone(),
                 resumed,
                 clock: self.state.clock(self.state.n),
-                warning: self.pending_warning(&ask.session),
+                warning: self.context().pending_warning(&ask.session),
                 modified: changes,
                 label: None,
             }),

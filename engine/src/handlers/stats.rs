@@ -3,15 +3,15 @@
 use touchmark_proto::daemon::{Savings, Stats};
 use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 
+use super::context::Context;
 use super::done;
-use crate::engine::Engine;
 use crate::notes::{Note, sum};
 use crate::requests::queue::Step;
 use crate::requests::session;
 
-impl Engine {
+impl Context<'_> {
     pub(crate) fn stats(&mut self, ask: &Stats) -> Step {
-        let sessions = self.state.sessions.iter();
+        let sessions = self.state().sessions.iter();
         let savings = sessions
             .filter(|(name, _)| ask.session.as_ref().is_none_or(|wanted| wanted == *name))
             .map(|(_, session)| session.notes.savings)
@@ -37,7 +37,7 @@ impl Engine {
     /// Counts what a session was saved.
     pub(super) fn saved(&mut self, session: &SessionId, savings: Savings) {
         // Who is only refused something is not known by that.
-        if savings != Savings::default() && self.state.sessions.contains_key(session) {
+        if savings != Savings::default() && self.state().sessions.contains_key(session) {
             self.note(session, Note::Saved(savings));
         }
     }

@@ -2,12 +2,13 @@
 //! nothing of contents.
 
 use touchmark_proto::files::{FileAge, FileIsStale, FileRecent, FileRecords};
-use touchmark_proto::{RelPath, Reply};
+use touchmark_proto::{RelPath, Reply, SessionId};
 
 use super::{done, number_cursor};
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::requests::queue::{Pending, Step};
+use crate::state::State;
 
 impl Engine {
     /// Files of the session by their last access, the newest first.
@@ -55,22 +56,22 @@ impl Engine {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
-        let age = self.age_in_steps(&ask.session, &path, ask.step);
+        let age = age_in_steps(&self.state, &ask.session, &path, ask.step);
         done(Reply::FileIsStale(FileAge {
             stale: age.is_none_or(|age| age > ask.max_age),
             age,
         }))
     }
+}
 
-    /// Steps since the session's last access to a file; `None` where it never
-    /// named a step for it.
-    pub(super) fn age_in_steps(
-        &self,
-        session: &touchmark_proto::SessionId,
-        path: &RelPath,
-        step: u64,
-    ) -> Option<u64> {
-        let last = self.state.knowledge(session, path)?.record.step?;
-        Some(step.saturating_sub(last))
-    }
+/// Steps since the session's last access to a file; `None` where it never
+/// named a step for it.
+pub(super) fn age_in_steps(
+    state: &State,
+    session: &SessionId,
+    path: &RelPath,
+    step: u64,
+) -> Option<u64> {
+    let last = state.knowledge(session, path)?.record.step?;
+    Some(step.saturating_sub(last))
 }

@@ -9,9 +9,9 @@ use touchmark_proto::tasks::{
 };
 use touchmark_proto::{Error, ErrorCode, Reply, SessionId};
 
+use super::context::Context;
 use super::done;
 use crate::effect::Question;
-use crate::engine::Engine;
 use crate::input::Learned;
 use crate::notes::{KeptTask, Note};
 use crate::requests::queue::{Pending, Step};
@@ -24,7 +24,7 @@ const TASKS: usize = 1_000;
 /// Processes with their start, as far as there are any.
 type Starts = BTreeMap<u32, Option<u64>>;
 
-impl Engine {
+impl Context<'_> {
     pub(crate) fn task_save(&mut self, pending: &mut Pending, ask: &TaskSave) -> Step {
         let task = &ask.task;
         let texts = [
@@ -67,7 +67,7 @@ impl Engine {
             Ok(starts) => starts,
             Err(step) => return *step,
         };
-        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
         let mut tasks = Vec::new();
         let mut more = None;
         for (session, kept) in self.tasks_of(ask.session.as_ref()) {
@@ -163,7 +163,7 @@ impl Engine {
         &'a self,
         session: Option<&'a SessionId>,
     ) -> impl Iterator<Item = (&'a SessionId, &'a KeptTask)> + 'a {
-        self.state
+        self.state()
             .sessions
             .iter()
             .filter(move |(name, _)| session.is_none_or(|wanted| wanted == *name))

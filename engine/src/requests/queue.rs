@@ -428,7 +428,7 @@ impl Engine {
             }
             self.counts.requests += 1;
             if let (Ask::Client(ask), Err(error)) = (&pending.ask, &answer) {
-                self.count_refusal(ask, error);
+                self.context().count_refusal(ask, error);
             }
             self.out.push(Effect::Reply { request, answer });
         }

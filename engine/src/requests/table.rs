@@ -270,7 +270,7 @@ rows! {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)
             => done(Reply::Sync(Synced { clock: engine.state.clock(engine.state.n) }));
         Stats:            Query,   Asks [session], Names [],     at_once
-            => engine.stats(&ask);
+            => engine.context().stats(&ask);
         Audit:            Query,   Names [],        Names [],     fenced(Everything)
             => engine.audit(request, pending);
 
@@ -355,44 +355,44 @@ rows! {
             => engine.command_end(&ask);
 
         CheckpointCreate: Changes, Opens [session], Names [],     fenced(Everything)
-            => engine.checkpoint_create(&ask);
+            => engine.context().checkpoint_create(&ask);
         CheckpointList:   Query,   Asks [session], Names [],     at_once
-            => engine.checkpoint_list(&ask);
+            => engine.context().checkpoint_list(&ask);
         CheckpointDelete: Changes, Knows [session], Names [],     at_once
-            => engine.checkpoint_delete(&ask);
+            => engine.context().checkpoint_delete(&ask);
         CheckpointDetect: Changes if ask.store_warning,
                           Opens [session] if ask.store_warning,
                           Names [paths deleted],                  synced(Everything)
-            => engine.checkpoint_detect(pending, &ask);
+            => engine.context().checkpoint_detect(pending, &ask);
         WarningStore:     Changes, Opens [session], Names [files], at_once
-            => engine.warning_store(&ask);
+            => engine.context().warning_store(&ask);
         WarningTake:      Changes, Knows [session], Names [],     at_once
-            => engine.warning_take(&ask);
+            => engine.context().warning_take(&ask);
         WarningCleanup:   Changes, Names [],        Names [],     at_once
-            => engine.warning_cleanup(&ask);
+            => engine.context().warning_cleanup(&ask);
 
         CallCheck:        Query,   Opens [session], Names [],     synced(Everything)
-            => engine.call_check(pending, &ask);
+            => engine.context().call_check(pending, &ask);
         CallRecord:       Changes, Opens [session], Names [paths], fenced(Everything)
-            => engine.call_record(pending, &ask);
+            => engine.context().call_record(pending, &ask);
         CallStats:        Query,   Asks [session], Names [],     at_once
-            => engine.call_stats(&ask);
+            => engine.context().call_stats(&ask);
         CallClear:        Changes, Knows [session], Names [],     at_once
-            => engine.call_clear(&ask);
+            => engine.context().call_clear(&ask);
         RetentionRank:    Query,   Asks [session], Names [items], fenced(Paths)
-            => engine.retention_rank(pending, &ask);
+            => engine.context().retention_rank(pending, &ask);
         TaskSave:         Changes, Opens [session], Names [],     at_once
-            => engine.task_save(pending, &ask);
+            => engine.context().task_save(pending, &ask);
         TaskList:         Query,   Asks [session], Names [],     at_once
-            => engine.task_list(pending, &ask);
+            => engine.context().task_list(pending, &ask);
         TaskRemove:       Changes, Names [session], Names [],     at_once
-            => engine.task_remove(&ask);
+            => engine.context().task_remove(&ask);
         TaskCleanup:      Changes, Names [],        Names [],     at_once
-            => engine.task_cleanup(pending, &ask);
+            => engine.context().task_cleanup(pending, &ask);
         ModelRecord:      Changes, Opens [session], Names [],     at_once
-            => engine.model_record(&ask);
+            => engine.context().model_record(&ask);
         ModelList:        Query,   Asks [session], Names [],     at_once
-            => engine.model_list(&ask);
+            => engine.context().model_list(&ask);
     }
 }
 

@@ -1,0 +1,82 @@
+//! What the families that only remember things for sessions can reach: the
+//! recorded state, what a file holds now, and one way to record a note. Not
+//! fences, timers, watches or requests in waiting.
+
+use touchmark_proto::{ClientPath, Clock, Error, FileState, Millis, RelPath, SessionId};
+
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::notes::{Note, Notes};
+use crate::record::Fact;
+use crate::requests::queue::Pending;
+use crate::state::State;
+use crate::view::Now;
+
+/// The engine, as far as such a handler may use it.
+pub(crate) struct Context<'a>(&'a mut Engine);
+
+impl Engine {
+    pub(crate) fn context(&mut self) -> Context<'_> {
+        Context(self)
+    }
+}
+
+impl Context<'_> {
+    pub(super) fn state(&self) -> &State {
+        &self.0.state
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub(super) fn now(&self) -> Millis {
+        self.0.now
+    }
+
+    pub(super) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
+        self.0.resolve(path)
+    }
+
+    pub(super) fn known_clock(&self, clock: Clock) -> Result<u64, Error> {
+        self.0.known_clock(clock)
+    }
+
+    /// What a file holds now, as far as it was read for the request or is
+    /// known.
+    pub(super) fn current(&self, path: &RelPath, pending: &Pending) -> Now {
+        self.0.current(path, pending.found.get(path))
+    }
+
+    /// The error that a path cannot be used for, if it cannot.
+    pub(super) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
+        self.0.unusable(path, pending)
+    }
+
+    /// What a session's copy of a file is worth.
+    pub(super) fn file_state(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        pending: &Pending,
+    ) -> FileState {
+        self.0.file_state(session, path, pending.found.get(path))
+    }
+
+    pub(super) fn ensure_session(&mut self, session: &SessionId) {
+        self.0.ensure_session(session);
+    }
+
+    /// What a session remembers beside files.
+    pub(super) fn notes(&self, session: &SessionId) -> Option<&Notes> {
+        Some(&self.0.state.sessions.get(session)?.notes)
+    }
+
+    /// Has a session remember something.
+    pub(super) fn note(&mut self, session: &SessionId, note: Note) {
+        self.0.record(Fact::Noted {
+            session: session.clone(),
+            note,
+        });
+    }
+}
