@@ -11,7 +11,7 @@ mod checked;
 mod content;
 mod exchange;
 mod intent;
-#[cfg_attr(not(target_os = "linux"), path = "lease/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "lease/unsupported.rs")]
 mod lease;
 mod leased;
 mod moved;
@@ -44,13 +44,13 @@ use self::moved::{Moved, Net};
 use self::place::{Place, is_missing, refused};
 use self::recovery::Recovery;
 use self::temporary::Temporary;
-use crate::boundary;
 use crate::content::Reader;
+use crate::failpoint;
 use crate::time::Timeline;
 
 pub use self::names::is_temporary;
 pub use self::recovery::kept;
-pub use self::settings::{Keep, Kept, Settings};
+pub use self::settings::{Keep, KeptBytes, Settings};
 
 const CHANGED: &str = "somebody has changed the file";
 const BUSY: &str = "another program has the file open for writing";
@@ -70,7 +70,7 @@ pub struct Guard {
     /// One write at a time.
     gate: Mutex<()>,
     /// Bytes kept by a second look that nobody has been told of.
-    late: Mutex<Vec<Kept>>,
+    late: Mutex<Vec<KeptBytes>>,
 }
 
 /// One write.
@@ -299,7 +299,7 @@ impl Guard {
                     Phase::Writing => self.resume_writing(intent, &place),
                 },
             };
-            boundary::pass("guard: a write cut short is settled");
+            failpoint::pass("guard: a write cut short is settled");
             tracing::info!(
                 path = %intent.path,
                 "a write of {} was cut short, and is settled",
@@ -344,7 +344,7 @@ impl Guard {
         {
             match self.recovery.keep(paths.0, file, None, self.time.now()) {
                 Ok(item) => {
-                    boundary::pass("guard: what came out is kept");
+                    failpoint::pass("guard: what came out is kept");
                     place.unlink(aside);
                     return Some(item.file);
                 }
@@ -399,7 +399,7 @@ impl Guard {
         }
     }
 
-    fn late(&self, kept: impl IntoIterator<Item = Kept>) {
+    fn late(&self, kept: impl IntoIterator<Item = KeptBytes>) {
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, file) in kept {
             tracing::warn!(%path, "bytes of {path} are kept in {file}");
@@ -429,7 +429,7 @@ impl Guard {
     }
 
     /// What was kept by second looks since the last call.
-    pub fn take_late(&self) -> Vec<Kept> {
+    pub fn take_late(&self) -> Vec<KeptBytes> {
         std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -591,9 +591,9 @@ fn storage(error: std::io::Error) -> Error {
     })
 }
 
-/// A boundary between two steps of a write.
+/// A failpoint between two steps of a write.
 fn step(name: &str) {
     #[cfg(all(test, target_os = "linux"))]
     tests::at_step();
-    boundary::pass(name);
+    failpoint::pass(name);
 }

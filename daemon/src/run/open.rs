@@ -14,7 +14,6 @@ use touchmark_proto::{Request, SessionId, native};
 
 use super::backlog::Backlog;
 use super::hooks::Hooks;
-use super::linger::Linger;
 use super::outbox::Outbox;
 use super::reading::Aside;
 use super::searches::Searches;
@@ -22,12 +21,12 @@ use super::snapshot;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
 use crate::Error;
-use crate::boundary;
 use crate::config::{Case, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
+use crate::failpoint;
 use crate::guard::{self, Guard};
-use crate::life::systemd::Report;
+use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
 use crate::socket::{Hub, Listener};
 use crate::store::{self, Opened, StoreError};
@@ -84,7 +83,7 @@ impl Daemon {
         let mut engine = Engine::restore(engine_config, kept, facts, time.now());
         engine.set_heard(false);
 
-        boundary::pass("start: the state is restored");
+        failpoint::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
         let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
         let mut watcher = Watcher::new(workspace, &places.fence, config.watch, move |raw| {
@@ -98,7 +97,7 @@ impl Daemon {
             .map_err(|error| part("contents.exclude", &error))?;
         let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
 
-        boundary::pass("start: the watcher runs");
+        failpoint::pass("start: the watcher runs");
         let guard = Guard::open(
             guard::Settings {
                 root: workspace.clone(),
@@ -114,7 +113,7 @@ impl Daemon {
             time.clone(),
         )?;
 
-        boundary::pass("start: writes cut short are settled");
+        failpoint::pass("start: writes cut short are settled");
         let hub = Hub {
             events: events.clone(),
             requests: AtomicU64::new(1),
@@ -162,12 +161,9 @@ impl Daemon {
             accept_after: None,
             next_mend: None,
             mend_place_at: None,
-            manager: Report::new(options.manager.clone()),
+            manager: ServiceReport::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
-            linger: Linger::default(),
-            asker: None,
-            heard_in_a_row: 0,
             options,
         };
         Ok((daemon, receiver))

@@ -1,7 +1,6 @@
 //! Saying what may be said: answers, events.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
@@ -17,8 +16,8 @@ use super::end::Ending;
 use super::fill::Contents;
 use super::replay;
 use super::subscriptions::Subscription;
-use crate::boundary;
 use crate::event::Event;
+use crate::failpoint;
 use crate::store::StoreEvent;
 use crate::system::proc;
 
@@ -109,9 +108,9 @@ impl Daemon {
         while let Some((turn, say)) = self.outbox.pop() {
             self.failed_turns = self.failed_turns.split_off(&turn);
             let failed = self.failed_turns.get(&turn).cloned();
-            boundary::pass("about to say");
+            failpoint::pass("about to say");
             self.say(say, failed.as_deref());
-            boundary::pass("said");
+            failpoint::pass("said");
         }
     }
 
@@ -197,14 +196,8 @@ impl Daemon {
 
     /// Writes the turn's answers, those of one client by one call.
     pub(super) fn flush(&mut self) {
-        if self.answered.is_empty() {
-            return;
-        }
-        self.linger.answered(Instant::now());
-        let one = self.answered.len() == 1;
         for peer in self.answered.drain(..) {
             peer.flush();
-            self.asker = one.then_some(peer);
         }
     }
 

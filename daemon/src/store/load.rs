@@ -11,17 +11,17 @@ use touchmark_proto::native;
 
 use super::checks;
 use super::error::StoreError;
+use super::high_water_mark::{self, Condition, HighWaterMark, Noted};
 use super::schema::{self, int, meta, set_meta, uint};
 use super::unreadable::{self, Bad};
-use super::witness::{self, Condition, Testimony, Witness};
 use super::{Durability, Options, beside, file, seal};
-use crate::boundary;
+use crate::failpoint;
 use crate::system::open::private_directory;
 
 /// The store as it was read back.
 pub(super) struct Loaded {
     pub(super) connection: Connection,
-    pub(super) witness: Witness,
+    pub(super) mark: HighWaterMark,
     pub(super) epoch: u64,
     pub(super) snapshot: Option<Vec<u8>>,
     pub(super) facts: Vec<Record>,
@@ -92,8 +92,8 @@ pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
 
 fn read(options: &Options) -> Result<Loaded, StoreError> {
     let path = file(&options.directory);
-    let testimony = Testimony::read(&witness_path(&options.directory));
-    let boot = witness::boot();
+    let noted = Noted::read(&mark_path(&options.directory));
+    let boot = high_water_mark::boot();
     let unclean = log_length(&path) > 0;
     not_emptied(&path, unclean)?;
     room(&options.directory)?;
@@ -105,14 +105,14 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
         // damaged as a whole.
         checks::structure(&connection)?;
     }
-    let tail = checks::tail(testimony.as_ref(), found.last, unclean, &boot)?;
+    let tail = checks::tail(noted.as_ref(), found.last, unclean, &boot)?;
     if !found.bad.is_empty() {
         let transaction = schema::begin(&mut connection)?;
         unreadable::put_aside(&transaction, &found.bad)?;
         set_meta(&transaction, LEFT_OUT, unreadable::summary(&found.bad))?;
         transaction.commit()?;
     }
-    boundary::pass("store: what cannot be read is aside");
+    failpoint::pass("store: what cannot be read is aside");
     let left_out: Option<String> = meta(&connection, LEFT_OUT)?;
     let lost = left_out.clone().or_else(|| tail.map(str::to_owned));
     let epoch = match found.epoch {
@@ -127,22 +127,22 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
         transaction.execute("DELETE FROM meta WHERE key = ?1", [LEFT_OUT])?;
         transaction.commit()?;
     }
-    boundary::pass("store: the epoch is known");
+    failpoint::pass("store: the epoch is known");
     note_workspace(&connection, &options.workspace)?;
-    let witness = Witness::open(
-        &witness_path(&options.directory),
-        Testimony {
+    let mark = HighWaterMark::open(
+        &mark_path(&options.directory),
+        Noted {
             boot,
             n: found.last,
             durability: options.durability,
             condition: Condition::Good,
         },
     )?;
-    boundary::pass("store: it is loaded");
+    failpoint::pass("store: it is loaded");
     Ok(Loaded {
         unreadable: unreadable::count(&connection)?,
         connection,
-        witness,
+        mark,
         epoch,
         snapshot: found.snapshot,
         facts: found.facts,
@@ -208,7 +208,7 @@ fn found(connection: &Connection) -> Result<Found, StoreError> {
 /// nothing.
 pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError> {
     let path = file(&options.directory);
-    let testimony = Testimony::read(&witness_path(&options.directory));
+    let noted = Noted::read(&mark_path(&options.directory));
     let unclean = log_length(&path) > 0;
     let found = match fs::metadata(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Found::default(),
@@ -235,7 +235,7 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
             }
         }
     };
-    let tail = checks::tail(testimony.as_ref(), found.last, unclean, &witness::boot())?;
+    let tail = checks::tail(noted.as_ref(), found.last, unclean, &high_water_mark::boot())?;
     let left_out = (!found.bad.is_empty()).then(|| unreadable::summary(&found.bad));
     Ok((found, Lost(left_out.or_else(|| tail.map(str::to_owned)))))
 }
@@ -404,7 +404,7 @@ pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
         (path.clone(), aside.clone()),
         (beside(&path, "-wal"), beside(&aside, "-wal")),
         (beside(&path, "-shm"), beside(&aside, "-shm")),
-        (witness_path(directory), beside(&aside, "-last")),
+        (mark_path(directory), beside(&aside, "-last")),
     ] {
         match fs::rename(from, to) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -414,7 +414,7 @@ pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-pub(super) fn witness_path(directory: &Path) -> PathBuf {
+pub(super) fn mark_path(directory: &Path) -> PathBuf {
     directory.join("store.last")
 }
 

@@ -44,7 +44,7 @@
 //!
 //! The file is damaged as a whole where SQLite cannot read it or its check
 //! finds something (after an unclean end it is always made), and where facts
-//! are missing at the end that were answered (`witness.rs`): what else is
+//! are missing at the end that were answered (`high_water_mark.rs`): what else is
 //! missing cannot be known. Everything that belongs to it is renamed to
 //! `store.db.damaged-<time>...`, never deleted, and an empty store with a new
 //! epoch takes its place. After a power cut without [`Durability::Power`] the
@@ -54,12 +54,13 @@
 //! # Files
 //!
 //! `store.db`, `store.db-wal`, `store.db-shm` are SQLite's, `store.last` is
-//! the witness. All are in [`Options::directory`], readable by the user alone.
+//! the high-water mark. All are in [`Options::directory`], readable by the user alone.
 
 mod checks;
 mod chores;
 mod contents;
 mod error;
+mod high_water_mark;
 mod load;
 mod reader;
 mod refused;
@@ -68,7 +69,6 @@ mod seal;
 mod unreadable;
 mod unstored;
 mod upkeep;
-mod witness;
 mod writer;
 
 #[cfg(test)]
@@ -240,7 +240,7 @@ pub fn open(
 ) -> Result<Opened, StoreError> {
     let Loaded {
         connection,
-        witness,
+        mark,
         epoch,
         snapshot,
         facts,
@@ -266,7 +266,7 @@ pub fn open(
     let upkeeper = Upkeep::new(&path, options.checkpoint_pace, work, &nudge, writer.clone())?;
     let worker = Writer::new(
         connection,
-        witness,
+        mark,
         Chores::new(
             Arc::clone(&waiting),
             options.contents_total,

@@ -15,13 +15,13 @@ use touchmark_proto::{Hash, RelPath};
 
 use super::chores::Chores;
 use super::error::StoreError;
+use super::high_water_mark::{Condition, HighWaterMark};
 use super::schema::{self, int};
 use super::unreadable::Bad;
 use super::unstored::Unstored;
 use super::upkeep::Nudge;
-use super::witness::{Condition, Witness};
 use super::{StoreEvent, seal};
-use crate::boundary;
+use crate::failpoint;
 
 /// What the writer is asked.
 pub(super) enum Message {
@@ -110,7 +110,7 @@ struct Turn {
 
 pub(super) struct Writer {
     connection: Connection,
-    witness: Witness,
+    mark: HighWaterMark,
     chores: Chores,
     nudge: Nudge,
     /// Facts that are not stored yet, in their order.
@@ -123,14 +123,14 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         connection: Connection,
-        witness: Witness,
+        mark: HighWaterMark,
         chores: Chores,
         unstored: Arc<Unstored>,
         nudge: Nudge,
     ) -> Self {
         Self {
             connection,
-            witness,
+            mark,
             chores,
             nudge,
             backlog: Vec::new(),
@@ -167,9 +167,9 @@ impl Writer {
             match self.store() {
                 Ok(()) => {
                     if let Some(row) = self.backlog.last() {
-                        self.witness.committed(row.n);
+                        self.mark.committed(row.n);
                     }
-                    boundary::pass("store: witnessed");
+                    failpoint::pass("store: the mark is written");
                     self.backlog.clear();
                     self.nudge.written();
                     if self.trouble.take().is_some() {
@@ -194,7 +194,7 @@ impl Writer {
                 },
                 _ => StoreEvent::Committed { turn: turn.number },
             });
-            boundary::pass("store: a turn is reported");
+            failpoint::pass("store: a turn is reported");
         }
     }
 
@@ -218,9 +218,9 @@ impl Writer {
                 ))?;
             }
         }
-        boundary::pass("store: about to commit");
+        failpoint::pass("store: about to commit");
         transaction.commit()?;
-        boundary::pass("store: committed");
+        failpoint::pass("store: committed");
         Ok(())
     }
 
@@ -234,7 +234,7 @@ impl Writer {
             Some(trouble) => (trouble.delay * 2).min(LAST_DELAY),
             None => {
                 tracing::warn!(%cause, "the store refuses");
-                let noted = self.witness.troubled(if malformed {
+                let noted = self.mark.troubled(if malformed {
                     Condition::Damaged
                 } else {
                     Condition::Failing
@@ -258,7 +258,7 @@ impl Writer {
     fn chore(&mut self) -> bool {
         let done = self.chores.step(&mut self.connection);
         if done {
-            boundary::pass("store: a chore is done");
+            failpoint::pass("store: a chore is done");
             self.nudge.written();
         }
         done
