@@ -300,6 +300,8 @@ mod tests {
             lines: None,
             lost: None,
             writing: None,
+            reverts: None,
+            reverted_lines: None,
         };
         let text = changes(&vec![change; 1_000], false, true).unwrap();
         assert!(text.chars().count() <= NOTICE + 1);

@@ -130,6 +130,7 @@ impl Arbitrary {
             author: Author {
                 kind: self.one_of(&[AuthorKind::Agent, AuthorKind::User, AuthorKind::Unknown]),
                 session: self.maybe(Self::session),
+                label: None,
             },
             evidence: self.one_of(&[
                 Evidence::Declared,

@@ -211,7 +211,7 @@ pub(super) async fn after_command(
     };
     let text = output.text.as_deref();
     let there = match text {
-        Some(_) => text_of(desk, session, &before).await,
+        Some(_) => text_of(daemon, session, &before).await,
         None => None,
     };
     let ranges = match (text, there) {
@@ -232,7 +232,7 @@ pub(super) async fn after_command(
 }
 
 /// What the file holds, if it is what it held before the command, and text.
-async fn text_of(desk: &Desk, session: &SessionId, before: &Before) -> Option<String> {
+async fn text_of(daemon: &DaemonHandle, session: &SessionId, before: &Before) -> Option<String> {
     let read = FileReadText {
         session: session.clone(),
         path: before.path.clone(),
@@ -243,7 +243,7 @@ async fn text_of(desk: &Desk, session: &SessionId, before: &Before) -> Option<St
         sync: None,
         verify: None,
     };
-    let read = desk.ask(read).await.ok()?;
+    let read = daemon.ask(read).await.ok()?;
     let is_it = read.hash == Some(before.hash) && read.encoding == TextEncoding::Utf8;
     read.text.filter(|_| is_it && !read.truncated)
 }
