@@ -184,7 +184,7 @@ pub(crate) fn directory(path: &Path) -> String {
     )
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

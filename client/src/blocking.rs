@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use touchmark_proto::daemon::{Initialize, Initialized, Subscribe};
@@ -13,7 +12,7 @@ use touchmark_proto::{Method, Reply, Request};
 
 use crate::dial::dial;
 use crate::error::{Error, Result};
-use crate::local::{Stream, receive_at_once, send_at_once};
+use crate::local::{Stream, send_at_once};
 use crate::wire::{self, Inbox, Incoming};
 use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
 
@@ -23,20 +22,6 @@ const PIPELINE: usize = 64;
 
 /// A read waits longer than its deadline by at most this fraction of it.
 const DEADLINE_PLAY: u32 = 256;
-
-/// An answer is looked for so long before the thread sleeps: to sleep and be
-/// woken takes longer than most answers, on both sides. Where they share a
-/// processor, the daemon has it meanwhile. To look more rarely where that was
-/// in vain was tried: eight clients were then half as fast.
-const LINGER: Duration = Duration::from_micros(50);
-
-/// Who is given the processor meanwhile and keeps it for so long computes,
-/// and is not the daemon: it is better to sleep then, and to be woken before
-/// that one's turn is over.
-const KEPT: Duration = Duration::from_millis(1);
-
-/// For so many answers.
-const SLEEPS: u32 = 255;
 
 /// A connection to a daemon. A cheap handle: clones share the connection,
 /// and calls on it take turns. Closed when the last clone is dropped.
@@ -64,8 +49,6 @@ struct Connection {
     deadline: Duration,
     /// How long a read of the stream waits at most, as last set.
     read_timeout: Duration,
-    /// So many answers are waited for asleep.
-    sleeps: u32,
     /// Set once the stream no longer stands between two messages.
     broken: bool,
 }
@@ -222,7 +205,6 @@ impl Connection {
             next_id: 1,
             deadline,
             read_timeout: Duration::ZERO,
-            sleeps: 0,
             broken: false,
         };
         connection.write(
@@ -338,30 +320,8 @@ impl Connection {
 
     /// Waits for bytes for `left` at most.
     fn read(&mut self, chunk: &mut [u8], left: Duration) -> io::Result<usize> {
-        if self.sleeps > 0 {
-            self.sleeps -= 1;
-        } else if let Some(received) = self.look(chunk, LINGER.min(left)) {
-            return received;
-        }
         self.limit_reads(left)?;
         self.stream.read(chunk)
-    }
-
-    /// Looks for bytes without sleeping.
-    fn look(&mut self, chunk: &mut [u8], patience: Duration) -> Option<io::Result<usize>> {
-        let started = Instant::now();
-        let mut now = started;
-        while now < started + patience {
-            match receive_at_once(&self.stream, chunk) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::yield_now(),
-                received => return Some(received),
-            }
-            let before = std::mem::replace(&mut now, Instant::now());
-            if now - before > KEPT {
-                self.sleeps = SLEEPS;
-            }
-        }
-        None
     }
 
     /// Has reads wait for `left`, or so little longer that nobody minds: most

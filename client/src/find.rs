@@ -257,7 +257,7 @@ pub fn sockets(environment: &Environment) -> Vec<PathBuf> {
     found
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::os::unix::net::UnixListener;

@@ -42,10 +42,9 @@ mod dial;
 mod error;
 pub mod feed;
 pub mod find;
-#[cfg_attr(not(unix), path = "local/plain.rs")]
 mod local;
 mod requests;
-#[cfg_attr(not(target_os = "linux"), path = "scratch/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "scratch/fallback.rs")]
 mod scratch;
 mod session;
 pub mod start;
@@ -53,7 +52,7 @@ pub mod tools;
 mod wire;
 
 // A daemon of a few lines needs sockets.
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
 pub use error::{Error, Result};

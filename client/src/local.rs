@@ -1,14 +1,12 @@
 //! Sockets with names in the file system, and who holds a lock.
 
-#[cfg_attr(not(target_os = "linux"), path = "local/calls/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "local/calls/unix.rs")]
 mod calls;
 
 use std::fs::Metadata;
-use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, geteuid, test_kill_process};
 
 pub(crate) use std::os::unix::net::UnixStream as Stream;
@@ -16,12 +14,6 @@ pub(crate) use tokio::net::UnixStream as AsyncStream;
 pub(crate) use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 pub(crate) use calls::{MAX_SOCKET_BYTES, send_at_once, try_dial};
-
-/// Takes what has come, on a stream that blocks.
-pub(crate) fn receive_at_once(stream: &Stream, bytes: &mut [u8]) -> io::Result<usize> {
-    let (count, _) = recv(stream, bytes, RecvFlags::DONTWAIT)?;
-    Ok(count)
-}
 
 /// Whether it is a socket.
 pub(crate) fn is_socket(file: &Metadata) -> bool {

@@ -358,7 +358,7 @@ impl Edit {
     /// # Errors
     /// The daemon's own.
     pub fn commit(self, written: &[u8]) -> Result<EditCommitted> {
-        self.end(Some(HashOrAbsent::Hash(hash_of(written))))
+        self.end(HashOrAbsent::Hash(hash_of(written)))
     }
 
     /// The write is done: the file was deleted.
@@ -366,20 +366,12 @@ impl Edit {
     /// # Errors
     /// The daemon's own.
     pub fn commit_deleted(self) -> Result<EditCommitted> {
-        self.end(Some(HashOrAbsent::Absent))
+        self.end(HashOrAbsent::Absent)
     }
 
-    /// The write is done; what was written is what the edit declared, or not
-    /// known (ATTR-4).
-    ///
-    /// # Errors
-    /// The daemon's own.
-    pub fn commit_as_found(self) -> Result<EditCommitted> {
-        self.end(None)
-    }
-
-    fn end(mut self, hash: Option<HashOrAbsent>) -> Result<EditCommitted> {
+    fn end(mut self, hash: HashOrAbsent) -> Result<EditCommitted> {
         let path = self.path.clone();
+        let hash = Some(hash);
         self.client.call(EditCommit {
             edit: self.id.take(),
             session: None,

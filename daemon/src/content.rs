@@ -5,7 +5,6 @@
 //! midst can find equal stats. It has not returned then, no answer owes it
 //! (SYNC-1), and its event, which comes when it ends, brings another read.
 
-#[cfg_attr(not(unix), path = "content/beneath/plain.rs")]
 mod beneath;
 mod compare;
 mod opened;

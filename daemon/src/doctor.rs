@@ -1,7 +1,7 @@
 //! What can be wrong around a daemon, found without one (`touchmark doctor`).
 //! Nothing is started, made or mended here.
 
-#[cfg_attr(not(target_os = "linux"), path = "doctor/machine/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "doctor/machine/unsupported.rs")]
 mod machine;
 mod places;
 

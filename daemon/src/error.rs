@@ -77,9 +77,6 @@ pub enum Error {
     /// The store could not be opened.
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
-    /// There is nothing here that a daemon could listen on, yet.
-    #[error("this system is not supported yet: the daemon has no way to listen here")]
-    Unsupported,
     /// The watcher or another part could not start.
     #[error("{part}: {cause}")]
     Part {
@@ -122,7 +119,6 @@ impl Error {
             Self::SocketPath { .. } => "set XDG_RUNTIME_DIR or TOUCHMARK_SOCKET to a shorter path",
             Self::Config(_) => "correct the file; see the table of keys in the documentation",
             Self::Store(error) => error.hint(),
-            Self::Unsupported => "run it where Linux runs: on Windows, in its subsystem for Linux",
             Self::Io { .. } | Self::Part { .. } => "run `touchmark doctor`",
         }
     }

@@ -14,18 +14,12 @@
 //! - [`doctor`]: what can be wrong around it.
 //! - [`error`]: what stops it.
 
-// Where no listener can be, what comes after one cannot be reached.
-#![cfg_attr(not(unix), allow(dead_code, unreachable_code, unused_variables))]
-
 mod boundary;
-#[cfg(test)]
-mod children;
 pub mod config;
 pub mod content;
 pub mod doctor;
 pub mod error;
 pub mod event;
-#[cfg_attr(not(unix), path = "guard/plain.rs")]
 pub mod guard;
 mod hooks;
 pub mod life;

@@ -5,7 +5,7 @@ mod directory;
 mod forget;
 mod instance;
 mod lock;
-#[cfg_attr(not(target_os = "linux"), path = "life/systemd/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "life/systemd/unsupported.rs")]
 pub mod systemd;
 mod vanished;
 

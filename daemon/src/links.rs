@@ -178,7 +178,7 @@ fn reenter(root: &Path, target: &Path) -> Option<Vec<u8>> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;

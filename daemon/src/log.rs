@@ -1,6 +1,6 @@
 //! The daemon's own log.
 
-#[cfg_attr(not(target_os = "linux"), path = "log/journal/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "log/journal/unsupported.rs")]
 mod journal;
 
 use std::fmt;

@@ -20,7 +20,6 @@ mod fill;
 mod guarded;
 mod hooks;
 mod host;
-mod linger;
 mod open;
 mod outbox;
 mod place;
@@ -31,7 +30,7 @@ mod say;
 mod searches;
 mod snapshot;
 mod subscriptions;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
 pub(crate) use searches::SEARCHES_AT_ONCE;
@@ -55,7 +54,7 @@ use crate::event::Event;
 use crate::guard::Guard;
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
-use crate::socket::{Hub, Listener, Peer, hears};
+use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
 use crate::system::{proc, signals};
 use crate::time::Timeline;
@@ -64,7 +63,6 @@ use crate::watch::{MountBell, Watcher};
 use backlog::Backlog;
 use end::Ending;
 use hooks::Hooks;
-use linger::Linger;
 use outbox::Outbox;
 use reading::Aside;
 use say::Say;
@@ -74,10 +72,6 @@ use subscriptions::Subscriptions;
 /// Events taken in one turn, so that the first of a flood is answered before
 /// the last has come.
 const EVENTS_PER_TURN: usize = 1_024;
-
-/// So many turns may be for one client that asks on and on, before the runtime
-/// looks who else there is.
-const HEARD_IN_A_ROW: u32 = 4;
 
 /// While too many descriptors are open, this long nobody is let in.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -191,11 +185,6 @@ struct Daemon {
     /// What subscribers were told of.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
-    linger: Linger,
-    /// The one who was answered last, and may ask again at once.
-    asker: Option<Arc<Peer>>,
-    /// Turns for that one alone.
-    heard_in_a_row: u32,
 }
 
 /// A request that is not answered yet.
@@ -223,29 +212,6 @@ impl Daemon {
         self.look_at_places();
         self.tell_manager();
         while self.ending.is_none() {
-            if events.is_empty() && self.linger.goes_on(Instant::now()) {
-                let heard = self
-                    .asker
-                    .as_ref()
-                    .is_some_and(|peer| hears(peer, &self.hub));
-                let alone = heard && self.heard_in_a_row < HEARD_IN_A_ROW;
-                if !alone {
-                    // The runtime looks at every socket, and does not wait.
-                    tokio::task::yield_now().await;
-                    self.heard_in_a_row = 0;
-                }
-                if events.is_empty() {
-                    self.linger.give_way();
-                    continue;
-                }
-                self.linger.came(Instant::now());
-                if alone {
-                    self.heard_in_a_row += 1;
-                    let first = events.try_recv().ok();
-                    self.turn(first, &mut events);
-                    continue;
-                }
-            }
             let wake = self.wake();
             let accepting = self.accept_after.is_none();
             let first = tokio::select! {
@@ -378,7 +344,6 @@ impl Daemon {
             } => self.hooked(request, outcome, undo),
             Event::Disconnected(connection) => {
                 self.peers.remove(&connection);
-                self.asker = None;
                 self.subscriptions.disconnect(connection);
                 if self.peers.is_empty() {
                     self.engine.set_heard(false);

@@ -67,7 +67,6 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
 }
 
 fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Result<(), Error> {
-    Listener::is_possible()?;
     let workspace = life::canonical_workspace(&options.workspace)?;
     let places = life::places(&workspace)?;
     let user_config = match &options.config {

@@ -1,5 +1,4 @@
 //! The seeds of the fuzz target `store`, on every toolchain.
-#![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::Path;

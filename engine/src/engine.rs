@@ -359,11 +359,6 @@ impl Engine {
         }
     }
 
-    /// Whether an answer is still owed to somebody.
-    pub fn is_busy(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
     /// Whether a guarded write is under way.
     pub fn is_writing(&self) -> bool {
         !self.writing.is_empty()

@@ -22,6 +22,9 @@
 //! - [`events`]: notifications to subscribers.
 //! - [`codec`]: the three wires.
 
+#[cfg(not(unix))]
+compile_error!("touchmark runs on Linux; on Windows, build and run it in WSL");
+
 pub mod calls;
 pub mod changes;
 pub mod checkpoints;
@@ -41,7 +44,6 @@ pub mod hooks;
 pub mod ids;
 pub mod methods;
 pub mod models;
-#[cfg_attr(not(unix), path = "native/plain.rs")]
 pub mod native;
 pub mod path;
 pub mod places;

@@ -1,6 +1,7 @@
 //! A program that is being started has every file open that another thread has
 //! just open for writing, until it runs. Whoever watches sees that file closed
-//! only then: for a user who saves that is not what was meant to happen.
+//! only then: for a user who saves that is not what was meant to happen. And a
+//! lease on such a file is refused, as it should be.
 
 use std::io;
 use std::process::{Child, Command};

@@ -263,30 +263,34 @@ fn the_engine_is_pure() {
     }
 }
 
-/// The modules that have a `plain.rs` for the systems on which
-/// `condition` holds: the beginnings of their files' names.
-fn with_counterpart(condition: &str) -> Vec<String> {
-    let mut found = Vec::new();
+/// The modules that have a counterpart for other Unix systems: the beginnings
+/// of their files' names, and those of the counterparts.
+fn with_counterpart() -> (Vec<String>, Vec<String>) {
+    const CONDITION: &str = "#[cfg_attr(not(target_os = \"linux\"), path = \"";
+    let (mut modules, mut counterparts) = (Vec::new(), Vec::new());
     for dir in PORTABLE {
         for (name, path) in sources(dir) {
             let text = fs::read_to_string(&path).unwrap();
-            for attribute in text.split("#[cfg_attr(").skip(1) {
-                let (attribute, _) = attribute.split_once(")]").unwrap();
-                let attribute = attribute.trim_start();
-                let plain = attribute
-                    .split_once("path = \"")
-                    .and_then(|(_, path)| path.split_once("/plain.rs\""));
-                let Some((module, _)) = plain else { continue };
-                if attribute.starts_with(condition) {
-                    let place = path.parent().unwrap().join(module);
-                    assert!(place.join("plain.rs").is_file(), "{name}: {module}");
-                    let module = Path::new(&name).parent().unwrap().join(module);
-                    found.push(module.to_str().unwrap().to_owned());
-                }
+            for attribute in text.split(CONDITION).skip(1) {
+                let (counterpart, _) = attribute.split_once('"').unwrap();
+                let place = Path::new(counterpart);
+                // What it is, and no other name.
+                let kind = place.file_stem().unwrap().to_str().unwrap();
+                assert!(
+                    ["unix", "fallback", "unsupported"].contains(&kind),
+                    "{name}: {counterpart}"
+                );
+                assert!(path.with_file_name(counterpart).is_file(), "{name}");
+                let beside = |path: &Path| {
+                    let path = Path::new(&name).parent().unwrap().join(path);
+                    path.to_str().unwrap().to_owned()
+                };
+                modules.push(beside(place.parent().unwrap()));
+                counterparts.push(beside(place));
             }
         }
     }
-    found
+    (modules, counterparts)
 }
 
 /// What type-checks for other systems, too.
@@ -298,10 +302,10 @@ const PORTABLE: &[&str] = &[
     "cli/src",
 ];
 
-/// Each module for one kind of system has a counterpart for the others, and
-/// no other file knows of systems.
+/// Each module that names what Linux alone has has a counterpart for other
+/// Unix systems, and no other file asks which system it is.
 #[test]
-fn what_one_system_has_stands_in_a_module_with_a_plain_counterpart() {
+fn what_linux_alone_has_stands_in_a_module_with_a_counterpart() {
     const LINUX: &[&str] = &[
         "os::linux",
         "/proc",
@@ -315,44 +319,31 @@ fn what_one_system_has_stands_in_a_module_with_a_plain_counterpart() {
         "listenfd",
         "tracing_journald",
     ];
-    const UNIX: &[&str] = &[
-        "os::unix",
-        "os::fd",
-        "rustix",
-        "interprocess",
-        "close_fds",
-        "signal::unix",
-        "net::UnixStream",
-        "net::unix",
-    ];
-    let linux = with_counterpart("not(target_os = \"linux\")");
-    let unix = [with_counterpart("not(unix)"), linux.clone()].concat();
-    assert!(linux.len() >= 10 && unix.len() >= 20, "{linux:?} {unix:?}");
-    for (words, modules) in [(LINUX, linux), (UNIX, unix)] {
-        for dir in PORTABLE {
-            for (name, path) in sources(dir) {
-                let is_own = modules.iter().any(|module| {
-                    let rest = name.strip_prefix(module.as_str());
-                    rest.is_some_and(|rest| rest.starts_with(['.', '/']))
-                });
-                // Whose counterpart is for all that is no Unix is for Unix.
-                let shared = name.ends_with("/plain.rs") && words == LINUX;
-                if (is_own && !shared) || name.ends_with("tests.rs") || name.contains("/tests/") {
-                    continue;
-                }
-                let code = code(&path);
-                // A module of tests stands at the end of its file.
-                let code = code
-                    .split(|(_, line)| line == "mod tests {")
-                    .next()
-                    .unwrap();
-                for (number, line) in code {
-                    for word in words {
-                        assert!(
-                            !has_word(line, word),
-                            "{name}:{number}: {word} outside of a module with a plain counterpart: {line}"
-                        );
-                    }
+    let (modules, counterparts) = with_counterpart();
+    assert!(modules.len() >= 10, "{modules:?}");
+    for dir in PORTABLE {
+        for (name, path) in sources(dir) {
+            let is_own = modules.iter().any(|module| {
+                let rest = name.strip_prefix(module.as_str());
+                rest.is_some_and(|rest| rest.starts_with(['.', '/']))
+            });
+            let is_counterpart = counterparts.contains(&name);
+            if (is_own && !is_counterpart) || name.ends_with("tests.rs") || name.contains("/tests/")
+            {
+                continue;
+            }
+            let code = code(&path);
+            // A module of tests stands at the end of its file.
+            let code = code
+                .split(|(_, line)| line == "mod tests {")
+                .next()
+                .unwrap();
+            for (number, line) in code {
+                for word in LINUX {
+                    assert!(
+                        !has_word(line, word),
+                        "{name}:{number}: {word} outside of a module with a counterpart: {line}"
+                    );
                 }
             }
         }

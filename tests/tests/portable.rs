@@ -1,4 +1,4 @@
-//! The workspace on systems that are not here: their standard library is
+//! The workspace on macOS, which is not here: its standard library is
 //! type-checked from its sources, and everything on top of it.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -14,15 +14,10 @@ use touchmark_tests::world::binary;
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// A compiler with the standard library's sources, which Debian has for the
-/// sake of browsers, and what Windows' standard library is put together with.
-const PACKAGES: &[&str] = &[
-    "rustc-web",
-    "cargo-web",
-    "rust-web-src",
-    "binutils-mingw-w64-x86-64",
-];
+/// sake of browsers.
+const PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src"];
 
-const TARGETS: &[&str] = &["x86_64-apple-darwin", "x86_64-pc-windows-gnu"];
+const TARGET: &str = "x86_64-apple-darwin";
 
 /// The benchmarks measure Linux, and nothing else.
 const WHAT: &[&str] = &[
@@ -61,25 +56,23 @@ fn cargo(compiler: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn the_workspace_type_checks_for_macos_and_windows() {
-    if !heavy("the workspace, type-checked for macOS and Windows") {
+fn the_workspace_type_checks_for_macos() {
+    if !heavy("the workspace, type-checked for macOS") {
         return;
     }
-    let what = "the type-check for macOS and Windows";
+    let what = "the type-check for macOS";
     let Some(compiler) = fetched::debian("cross", PACKAGES, what) else {
         return;
     };
-    for target in TARGETS {
-        let on = ["--locked", "-Zbuild-std", "--target", target];
-        let fetch = cargo(&compiler, &[&["fetch"], on.as_slice()].concat());
-        if !fetch.status.success() {
-            let said = String::from_utf8_lossy(&fetch.stderr);
-            let why = said.lines().next().unwrap_or_default();
-            return not_tested(&format!("{what}: the crates cannot be fetched here: {why}"));
-        }
-        let check = &["check", "--quiet"];
-        let checked = cargo(&compiler, &[check, on.as_slice(), WHAT].concat());
-        let said = String::from_utf8_lossy(&checked.stderr);
-        assert!(checked.status.success(), "{target}: {said}");
+    let on = ["--locked", "-Zbuild-std", "--target", TARGET];
+    let fetch = cargo(&compiler, &[&["fetch"], on.as_slice()].concat());
+    if !fetch.status.success() {
+        let said = String::from_utf8_lossy(&fetch.stderr);
+        let why = said.lines().next().unwrap_or_default();
+        return not_tested(&format!("{what}: the crates cannot be fetched here: {why}"));
     }
+    let check = &["check", "--quiet"];
+    let checked = cargo(&compiler, &[check, on.as_slice(), WHAT].concat());
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{TARGET}: {said}");
 }

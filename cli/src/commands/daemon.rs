@@ -1,6 +1,5 @@
 //! `touchmark daemon`: the daemon in the foreground.
 
-#[cfg_attr(not(unix), path = "daemon/inherited/plain.rs")]
 mod inherited;
 
 use std::path::PathBuf;

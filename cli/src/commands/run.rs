@@ -1,6 +1,5 @@
 //! `touchmark run`: a command in a command window (ATTR-6).
 
-#[cfg_attr(not(unix), path = "run/forwarding/plain.rs")]
 mod forwarding;
 
 use std::ffi::{OsStr, OsString};

@@ -1,7 +1,7 @@
 //! Opening a path without leaving the workspace (SEC-2) and without waking
 //! what is not a regular file (LOSS-4).
 
-#[cfg_attr(not(target_os = "linux"), path = "beneath/kernel/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "beneath/kernel/fallback.rs")]
 mod kernel;
 
 use std::fs::File;

@@ -1,6 +1,5 @@
 //! Looking which files are as they were, by their stats alone (FILE-5).
 
-#[cfg_attr(not(unix), path = "compare/directories/plain.rs")]
 mod directories;
 
 use std::fs::Metadata;
@@ -82,7 +81,7 @@ pub(super) fn nanoseconds(seconds: i64, rest: i64) -> i64 {
     seconds.saturating_mul(SECOND).saturating_add(rest)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;

@@ -34,19 +34,12 @@ impl Vouching {
     }
 
     /// The mount that an open file or directory of this device is on.
-    #[cfg(unix)]
     pub(super) fn mounted(&self, file: impl std::os::fd::AsFd, device: u64) -> Mounted {
         match self.home {
             // Its number is in use, so no other file system can have it.
             Some((home, home_mount)) if home == device => home_mount,
             _ => mounted(file),
         }
-    }
-
-    /// The same.
-    #[cfg(not(unix))]
-    pub(super) fn mounted<F>(&self, file: F, _device: u64) -> Mounted {
-        mounted(file)
     }
 
     /// Whether the times of a stat lay far enough back at that moment: a store

@@ -11,7 +11,7 @@ mod checked;
 mod content;
 mod exchange;
 mod intent;
-#[cfg_attr(not(target_os = "linux"), path = "lease/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "lease/unsupported.rs")]
 mod lease;
 mod leased;
 mod moved;

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use super::*;
-use crate::children;
+use touchmark_tests::children;
 use crate::content::{MAX_BYTES, Secrets};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

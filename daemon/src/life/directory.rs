@@ -60,7 +60,7 @@ pub fn check_private(path: &Path) -> Result<(), Error> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::os::unix::fs::PermissionsExt as _;

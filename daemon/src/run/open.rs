@@ -13,7 +13,6 @@ use touchmark_proto::{Request, SessionId, native};
 
 use super::backlog::Backlog;
 use super::hooks::Hooks;
-use super::linger::Linger;
 use super::outbox::Outbox;
 use super::reading::Aside;
 use super::searches::Searches;
@@ -162,9 +161,6 @@ impl Daemon {
             manager: Report::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
-            linger: Linger::default(),
-            asker: None,
-            heard_in_a_row: 0,
             options,
         };
         Ok((daemon, receiver))

@@ -1,7 +1,6 @@
 //! Saying what may be said: answers, events.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
@@ -197,14 +196,8 @@ impl Daemon {
 
     /// Writes the turn's answers, those of one client by one call.
     pub(super) fn flush(&mut self) {
-        if self.answered.is_empty() {
-            return;
-        }
-        self.linger.answered(Instant::now());
-        let one = self.answered.len() == 1;
         for peer in self.answered.drain(..) {
             peer.flush();
-            self.asker = one.then_some(peer);
         }
     }
 

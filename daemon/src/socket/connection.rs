@@ -14,7 +14,7 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 
 use super::credentials::error_line;
 use super::peer::Peer;
-use super::stream::{hung_up, look, shut, take};
+use super::stream::{hung_up, shut, take};
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -43,9 +43,10 @@ pub struct Hub {
 
 /// Serves one connection until it ends, and tells the loop that it has.
 pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
-    let connection = Connection {
+    let mut connection = Connection {
         peer: &peer,
         hub: &hub,
+        incoming: None,
     };
     if let Err(error) = connection.run().await {
         tracing::debug!("connection {}: {error}", peer.id.0);
@@ -55,36 +56,16 @@ pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
     let _loop_has_ended = hub.events.send(Event::Disconnected(peer.id));
 }
 
-/// Whether requests have come on a connection since it was last read, without
-/// a word from the system: sooner than its task would know, where the answer
-/// to one is followed by the next. What else may be with the connection is
-/// left to its task.
-pub fn hears(peer: &Peer, hub: &Hub) -> bool {
-    let wanted = peer.wanted();
-    if !wanted.read || wanted.half_closed || wanted.end {
-        return false;
-    }
-    let connection = Connection { peer, hub };
-    BUFFER.with_borrow_mut(|buffer| match look(&peer.stream, buffer) {
-        Ok(taken @ 1..) => {
-            connection.push(buffer.get(..taken).unwrap_or_default());
-            connection.take_requests();
-            // What was refused at once is answered, and may be the end.
-            peer.flush();
-            true
-        }
-        Ok(0) | Err(_) => false,
-    })
-}
-
-/// What reads from a connection: its task, and now and then the loop.
+/// What reads from a connection.
 struct Connection<'a> {
     peer: &'a Peer,
     hub: &'a Hub,
+    /// Bytes on their way to requests; made by the first byte.
+    incoming: Option<Decoder>,
 }
 
 impl Connection<'_> {
-    async fn run(&self) -> io::Result<()> {
+    async fn run(&mut self) -> io::Result<()> {
         loop {
             self.take_requests();
             let wanted = self.peer.wanted();
@@ -117,7 +98,7 @@ impl Connection<'_> {
     }
 
     /// Takes bytes from the socket; false if the client is gone.
-    fn read(&self) -> io::Result<bool> {
+    fn read(&mut self) -> io::Result<bool> {
         BUFFER.with_borrow_mut(|buffer| {
             let (read, taken) = take(&self.peer.stream, buffer);
             match (read, taken) {
@@ -134,9 +115,8 @@ impl Connection<'_> {
         })
     }
 
-    fn push(&self, bytes: &[u8]) {
-        let mut incoming = self.peer.incoming();
-        let decoder = match &mut *incoming {
+    fn push(&mut self, bytes: &[u8]) {
+        let decoder = match &mut self.incoming {
             Some(decoder) => decoder,
             None => {
                 let wire = bytes.first().copied().and_then(Wire::sniff);
@@ -153,18 +133,17 @@ impl Connection<'_> {
                 } = self.hub;
                 self.peer
                     .speaks(Encoder::new(wire, *max_frame, Arc::clone(root)));
-                incoming.insert(Decoder::new(wire, *max_frame))
+                self.incoming.insert(Decoder::new(wire, *max_frame))
             }
         };
         decoder.push(bytes);
     }
 
     /// Hands over what has come, as far as it may.
-    fn take_requests(&self) {
-        let mut incoming = self.peer.incoming();
+    fn take_requests(&mut self) {
         loop {
             let wanted = self.peer.wanted();
-            let Some(decoder) = incoming.as_mut().filter(|_| wanted.read) else {
+            let Some(decoder) = self.incoming.as_mut().filter(|_| wanted.read) else {
                 return;
             };
             let next = if wanted.half_closed {

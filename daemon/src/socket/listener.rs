@@ -11,7 +11,7 @@ use interprocess::os::unix::uds_local_socket::tokio::Listener as UdsListener;
 use super::Stream;
 use crate::Error;
 
-#[cfg_attr(not(target_os = "linux"), path = "listener/local/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "listener/local/unix.rs")]
 mod local;
 
 pub use local::MAX_PATH;
@@ -33,14 +33,6 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Whether this system has what it takes.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] where it has not.
-    pub fn is_possible() -> Result<(), Error> {
-        Ok(())
-    }
-
     /// Binds. What a dead daemon left under the name is removed, so the
     /// caller must hold the workspace's [`Lock`](crate::life::Lock).
     ///

@@ -10,16 +10,14 @@
 
 pub mod connection;
 pub mod credentials;
-#[cfg_attr(not(unix), path = "listener/plain.rs")]
 pub mod listener;
 pub mod peer;
-#[cfg_attr(not(unix), path = "stream/plain.rs")]
 pub mod stream;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
-pub use connection::{Hub, hears, serve};
+pub use connection::{Hub, serve};
 pub use listener::{Listener, Passed};
 pub use peer::Peer;
 pub use stream::Stream;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use touchmark_proto::codec::{Decoder, Encoder, MessageId, ServerMessage};
+use touchmark_proto::codec::{Encoder, MessageId, ServerMessage};
 use touchmark_proto::events::Event;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
 
@@ -37,8 +37,6 @@ pub struct Peer {
     pub(super) stream: Stream,
     /// Wakes the connection's task when there is something to do.
     pub(super) wake: Notify,
-    /// Bytes on their way to requests; made by the first byte.
-    incoming: Mutex<Option<Decoder>>,
     outgoing: Mutex<Outgoing>,
 }
 
@@ -103,7 +101,6 @@ impl Peer {
             id,
             stream,
             wake: Notify::new(),
-            incoming: Mutex::default(),
             outgoing: Mutex::default(),
         }
     }
@@ -153,11 +150,6 @@ impl Peer {
 
     fn lock(&self) -> MutexGuard<'_, Outgoing> {
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the bytes that have come are put together by.
-    pub(super) fn incoming(&self) -> MutexGuard<'_, Option<Decoder>> {
-        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn speaks(&self, encoder: Encoder) {

@@ -24,12 +24,6 @@ pub(super) fn take(stream: &Stream, buffer: &mut [u8]) -> (io::Result<()>, usize
     (read, taken)
 }
 
-/// The same whatever the runtime knows of it. What it is told later of bytes
-/// that were taken here does no harm.
-pub(super) fn look(stream: &Stream, buffer: &mut [u8]) -> io::Result<usize> {
-    Ok(rustix::io::read(stream, buffer)?)
-}
-
 /// The users at both ends, as the kernel names them: theirs, ours.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use touchmark_proto::daemon::{Done, Ping};
 use touchmark_proto::events::{Event as Notification, Happening};
 use touchmark_proto::{Clock, ConnectionId, ErrorCode, Reply, Request};
 
-use super::{Hub, Peer, hears, serve};
+use super::{Hub, Peer, serve};
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -23,7 +23,6 @@ const MAX_FRAME: usize = 64 << 10;
 struct World {
     client: UnixStream,
     peer: Arc<Peer>,
-    hub: Arc<Hub>,
     events: UnboundedReceiver<Event>,
 }
 
@@ -38,12 +37,10 @@ fn connect() -> World {
         root: Arc::from(b"/w".as_slice()),
         time: Timeline::start(0),
     };
-    let hub = Arc::new(hub);
-    tokio::spawn(serve(Arc::clone(&peer), Arc::clone(&hub)));
+    tokio::spawn(serve(Arc::clone(&peer), Arc::new(hub)));
     World {
         client,
         peer,
-        hub,
         events,
     }
 }
@@ -129,53 +126,6 @@ async fn a_ping_over_each_wire() {
         drop(client);
         assert_eq!(answers.await.unwrap(), 3);
     }
-}
-
-/// The loop hears a request before the connection's task has had a turn, and
-/// what the task finds later is what has come since.
-#[tokio::test]
-async fn what_is_heard_without_the_task_is_heard_once() {
-    const PING: &str = r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#;
-    let World {
-        mut client,
-        peer,
-        hub,
-        mut events,
-    } = connect();
-    assert!(!hears(&peer, &hub), "nothing has come");
-    let (begin, end) = PING.split_at(20);
-    client.try_write(begin.as_bytes()).unwrap();
-    assert!(hears(&peer, &hub));
-    assert!(events.try_recv().is_err(), "half a request");
-    client.try_write(end.as_bytes()).unwrap();
-    client.try_write(b"\nno request\n").unwrap();
-    assert!(hears(&peer, &hub));
-    let Ok(Event::Ask { request, .. }) = events.try_recv() else {
-        panic!("not heard");
-    };
-    // What is refused at once needs nobody else to be said.
-    let mut said = [0; 1_000];
-    let count = client.read(&mut said).await.unwrap();
-    let refused = std::str::from_utf8(&said[..count]).unwrap();
-    assert!(refused.contains("parseError"), "{refused}");
-    peer.answer(request, Ok(Reply::Ping(Done {})));
-    peer.flush();
-    let count = client.read(&mut said).await.unwrap();
-    let answer = std::str::from_utf8(&said[..count]).unwrap();
-    assert!(answer.contains("\"result\":{}"), "{answer}");
-    // The rest by the task.
-    client
-        .write_all(format!("{PING}\n").as_bytes())
-        .await
-        .unwrap();
-    assert!(matches!(events.recv().await, Some(Event::Ask { .. })));
-    assert!(events.try_recv().is_err());
-    drop(client);
-    assert!(matches!(
-        events.recv().await,
-        Some(Event::Disconnected(ConnectionId(1)))
-    ));
-    assert!(!hears(&peer, &hub));
 }
 
 #[tokio::test]

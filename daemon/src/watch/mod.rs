@@ -24,15 +24,15 @@ mod cover;
 mod digest;
 mod dirs;
 mod fence;
-#[cfg_attr(not(target_os = "linux"), path = "inotify/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "inotify/unsupported.rs")]
 mod inotify;
 mod links;
-#[cfg_attr(not(target_os = "linux"), path = "mounts/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "mounts/unsupported.rs")]
 mod mounts;
 mod notifier;
-#[cfg_attr(not(target_os = "linux"), path = "silent/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "silent/unsupported.rs")]
 mod silent;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;

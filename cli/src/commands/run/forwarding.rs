@@ -1,6 +1,6 @@
 //! Signals sent to this process are passed on to the command.
 
-#[cfg_attr(not(target_os = "linux"), path = "forwarding/target/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "forwarding/target/fallback.rs")]
 mod target;
 
 use std::io;

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::children;
+use touchmark_tests::children;
 
 #[test]
 fn a_copy_at_any_moment_opens_with_everything_reported() {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use touchmark_tests::parts::not_tested;
 
 use super::*;
-use crate::children;
+use touchmark_tests::children;
 
 /// Turns fail, are kept, and are stored in their order once that works.
 fn fails_and_recovers(directory: &Path, refuse: impl FnOnce(), permit: impl FnOnce()) {

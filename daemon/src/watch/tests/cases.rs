@@ -272,7 +272,7 @@ fn saving_like_vim_and_like_sed() {
     );
     let mut sed = std::process::Command::new("sed");
     sed.args(["-i", "s/new/newer/"]).arg(world.at("f"));
-    let mut sed = crate::children::start(&mut sed).unwrap();
+    let mut sed = touchmark_tests::children::start(&mut sed).unwrap();
     assert!(sed.wait().unwrap().success());
     let inputs = world.inputs();
     assert_eq!(World::last_hint(&inputs, "f"), Some(Hint::Closed));
