@@ -9,17 +9,17 @@
 //! - [`tools`], [`time`]: searches; the time of day.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
-//! - `boundary`: where a test may end the process.
+//! - `failpoint`: where a test may end the process.
 //! - `system`: what each system does in its own way.
 //! - [`doctor`]: what can be wrong around it.
 //! - [`error`]: what stops it.
 
-mod boundary;
 pub mod config;
 pub mod content;
 pub mod doctor;
 pub mod error;
 pub mod event;
+mod failpoint;
 pub mod guard;
 mod hooks;
 pub mod life;

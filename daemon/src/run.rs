@@ -47,10 +47,10 @@ use touchmark_proto::daemon::{Configuration, Degraded};
 use touchmark_proto::{ConnectionId, Millis, Places, RequestId};
 
 use crate::Error;
-use crate::boundary;
 use crate::config::Config;
 use crate::content::Reader;
 use crate::event::Event;
+use crate::failpoint;
 use crate::guard::Guard;
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
@@ -402,7 +402,7 @@ impl Daemon {
     }
 
     fn carry_out(&mut self, effect: Effect) {
-        boundary::pass("an effect");
+        failpoint::pass("an effect");
         match effect {
             Effect::Record(record) => {
                 self.newest_fact = record.n;
@@ -514,10 +514,10 @@ impl Daemon {
             let facts = std::mem::take(&mut self.facts);
             self.next_snapshot.count(facts.len() as u64);
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
-                boundary::pass("a turn is closed");
+                failpoint::pass("a turn is closed");
                 let mut settled = Vec::new();
                 self.store.commit(turn, facts, |event| settled.push(event));
-                boundary::pass("a turn is handed over");
+                failpoint::pass("a turn is handed over");
                 for event in settled {
                     self.stored(event);
                 }

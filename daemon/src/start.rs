@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use touchmark_proto::Places;
 
 use crate::Error;
-use crate::boundary;
 use crate::config::Config;
+use crate::failpoint;
 use crate::life::systemd::{self, Manager};
 use crate::life::{self, Lock, Sweep, private_directory, usable_directory};
 use crate::log::{self, Target};
@@ -77,7 +77,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
     let config = Config::of(&places, user_config.as_deref())?;
     private_directory(&places.runtime)?;
     let lock = lock(&places, &workspace, passed.is_some())?;
-    boundary::pass("start: the lock is taken");
+    failpoint::pass("start: the lock is taken");
     usable_directory(&places.state)?;
     process::detach(options.on_demand);
     log::start(
@@ -106,7 +106,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
             Some(socket) => Listener::adopt(socket, &places.socket)?,
             None => Listener::bind(&places.socket)?,
         };
-        boundary::pass("start: the socket is there");
+        failpoint::pass("start: the socket is there");
         tracing::info!(
             "pid {} serves {} at {}",
             std::process::id(),

@@ -1,14 +1,14 @@
-//! `kill -9` at every boundary between two effects (DUR-1, GUARD-1): before
+//! `kill -9` at every failpoint between two effects (DUR-1, GUARD-1): before
 //! and after each commit of the store, each effect, each answer, each step of
 //! a guarded write, of a snapshot, of a start and of an end.
 //!
 //! A fixed run of requests is played once to its end, and what can be seen is
 //! noted after each step. Then it is played again and again, and the daemon
-//! ends at the n-th boundary; it is started again, ended at some boundary of
+//! ends at the n-th failpoint; it is started again, ended at some failpoint of
 //! that start, and started once more. What can be seen then must be what was
 //! noted for the last step that was answered, or for the one under way.
 //!
-//! Every boundary is tried with `TOUCHMARK_PARTS=1` (`tests/run --parts`),
+//! Every failpoint is tried with `TOUCHMARK_PARTS=1` (`tests/run --parts`),
 //! some of them otherwise.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 use touchmark_tests::{Client, World, author, parts, sha256, text, user};
 
-/// Boundaries that are tried in a quick run.
+/// Failpoints that are tried in a quick run.
 const QUICK: u64 = 36;
 
 /// Worlds side by side.
@@ -342,22 +342,22 @@ fn look(world: &World) -> View {
 struct Whole {
     /// Before the first step, and after each.
     views: Vec<View>,
-    /// The names of the boundaries passed.
-    boundaries: Vec<String>,
+    /// The names of the failpoints passed.
+    failpoints: Vec<String>,
 }
 
 fn whole(steps: &[Step]) -> Whole {
     let mut world = world();
-    let list = world.outside().join("boundaries");
-    world.set_env("TOUCHMARK_BOUNDARIES", list.to_str().unwrap());
+    let list = world.outside().join("failpoints");
+    world.set_env("TOUCHMARK_FAILPOINTS", list.to_str().unwrap());
     world.start();
-    let boundaries = |list: &Path| -> Vec<String> {
+    let failpoints = |list: &Path| -> Vec<String> {
         let text = fs::read_to_string(list).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     };
     assert!(
-        !boundaries(&list).is_empty(),
-        "the daemon was built without boundaries: use a debug build, or the feature `crash-points`"
+        !failpoints(&list).is_empty(),
+        "the daemon was built without failpoints: use a debug build, or the feature `crash-points`"
     );
     let mut views = vec![look(&world)];
     let answered = play(&world, steps, |index| {
@@ -367,24 +367,24 @@ fn whole(steps: &[Step]) -> Whole {
     });
     assert_eq!(answered, steps.len());
     world.wait_end();
-    world.set_env("TOUCHMARK_BOUNDARIES", "");
+    world.set_env("TOUCHMARK_FAILPOINTS", "");
     world.start();
     views.push(look(&world));
     drop(world);
-    // Once more without the looks, which pass boundaries of their own.
+    // Once more without the looks, which pass failpoints of their own.
     let mut world = self::world();
-    let list = world.outside().join("boundaries");
-    world.set_env("TOUCHMARK_BOUNDARIES", list.to_str().unwrap());
+    let list = world.outside().join("failpoints");
+    world.set_env("TOUCHMARK_FAILPOINTS", list.to_str().unwrap());
     world.start();
     play(&world, steps, |_| {});
     world.wait_end();
     Whole {
         views,
-        boundaries: boundaries(&list),
+        failpoints: failpoints(&list),
     }
 }
 
-/// Plays with an end at the n-th boundary, and compares. Says whether it came
+/// Plays with an end at the n-th failpoint, and compares. Says whether it came
 /// to the end all the same.
 fn cut(steps: &[Step], whole: &Whole, n: u64) -> bool {
     let mut world = world();
@@ -408,7 +408,7 @@ fn cut(steps: &[Step], whole: &Whole, n: u64) -> bool {
     world.set_env("TOUCHMARK_CRASH_AT", "");
     world.start();
     let now = look(&world);
-    let what = format!("ended at boundary {n}, {answered} steps answered");
+    let what = format!("ended at failpoint {n}, {answered} steps answered");
     let before = &whole.views[answered];
     let after = whole.views.get(answered + 1).unwrap_or(before);
     let under_way = steps.get(answered);
@@ -520,16 +520,16 @@ fn kept_where_written(what: &str, before: &View, now: &View, after: &View) {
 }
 
 #[test]
-fn dur1_kill_minus_nine_at_every_boundary() {
+fn dur1_kill_minus_nine_at_every_failpoint() {
     let steps = steps();
     let whole = whole(&steps);
-    let count = whole.boundaries.len() as u64;
-    let names: BTreeSet<&String> = whole.boundaries.iter().collect();
+    let count = whole.failpoints.len() as u64;
+    let names: BTreeSet<&String> = whole.failpoints.iter().collect();
     println!(
-        "{count} boundaries of {} kinds in a run: {names:?}",
+        "{count} failpoints of {} kinds in a run: {names:?}",
         names.len()
     );
-    let all = parts::heavy(&format!("kill -9 at all {count} boundaries, {QUICK} here"));
+    let all = parts::heavy(&format!("kill -9 at all {count} failpoints, {QUICK} here"));
     let tried: Vec<u64> = if all {
         // Runs differ a little: until one comes to its end.
         (1..)
@@ -566,7 +566,7 @@ fn dur1_kill_minus_nine_at_every_boundary() {
         }
     });
     let done = next.load(Ordering::Relaxed).min(tried.len() as u64);
-    println!("the daemon was ended at {done} boundaries");
+    println!("the daemon was ended at {done} failpoints");
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "wrong, ended at {failed:?}");
 }

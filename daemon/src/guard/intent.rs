@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use touchmark_proto::{Hash, RelPath};
 
-use crate::boundary;
+use crate::failpoint;
 use crate::life::usable_directory;
 
 /// How far a write has come.
@@ -136,7 +136,7 @@ impl Recorded<'_> {
         if self.intents.durable {
             file.sync_data()?;
         }
-        boundary::pass("guard: an intent is half recorded");
+        failpoint::pass("guard: an intent is half recorded");
         fs::rename(&part, &self.file)?;
         if self.intents.durable {
             File::open(&self.intents.directory)?.sync_data()?;
@@ -158,6 +158,6 @@ impl Recorded<'_> {
         {
             tracing::warn!("{}: {error}", self.intents.directory.display());
         }
-        boundary::pass("guard: an intent is ended");
+        failpoint::pass("guard: an intent is ended");
     }
 }

@@ -44,8 +44,8 @@ use self::moved::{Moved, Net};
 use self::place::{Place, is_missing, refused};
 use self::recovery::Recovery;
 use self::temporary::Temporary;
-use crate::boundary;
 use crate::content::Reader;
+use crate::failpoint;
 use crate::time::Timeline;
 
 pub use self::names::is_temporary;
@@ -299,7 +299,7 @@ impl Guard {
                     Phase::Writing => self.resume_writing(intent, &place),
                 },
             };
-            boundary::pass("guard: a write cut short is settled");
+            failpoint::pass("guard: a write cut short is settled");
             tracing::info!(
                 path = %intent.path,
                 "a write of {} was cut short, and is settled",
@@ -344,7 +344,7 @@ impl Guard {
         {
             match self.recovery.keep(paths.0, file, None, self.time.now()) {
                 Ok(item) => {
-                    boundary::pass("guard: what came out is kept");
+                    failpoint::pass("guard: what came out is kept");
                     place.unlink(aside);
                     return Some(item.file);
                 }
@@ -591,9 +591,9 @@ fn storage(error: std::io::Error) -> Error {
     })
 }
 
-/// A boundary between two steps of a write.
+/// A failpoint between two steps of a write.
 fn step(name: &str) {
     #[cfg(all(test, target_os = "linux"))]
     tests::at_step();
-    boundary::pass(name);
+    failpoint::pass(name);
 }

@@ -15,7 +15,7 @@ use touchmark_proto::writes::RecoveryItem;
 use touchmark_proto::{Author, Hash, Millis, RelPath};
 
 use super::settings::Keep;
-use crate::boundary;
+use crate::failpoint;
 use crate::life::usable_directory;
 
 /// The longest part of a file's own name in the name it is kept by.
@@ -84,10 +84,10 @@ impl Recovery {
             let mut file = private(&part)?;
             file.write_all(&text)?;
             file.sync_data()?;
-            boundary::pass("recovery: bytes are copied, not listed");
+            failpoint::pass("recovery: bytes are copied, not listed");
             fs::rename(&part, self.description(number))?;
             File::open(&self.directory)?.sync_data()?;
-            boundary::pass("recovery: bytes are listed");
+            failpoint::pass("recovery: bytes are listed");
             Ok(self.item(number, description))
         });
         if kept.is_err() {
@@ -121,7 +121,7 @@ impl Recovery {
         if let Some(number) = number_of(id) {
             fs::remove_file(self.description(number))?;
         }
-        boundary::pass("recovery: bytes are listed no more");
+        failpoint::pass("recovery: bytes are listed no more");
         fs::remove_file(&item.file)
     }
 

@@ -1,6 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use super::*;
-use touchmark_tests::children;
 use crate::content::{MAX_BYTES, Secrets};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -8,6 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use touchmark_tests::children;
 
 struct World {
     base: tempfile::TempDir,

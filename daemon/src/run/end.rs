@@ -8,8 +8,8 @@ use tokio::time::{Instant, timeout_at};
 use touchmark_proto::{Error as Refusal, ErrorCode};
 
 use super::Daemon;
-use crate::boundary;
 use crate::event::Event;
+use crate::failpoint;
 use crate::life::Lock;
 use crate::socket::Listener;
 
@@ -98,9 +98,9 @@ impl Daemon {
             ..
         } = self;
         drop(log);
-        boundary::pass("end: about to close the store");
+        failpoint::pass("end: about to close the store");
         store.close();
-        boundary::pass("end: the store is closed");
+        failpoint::pass("end: the store is closed");
         drop(watcher);
         let _gone_already = std::fs::remove_dir_all(&options.places.fence);
         if again {
@@ -109,9 +109,9 @@ impl Daemon {
         }
         // The socket first: whoever gets the lock finds no stale one.
         drop(listener);
-        boundary::pass("end: the socket is gone");
+        failpoint::pass("end: the socket is gone");
         drop(lock);
-        boundary::pass("end: the lock is gone");
+        failpoint::pass("end: the lock is gone");
         None
     }
 }

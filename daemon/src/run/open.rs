@@ -20,10 +20,10 @@ use super::snapshot;
 use super::subscriptions::Subscriptions;
 use super::{Daemon, Options};
 use crate::Error;
-use crate::boundary;
 use crate::config::{Case, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
+use crate::failpoint;
 use crate::guard::{self, Guard};
 use crate::life::systemd::Report;
 use crate::life::{Lock, usable_directory};
@@ -81,7 +81,7 @@ impl Daemon {
         let mut engine = Engine::restore(engine_config, kept, facts, time.now());
         engine.set_heard(false);
 
-        boundary::pass("start: the state is restored");
+        failpoint::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
         let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
         let mut watcher = Watcher::new(workspace, &places.fence, config.watch, move |raw| {
@@ -95,7 +95,7 @@ impl Daemon {
             .map_err(|error| part("contents.exclude", &error))?;
         let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
 
-        boundary::pass("start: the watcher runs");
+        failpoint::pass("start: the watcher runs");
         let guard = Guard::open(
             guard::Settings {
                 root: workspace.clone(),
@@ -111,7 +111,7 @@ impl Daemon {
             time.clone(),
         )?;
 
-        boundary::pass("start: writes cut short are settled");
+        failpoint::pass("start: writes cut short are settled");
         let hub = Hub {
             events: events.clone(),
             requests: AtomicU64::new(1),

@@ -16,8 +16,8 @@ use super::end::Ending;
 use super::fill::Contents;
 use super::replay;
 use super::subscriptions::Subscription;
-use crate::boundary;
 use crate::event::Event;
+use crate::failpoint;
 use crate::store::StoreEvent;
 use crate::system::proc;
 
@@ -108,9 +108,9 @@ impl Daemon {
         while let Some((turn, say)) = self.outbox.pop() {
             self.failed_turns = self.failed_turns.split_off(&turn);
             let failed = self.failed_turns.get(&turn).cloned();
-            boundary::pass("about to say");
+            failpoint::pass("about to say");
             self.say(say, failed.as_deref());
-            boundary::pass("said");
+            failpoint::pass("said");
         }
     }
 

@@ -10,7 +10,7 @@ use touchmark_proto::events::Event;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
 
 use super::Stream;
-use crate::boundary;
+use crate::failpoint;
 
 /// A subscriber that lets more than this many bytes wait is disconnected.
 pub const MAX_EVENT_BYTES: usize = 8 << 20;
@@ -218,9 +218,9 @@ impl Peer {
         if waiting.is_empty() {
             return Ok(());
         }
-        boundary::pass("about to write to a client");
+        failpoint::pass("about to write to a client");
         let taken = self.stream.try_write(waiting)?;
-        boundary::pass("written to a client");
+        failpoint::pass("written to a client");
         outgoing.written += taken;
         if outgoing.pending() == 0 {
             outgoing.bytes.clear();

@@ -11,7 +11,7 @@ use super::contents::{Table, Waiting};
 use super::schema::{self, OTHER, int, meta, set_meta, uint};
 use super::seal;
 use super::writer::Message;
-use crate::boundary;
+use crate::failpoint;
 
 /// A snapshot is written in parts of this many bytes.
 const PART_BYTES: usize = 256 << 10;
@@ -167,7 +167,7 @@ impl Snapshot {
                 seal::sum(self.n, 0, &self.body),
             )?;
         }
-        boundary::pass("store: about to commit a part of a snapshot");
+        failpoint::pass("store: about to commit a part of a snapshot");
         transaction.commit()?;
         self.written = end;
         Ok(whole)
@@ -190,7 +190,7 @@ fn trim(connection: &mut Connection) -> Result<bool, rusqlite::Error> {
         (int(from), int(to), OTHER),
     )?;
     set_meta(&transaction, "trimmed", int(to))?;
-    boundary::pass("store: about to trim");
+    failpoint::pass("store: about to trim");
     transaction.commit()?;
     Ok(to < covered)
 }

@@ -13,7 +13,7 @@ use super::error::StoreError;
 use super::schema::{self, int, meta, set_meta, uint};
 use super::witness::{self, Condition, Testimony, Witness};
 use super::{Durability, Options, beside, encoding, file, seal};
-use crate::boundary;
+use crate::failpoint;
 use crate::system::open::private_directory;
 
 /// The store as it was read back.
@@ -102,7 +102,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     if found.epoch != Some(epoch) {
         set_meta(&connection, "epoch", int(epoch))?;
     }
-    boundary::pass("store: the epoch is known");
+    failpoint::pass("store: the epoch is known");
     note_workspace(&connection, &options.workspace)?;
     let witness = Witness::open(
         &witness_path(&options.directory),
@@ -113,7 +113,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
             condition: Condition::Good,
         },
     )?;
-    boundary::pass("store: it is loaded");
+    failpoint::pass("store: it is loaded");
     Ok(Loaded {
         connection,
         witness,

@@ -13,7 +13,7 @@ use super::Prune;
 use super::error::StoreError;
 use super::schema::{self, int, meta, uint};
 use super::writer::Message;
-use crate::boundary;
+use crate::failpoint;
 
 /// The log is begun anew even while turns come, if it has more pages than
 /// this (32 MiB); a busy log is otherwise never begun anew.
@@ -142,11 +142,11 @@ impl Upkeep {
     /// Says how many pages the log has.
     fn checkpoint(&self, mode: &str) -> i64 {
         let pragma = format!("PRAGMA wal_checkpoint({mode})");
-        boundary::pass("store: about to checkpoint");
+        failpoint::pass("store: about to checkpoint");
         // No room, or readers in the way: the log keeps everything, and the
         // next checkpoint finds it.
         let pages = self.connection.query_row(&pragma, [], |row| row.get(1));
-        boundary::pass("store: a checkpoint is made");
+        failpoint::pass("store: a checkpoint is made");
         pages.unwrap_or_else(|error| {
             tracing::debug!(%error, mode, "checkpoint");
             0

@@ -19,7 +19,7 @@ use super::unstored::Unstored;
 use super::upkeep::Nudge;
 use super::witness::{Condition, Witness};
 use super::{StoreEvent, encoding, seal};
-use crate::boundary;
+use crate::failpoint;
 
 /// What the writer is asked.
 pub(super) enum Message {
@@ -163,7 +163,7 @@ impl Writer {
                     if let Some(row) = self.backlog.last() {
                         self.witness.committed(row.n);
                     }
-                    boundary::pass("store: witnessed");
+                    failpoint::pass("store: witnessed");
                     self.backlog.clear();
                     self.nudge.written();
                     if self.trouble.take().is_some() {
@@ -188,7 +188,7 @@ impl Writer {
                 },
                 _ => StoreEvent::Committed { turn: turn.number },
             });
-            boundary::pass("store: a turn is reported");
+            failpoint::pass("store: a turn is reported");
         }
     }
 
@@ -212,9 +212,9 @@ impl Writer {
                 ))?;
             }
         }
-        boundary::pass("store: about to commit");
+        failpoint::pass("store: about to commit");
         transaction.commit()?;
-        boundary::pass("store: committed");
+        failpoint::pass("store: committed");
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl Writer {
     fn chore(&mut self) -> bool {
         let done = self.chores.step(&mut self.connection);
         if done {
-            boundary::pass("store: a chore is done");
+            failpoint::pass("store: a chore is done");
             self.nudge.written();
         }
         done

@@ -1,14 +1,14 @@
-//! Boundaries between effects: the moments at which a `kill -9` makes a
+//! Failpoints: the moments between effects at which a `kill -9` makes a
 //! difference.
 //!
 //! A test that ends the daemon at the n-th of them, for every n, has ended it
 //! everywhere (`tests/tests/crash.rs`). The variables below are read by debug
 //! builds and by those with the feature `crash-points`; in any other build a
-//! boundary is nothing.
+//! failpoint is nothing.
 //!
-//! - `TOUCHMARK_CRASH_AT=N`: at the n-th boundary, counted from 1 over all
+//! - `TOUCHMARK_CRASH_AT=N`: at the n-th failpoint, counted from 1 over all
 //!   threads, the process ends as by `kill -9`.
-//! - `TOUCHMARK_BOUNDARIES=FILE`: every boundary that is passed is appended to
+//! - `TOUCHMARK_FAILPOINTS=FILE`: every failpoint that is passed is appended to
 //!   the file, a name a line; its length is how many there are.
 
 /// Between two effects on the world outside of the process. `name` says what
@@ -30,14 +30,14 @@ mod crash_points {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Boundaries left until the end.
+    /// Failpoints left until the end.
     static LEFT: LazyLock<Option<AtomicU64>> = LazyLock::new(|| {
         let text = std::env::var("TOUCHMARK_CRASH_AT").ok()?;
         Some(AtomicU64::new(text.parse().ok()?))
     });
 
     static NAMES: LazyLock<Option<File>> = LazyLock::new(|| {
-        let file = std::env::var_os("TOUCHMARK_BOUNDARIES").filter(|name| !name.is_empty())?;
+        let file = std::env::var_os("TOUCHMARK_FAILPOINTS").filter(|name| !name.is_empty())?;
         OpenOptions::new().create(true).append(true).open(file).ok()
     });
 
