@@ -1,4 +1,10 @@
+//! What a guarded write does to files of every kind, with nobody in between.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod interleaved;
+
+pub(super) use interleaved::at_step;
+
 use super::*;
 use crate::content::{MAX_BYTES, Secrets};
 use std::fs::{self, OpenOptions};
@@ -397,318 +403,39 @@ fn kept_bytes_get_their_name_back() {
     );
 }
 
-/// Rounds of one write by the agent and one or two saves by the user, begun
-/// at every distance from each other: the last save is on disk, or was the
-/// base of the write, or is kept. As many rounds as it takes, so that a busy
-/// machine, where threads seldom meet, has enough of either outcome as well.
+/// The loop's part: looks when it is time to, until nothing is held.
+fn look_until_nothing_is_held(guard: &Guard) {
+    while let Some(next) = guard.next_look() {
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        if guard.look_is_due(Instant::now()) {
+            guard.look_at_all_moved();
+        }
+    }
+}
+
 #[test]
-fn no_save_is_lost_to_a_write_at_any_moment() {
-    const ROUNDS: u64 = 1_000;
-    /// Of either outcome.
-    const ENOUGH: usize = 10;
+fn the_old_file_is_held_only_while_somebody_may_write_to_it() {
     let world = World::new();
-    let path = world.file("f", "start\n");
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let (mut written, mut conflicts, mut rounds) = (0, 0, 0);
-    while rounds < ROUNDS || written <= ENOUGH || conflicts <= ENOUGH {
-        rounds += 1;
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let (first, second) = ((random >> 33) % 4, (random >> 36) % 8);
-        let delays = [(random >> 40) % 400, (random >> 50) % 200];
-        let base = fs::read_to_string(&path).unwrap();
-        let (one, two) = (format!("user {rounds}.1\n"), format!("user {rounds}.2\n"));
-        let last = if second < 4 { &two } else { &one };
-        let new = format!("agent {rounds}\n");
-        // Half of the writes are begun with the first save, whenever that is,
-        // on what was read before it.
-        let together = (random >> 60).is_multiple_of(2);
-        let saving = AtomicBool::new(false);
-        let outcome = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                spin(delays[0]);
-                saving.store(true, Ordering::Release);
-                user_saves(&path, &one, first);
-                if second < 4 {
-                    spin(delays[1]);
-                    user_saves(&path, &two, second);
-                }
-            });
-            let base = if together {
-                while !saving.load(Ordering::Acquire) {
-                    std::thread::yield_now();
-                }
-                base
-            } else {
-                spin(150);
-                // Another read, so that the write is a good one more often.
-                fs::read_to_string(&path).unwrap_or(base)
-            };
-            (world.write("f", Some(&base), &new), base)
-        });
-        match &outcome {
-            (WriteOutcome::Done { .. }, _) => written += 1,
-            (WriteOutcome::Conflict { .. }, _) => conflicts += 1,
-            (WriteOutcome::Failed(error), _) => panic!("{error}"),
-        }
-        let now = fs::read_to_string(&path).unwrap();
-        let safe = now == *last
-            || (matches!(outcome.0, WriteOutcome::Done { .. }) && outcome.1 == *last)
-            || world.kept().contains(last);
-        assert!(
-            safe,
-            "round {rounds}: {last:?} (ways {first}, {second}, delays {delays:?}) is lost: \
-             {outcome:?}, now {now:?}, kept {:?}",
-            world.kept()
-        );
-        let left = world.names();
-        assert_eq!(left, ["f"], "round {rounds}");
-    }
-    eprintln!(
-        "{rounds} rounds: {written} writes, {conflicts} conflicts, {} kept",
-        world.kept().len()
-    );
-}
+    let path = world.file("f", "old");
+    world.write("f", Some("old"), "new");
+    look_until_nothing_is_held(&world.guard);
+    assert!(world.kept().is_empty());
 
-fn spin(microseconds: u64) {
-    let end = Instant::now() + std::time::Duration::from_micros(microseconds);
-    while Instant::now() < end {
-        std::hint::spin_loop();
-    }
-}
-
-fn user_saves(path: &Path, content: &str, way: u64) {
-    let beside = path.with_file_name("f~");
-    match way {
-        0 => fs::write(path, content).unwrap(),
-        1 => {
-            let mut file = OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .mode(0o644)
-                .open(path)
-                .unwrap();
-            file.write_all(content.as_bytes()).unwrap();
-            file.set_len(content.len() as u64).unwrap();
-        }
-        2 => {
-            fs::write(&beside, content).unwrap();
-            fs::rename(&beside, path).unwrap();
-        }
-        _ => {
-            let _absent = fs::rename(path, &beside);
-            fs::write(path, content).unwrap();
-            let _absent = fs::remove_file(&beside);
-        }
-    }
-}
-
-/// Steps passed, and what is to happen at which.
-type Plan = (u64, Vec<(u64, Box<dyn FnOnce()>)>);
-
-thread_local! {
-    /// What happens at which step of the next write in this thread.
-    static AT_STEP: std::cell::RefCell<Plan> =
-        const { std::cell::RefCell::new((0, Vec::new())) };
-}
-
-/// Called between any two steps of a write.
-pub(super) fn at_step() {
-    let due: Vec<Box<dyn FnOnce()>> = AT_STEP.with_borrow_mut(|(count, plan)| {
-        *count += 1;
-        let count = *count;
-        let (due, rest) = std::mem::take(plan)
-            .into_iter()
-            .partition::<Vec<_>, _>(|(step, _)| *step == count);
-        *plan = rest;
-        due.into_iter().map(|(_, action)| action).collect()
-    });
-    for action in due {
-        action();
-    }
-}
-
-fn plan(actions: Vec<(u64, Box<dyn FnOnce()>)>) {
-    AT_STEP.with_borrow_mut(|at| *at = (0, actions));
-}
-
-/// Steps passed since the last plan.
-fn steps() -> u64 {
-    AT_STEP.with_borrow(|(count, _)| *count)
-}
-
-const WAYS: u64 = 5;
-
-/// A save at a step; one that waits for a lease goes on aside.
-fn save_at_step(
-    path: &Path,
-    content: &str,
-    way: u64,
-    waiting: &std::rc::Rc<std::cell::RefCell<Vec<std::thread::JoinHandle<()>>>>,
-) -> Box<dyn FnOnce()> {
-    let (path, content) = (path.to_path_buf(), content.to_owned());
-    let waiting = std::rc::Rc::clone(waiting);
-    Box::new(move || {
-        if way == 4 {
-            // What is deleted was deleted by its owner.
-            let _absent = fs::remove_file(&path);
-            return fs::write(&path, &content).unwrap();
-        }
-        if way > 1 {
-            return user_saves(&path, &content, way);
-        }
-        // In place: an opener waits while there is a lease.
-        let leased = OpenOptions::new()
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(&path)
-            .is_err_and(|error| error.raw_os_error() == Some(libc::EAGAIN));
-        if !leased {
-            return user_saves(&path, &content, way);
-        }
-        let saver = std::thread::spawn(move || user_saves(&path, &content, way));
-        waiting.borrow_mut().push(saver);
-    })
-}
-
-/// One or two saves at every step of a write, in every way: the newest stays
-/// under the name or was the base, every other content that a save of the
-/// user's did not replace is kept.
-#[test]
-fn no_save_is_lost_at_any_step() {
-    let check = |first: (u64, u64), second: Option<(u64, u64)>| -> u64 {
-        let world = World::new();
-        let path = world.file("f", "base\n");
-        let waiting = std::rc::Rc::default();
-        let mut actions = vec![(first.0, save_at_step(&path, "one\n", first.1, &waiting))];
-        if let Some((step, way)) = second {
-            actions.push((step, save_at_step(&path, "two\n", way, &waiting)));
-        }
-        plan(actions);
-        let outcome = world.write("f", Some("base\n"), "agent\n");
-        let passed = steps();
-        plan(Vec::new());
-        for saver in waiting.borrow_mut().drain(..) {
-            saver.join().unwrap();
-        }
-        let now = fs::read_to_string(&path).unwrap();
-        let what = format!("{first:?} {second:?}: {outcome:?}, now {now:?}");
-        let happened = |at: Option<(u64, u64)>| at.is_some_and(|(step, _)| step <= passed);
-        let last = match (happened(Some(first)), happened(second)) {
-            (_, true) => "two\n",
-            (true, false) => "one\n",
-            (false, false) => "agent\n",
-        };
-        // One that waits for the lease is let in after the other.
-        let unordered = first.1 < 2;
-        let newest = now == last || (unordered && now == "one\n");
-        assert!(newest, "{what}; kept {:?}", world.kept());
-        let replaced_by_the_user = happened(second);
-        if happened(Some(first)) && !replaced_by_the_user && now != "one\n" {
-            assert!(world.kept().contains(&"one\n".to_owned()), "{what}");
-        }
-        assert_eq!(world.names(), ["f"], "{what}");
-        let intents = world.base.path().join("state/intents");
-        assert!(fs::read_dir(intents).unwrap().next().is_none(), "{what}");
-        passed
+    // Opened by who had found it before, and written to much later.
+    let found = fs::File::open(&path).unwrap();
+    world.write("f", Some("new"), "newer");
+    let late = {
+        use std::os::fd::AsRawFd as _;
+        format!("/proc/self/fd/{}", found.as_raw_fd())
     };
-    let steps = check((u64::MAX, 0), None);
-    let mut checks = 0;
-    assert!(steps >= 5, "{steps} steps");
-    for step in 1..=steps {
-        for way in 0..WAYS {
-            let passed = check((step, way), None);
-            for later in step..=passed {
-                for other in 0..WAYS {
-                    checks += 1;
-                    check((step, way), Some((later, other)));
-                }
-            }
-        }
+    let mut writer = OpenOptions::new().write(true).open(late).unwrap();
+    for _ in 0..2 {
+        let next = world.guard.next_look().unwrap();
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        world.guard.look_at_all_moved();
     }
-    assert!(checks > 300, "{checks} pairs");
-}
-
-/// What the process does that is ended in the middle; does nothing unless
-/// asked to.
-#[test]
-fn a_process_to_be_ended() {
-    let Ok(base) = std::env::var("TOUCHMARK_TEST_GUARD") else {
-        return;
-    };
-    let guard = open(Path::new(&base));
-    let name = std::env::var("TOUCHMARK_TEST_FILE").unwrap();
-    let old = fs::read_to_string(guard.root.join(&name)).ok();
-    let keep_base = name == "unseen";
-    guard.write(&WriteOrder {
-        keep_base,
-        ..order(&name, old.as_deref(), "the new content\n")
-    });
-    println!("lived");
-}
-
-#[test]
-fn a_write_cut_short_is_completed_or_reverted() {
-    for name in ["exchanged", "linked", "unseen", "created"] {
-        let mut step = 0;
-        loop {
-            step += 1;
-            let world = World::new();
-            if name != "created" {
-                world.file(name, "old content, longer than the new one\n");
-            }
-            if name == "linked" {
-                fs::hard_link(world.path(name), world.path("other")).unwrap();
-            }
-            let World { base, guard } = world;
-            drop(guard);
-            let mut command = Command::new(std::env::current_exe().unwrap());
-            command
-                .args([
-                    "--exact",
-                    "guard::tests::a_process_to_be_ended",
-                    "--nocapture",
-                ])
-                .env("TOUCHMARK_TEST_GUARD", base.path())
-                .env("TOUCHMARK_TEST_FILE", name)
-                .env("TOUCHMARK_CRASH_AT", step.to_string())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped());
-            let child = children::start(&mut command).unwrap();
-            let child = child.wait_with_output().unwrap();
-            let lived = String::from_utf8_lossy(&child.stdout).contains("lived");
-            let world = World {
-                guard: open(base.path()),
-                base,
-            };
-            let now = fs::read_to_string(world.path(name)).ok();
-            let names = if name == "linked" {
-                2
-            } else {
-                usize::from(now.is_some())
-            };
-            let what = format!("{name}, ended at step {step}: {now:?}");
-            assert_eq!(world.names().len(), names, "{what} {:?}", world.names());
-            match now.as_deref() {
-                None => assert_eq!(name, "created", "{what}"),
-                Some("the new content\n") => {
-                    let kept = world.kept();
-                    if name == "unseen" {
-                        assert!(!kept.is_empty(), "{what}");
-                    }
-                }
-                Some(other) => {
-                    assert_eq!(other, "old content, longer than the new one\n", "{what}");
-                }
-            }
-            let intents = world.base.path().join("state/intents");
-            assert!(fs::read_dir(intents).unwrap().next().is_none(), "{what}");
-            if lived {
-                assert!(step > 3, "{name} has only {step} steps");
-                break;
-            }
-        }
-    }
+    assert!(world.guard.next_look().is_some(), "somebody has it open");
+    children::unshared(|| writer.write_all(b"late").map(|()| drop(writer))).unwrap();
+    look_until_nothing_is_held(&world.guard);
+    assert_eq!(world.kept(), ["late"]);
 }
