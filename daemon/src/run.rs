@@ -181,7 +181,7 @@ struct Daemon {
     /// When to bind anew, unless the socket's name leads to it again.
     mend_place_at: Option<Instant>,
     /// What the service manager is told.
-    manager: systemd::Report,
+    manager: systemd::ServiceReport,
     /// What subscribers were told of.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,

@@ -1,8 +1,9 @@
-//! What each system does in its own way: one interface each, by Linux in
-//! the file of that name, by other Unix systems in the directory beside it. The other modules of that kind stand in the rooms that need them
+//! What each system does in its own way: one interface each, by Linux in the
+//! file of that name, by other Unix systems in the directory beside it. The
+//! other modules of that kind stand in the rooms that need them
 //! (ARCHITECTURE.md has the list).
 
-#[cfg_attr(not(target_os = "linux"), path = "system/clock/plain.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "system/clock/unix.rs")]
 pub(crate) mod clock;
 pub(crate) mod disk;
 #[cfg_attr(not(target_os = "linux"), path = "system/look/unix.rs")]

@@ -50,7 +50,7 @@ use crate::time::Timeline;
 
 pub use self::names::is_temporary;
 pub use self::recovery::kept;
-pub use self::settings::{Keep, Kept, Settings};
+pub use self::settings::{Keep, KeptBytes, Settings};
 
 const CHANGED: &str = "somebody has changed the file";
 const BUSY: &str = "another program has the file open for writing";
@@ -70,7 +70,7 @@ pub struct Guard {
     /// One write at a time.
     gate: Mutex<()>,
     /// Bytes kept by a second look that nobody has been told of.
-    late: Mutex<Vec<Kept>>,
+    late: Mutex<Vec<KeptBytes>>,
 }
 
 /// One write.
@@ -399,7 +399,7 @@ impl Guard {
         }
     }
 
-    fn late(&self, kept: impl IntoIterator<Item = Kept>) {
+    fn late(&self, kept: impl IntoIterator<Item = KeptBytes>) {
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, file) in kept {
             tracing::warn!(%path, "bytes of {path} are kept in {file}");
@@ -429,7 +429,7 @@ impl Guard {
     }
 
     /// What was kept by second looks since the last call.
-    pub fn take_late(&self) -> Vec<Kept> {
+    pub fn take_late(&self) -> Vec<KeptBytes> {
         std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

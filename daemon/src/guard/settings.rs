@@ -14,7 +14,7 @@ pub struct Keep {
 }
 
 /// Bytes that were kept: of which file, and their absolute path.
-pub type Kept = (RelPath, String);
+pub type KeptBytes = (RelPath, String);
 
 /// What a guard is to know.
 #[derive(Debug)]

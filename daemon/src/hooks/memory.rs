@@ -41,10 +41,10 @@ pub(super) struct Call {
 
 /// What is remembered, for all hooks of a daemon.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<Kept>);
+pub(crate) struct Memory(Mutex<Remembered>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Remembered {
     calls: HashMap<(SessionId, String), Call>,
     order: VecDeque<(SessionId, String)>,
     replaced: VecDeque<(SessionId, ClientPath)>,
@@ -91,7 +91,7 @@ impl Memory {
         true
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, Remembered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

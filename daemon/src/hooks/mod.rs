@@ -8,14 +8,14 @@
 //!
 //! The files named after agents only translate. [`rules`] say what each event
 //! does, the same for all agents, and do it by asking the daemon what any
-//! client could ask ([`Desk`]), so that every decision is the engine's. An
+//! client could ask ([`DaemonHandle`]), so that every decision is the engine's. An
 //! event that is not understood is answered with `{}`: a hook never stands in
 //! its agent's way.
 
 mod claude;
 mod codex;
 mod cursor;
-mod desk;
+mod daemon_handle;
 mod edits;
 mod fields;
 mod gemini;
@@ -33,7 +33,7 @@ use touchmark_proto::daemon::Program;
 use touchmark_proto::hooks::HookPrinted;
 use touchmark_proto::{Reply, Request, SessionId};
 
-pub(crate) use desk::{Consult, Desk, Settings, Standing};
+pub(crate) use daemon_handle::{Consult, DaemonHandle, Settings, Standing};
 pub(crate) use memory::Memory;
 
 /// Which agent's words they are.
@@ -276,7 +276,7 @@ fn printed(stdout: &Value, ack: Option<String>) -> HookPrinted {
 }
 
 /// Lets an event take effect, and says what its hook is to print.
-pub(crate) async fn answer(agent: Agent, input: Value, desk: &Desk) -> Answered {
+pub(crate) async fn answer(agent: Agent, input: Value, daemon: &DaemonHandle) -> Answered {
     let Some(happened) = agent.read(&input) else {
         return Answered {
             printed: silence(),
@@ -285,7 +285,7 @@ pub(crate) async fn answer(agent: Agent, input: Value, desk: &Desk) -> Answered 
     };
     drop(input);
     let event = happened.event.clone();
-    let rules::Outcome { verdict, ack, undo } = rules::follow(desk, happened).await;
+    let rules::Outcome { verdict, ack, undo } = rules::follow(daemon, happened).await;
     let stdout = agent.print(&event, verdict);
     Answered {
         printed: printed(&stdout, ack),
@@ -297,6 +297,9 @@ pub(crate) async fn answer(agent: Agent, input: Value, desk: &Desk) -> Answered 
 ///
 /// # Errors
 /// For a token that no answer named.
-pub(crate) async fn acknowledge(desk: &Desk, ack: &str) -> Result<(), touchmark_proto::Error> {
-    rules::acknowledge(desk, ack).await
+pub(crate) async fn acknowledge(
+    daemon: &DaemonHandle,
+    ack: &str,
+) -> Result<(), touchmark_proto::Error> {
+    rules::acknowledge(daemon, ack).await
 }

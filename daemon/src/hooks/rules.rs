@@ -12,7 +12,7 @@ use touchmark_proto::files::FileMention;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, Warning};
 use touchmark_proto::{Error, Hash, Request, SessionId};
 
-use super::desk::Desk;
+use super::daemon_handle::DaemonHandle;
 use super::memory::Call;
 use super::{Happened, Tool, Verdict, What, notice};
 
@@ -65,7 +65,7 @@ impl Told {
 }
 
 /// Lets an event take effect.
-pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
+pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome {
     let Happened {
         session,
         parent,
@@ -77,7 +77,7 @@ pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
         ..
     } = happened;
     let cwd = cwd.as_deref();
-    let standing = desk.standing(&session).await;
+    let standing = daemon.standing(&session).await;
     // A late event does not open a session again; a word of the user's does.
     let opens = matches!(
         what,
@@ -95,7 +95,7 @@ pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
             parent,
             pid: None,
         };
-        match desk.ask(open).await {
+        match daemon.ask(open).await {
             Ok(opened) => warning = opened.warning,
             // Nothing can be kept: nothing is claimed (LOSS-3).
             Err(_) => return Outcome::default(),
@@ -107,31 +107,31 @@ pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
             What::Start { .. } | What::Prompt { .. } | What::ModelUsed
         )
     {
-        turns::used(desk, &session, model).await;
+        turns::used(daemon, &session, model).await;
     }
     match what {
         What::Start { kept } => {
             if !kept {
-                compacted(desk, &session).await;
+                compacted(daemon, &session).await;
             }
-            tell(desk, &session, warning, can_tell).await
+            tell(daemon, &session, warning, can_tell).await
         }
         What::Prompt { id, text } => {
-            abort_left(desk, &session, &standing).await;
-            turns::checkpoint(desk, &session, &standing, id).await;
-            turns::mentions(desk, &session, cwd, &text).await;
-            tell(desk, &session, warning, can_tell).await
+            abort_left(daemon, &session, &standing).await;
+            turns::checkpoint(daemon, &session, &standing, id).await;
+            turns::mentions(daemon, &session, cwd, &text).await;
+            tell(daemon, &session, warning, can_tell).await
         }
-        What::ChildStart | What::BatchEnd => tell(desk, &session, warning, can_tell).await,
+        What::ChildStart | What::BatchEnd => tell(daemon, &session, warning, can_tell).await,
         What::Before { call, tool } => match tool {
             Tool::Read(reading) => {
-                reads::before(desk, &session, cwd, &call, &reading.path).await;
+                reads::before(daemon, &session, cwd, &call, &reading.path).await;
                 Outcome::default()
             }
             Tool::Write { name, files } => {
-                writes::begin(desk, &session, cwd, &call, &name, &files).await
+                writes::begin(daemon, &session, cwd, &call, &name, &files).await
             }
-            Tool::Shell { command } => before_command(desk, &session, cwd, &call, &command).await,
+            Tool::Shell { command } => before_command(daemon, &session, cwd, &call, &command).await,
             Tool::Other => Outcome::default(),
         },
         What::After {
@@ -142,26 +142,27 @@ pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
         } => {
             // Where the agent itself works elsewhere, its turns are told to
             // another daemon, and this is the only place to tell.
-            let home = desk.is_home(cwd).await;
+            let home = daemon.is_home(cwd).await;
             let mut told = Told::default();
             let mut verdict = Verdict::Nothing;
             match tool {
                 Tool::Read(reading) => {
-                    verdict = reads::after(desk, &session, cwd, &call, &reading, &output, home)
+                    verdict = reads::after(daemon, &session, cwd, &call, &reading, &output, home)
                         .await
                         .map_or(Verdict::Nothing, Verdict::Replace);
                 }
                 Tool::Write { files, .. } => {
-                    writes::commit(desk, &session, cwd, &call, &files).await;
+                    writes::commit(daemon, &session, cwd, &call, &files).await;
                 }
                 Tool::Shell { command } => {
-                    reads::after_command(desk, &session, &call, &command, &output).await;
-                    told.texts.extend(end_command(desk, &session, &call).await);
+                    reads::after_command(daemon, &session, &call, &command, &output).await;
+                    told.texts
+                        .extend(end_command(daemon, &session, &call).await);
                 }
                 Tool::Other => {}
             }
             if can_tell && (batch_end || !home) {
-                take(desk, &session, &mut told).await;
+                take(daemon, &session, &mut told).await;
             }
             match told.texts.is_empty() {
                 true => verdict.into(),
@@ -172,31 +173,32 @@ pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
         What::Failed { call, tool } => {
             let mut told = Told::default();
             match tool {
-                Tool::Write { .. } => abort(desk, &session, &call).await,
+                Tool::Write { .. } => abort(daemon, &session, &call).await,
                 Tool::Shell { .. } => {
-                    told.texts.extend(end_command(desk, &session, &call).await);
+                    told.texts
+                        .extend(end_command(daemon, &session, &call).await);
                 }
                 Tool::Read(_) | Tool::Other => {}
             }
-            desk.memory.recall(&session, &call);
+            daemon.memory.recall(&session, &call);
             match can_tell {
                 true => told.outcome(&session),
                 false => Outcome::default(),
             }
         }
         What::Compacted => {
-            compacted(desk, &session).await;
+            compacted(daemon, &session).await;
             Outcome::default()
         }
         What::Stop { tasks } => {
-            abort_left(desk, &session, &standing).await;
+            abort_left(daemon, &session, &standing).await;
             if let Some(tasks) = tasks {
-                turns::tasks(desk, &session, cwd, tasks).await;
+                turns::tasks(daemon, &session, cwd, tasks).await;
             }
             Outcome::default()
         }
         What::Interrupted => {
-            abort_left(desk, &session, &standing).await;
+            abort_left(daemon, &session, &standing).await;
             Outcome::default()
         }
         What::End | What::ChildEnd => {
@@ -204,11 +206,11 @@ pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
                 session: session.clone(),
                 forget: false,
             };
-            let _closed_already = desk.ask(close).await;
+            let _closed_already = daemon.ask(close).await;
             Outcome::default()
         }
         What::Attached { path, content } => {
-            attached(desk, &session, cwd, &path, content.as_deref()).await;
+            attached(daemon, &session, cwd, &path, content.as_deref()).await;
             Outcome::default()
         }
         What::ModelUsed => Outcome::default(),
@@ -216,7 +218,7 @@ pub(super) async fn follow(desk: &Desk, happened: Happened) -> Outcome {
 }
 
 /// What was printed has arrived: what it told is not told again (MOD-2).
-pub(super) async fn acknowledge(desk: &Desk, ack: &str) -> Result<(), Error> {
+pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), Error> {
     let wrong = || Error::invalid("`ack` is not one that a hook's answer named");
     let mut parts = ack.splitn(3, ' ');
     let (Some(warned), Some(cursor), Some(session)) = (parts.next(), parts.next(), parts.next())
@@ -229,17 +231,17 @@ pub(super) async fn acknowledge(desk: &Desk, ack: &str) -> Result<(), Error> {
             session: session.clone(),
             cursor: cursor.to_owned(),
         };
-        desk.ask(ack).await?;
+        daemon.ask(ack).await?;
     }
     if warned == "w" {
-        desk.ask(WarningTake { session }).await?;
+        daemon.ask(WarningTake { session }).await?;
     }
     Ok(())
 }
 
 /// The warning that waits, and what others changed.
 async fn tell(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     warning: Option<Warning>,
     can_tell: bool,
@@ -252,12 +254,12 @@ async fn tell(
         told.texts.push(notice::warning(&warning));
         told.warned = true;
     }
-    take(desk, session, &mut told).await;
+    take(daemon, session, &mut told).await;
     told.outcome(session)
 }
 
 /// One notice of all that others changed.
-async fn take(desk: &Desk, session: &SessionId, told: &mut Told) {
+async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told) {
     let take = ModifiedTake {
         session: session.clone(),
         peek: false,
@@ -267,7 +269,7 @@ async fn take(desk: &Desk, session: &SessionId, told: &mut Told) {
         verify: None,
         limit: u32::try_from(notice::FILES).ok(),
     };
-    let Ok(taken) = desk.ask(take).await else {
+    let Ok(taken) = daemon.ask(take).await else {
         return;
     };
     let more = taken.more == Some(true);
@@ -277,17 +279,17 @@ async fn take(desk: &Desk, session: &SessionId, told: &mut Told) {
     }
 }
 
-async fn compacted(desk: &Desk, session: &SessionId) {
+async fn compacted(daemon: &DaemonHandle, session: &SessionId) {
     let ask = SessionCompacted {
         session: session.clone(),
         keep: Vec::new(),
     };
-    let _nothing_read = desk.ask(ask).await;
+    let _nothing_read = daemon.ask(ask).await;
 }
 
 /// A window for a command, and a look at the file that it prints.
 async fn before_command(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&std::path::Path>,
     call: &str,
@@ -303,11 +305,11 @@ async fn before_command(
         ttl_ms: None,
         formatter: false,
     };
-    if desk.ask(begin).await.is_err() {
+    if daemon.ask(begin).await.is_err() {
         return Outcome::default();
     }
     if let Some(printed) = super::shell::printed(command) {
-        reads::before(desk, session, cwd, call, &printed.path).await;
+        reads::before(daemon, session, cwd, call, &printed.path).await;
     }
     Outcome {
         undo: vec![Request::CommandEnd(CommandEnd {
@@ -320,50 +322,50 @@ async fn before_command(
 }
 
 /// Ends a window; what was done in it is told nowhere else (MOD-1).
-async fn end_command(desk: &Desk, session: &SessionId, call: &str) -> Option<String> {
+async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> Option<String> {
     let end = CommandEnd {
         command: None,
         session: Some(session.clone()),
         call_id: Some(call.to_owned()),
     };
-    let ended = desk.ask(end).await.ok()?;
+    let ended = daemon.ask(end).await.ok()?;
     notice::by_command(&ended.changes, ended.more == Some(true))
 }
 
-async fn abort(desk: &Desk, session: &SessionId, call: &str) {
+async fn abort(daemon: &DaemonHandle, session: &SessionId, call: &str) {
     let abort = EditAbort {
         edit: None,
         session: Some(session.clone()),
         call_id: Some(call.to_owned()),
     };
-    let _ended_already = desk.ask(abort).await;
+    let _ended_already = daemon.ask(abort).await;
 }
 
 /// Tools that never came back are over when the next turn begins.
-async fn abort_left(desk: &Desk, session: &SessionId, standing: &super::Standing) {
+async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super::Standing) {
     for call in &standing.edits {
-        desk.memory.recall(session, call);
-        abort(desk, session, call).await;
+        daemon.memory.recall(session, call);
+        abort(daemon, session, call).await;
     }
     for window in &standing.windows {
         // Not by `command/end`: what it answers would be told to nobody.
-        desk.end_window(window.clone());
+        daemon.end_window(window.clone());
     }
 }
 
 /// A file's content goes to the model without a tool: it is seen if it is
 /// what the file holds, else only named.
 async fn attached(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&std::path::Path>,
     path: &str,
     content: Option<&str>,
 ) {
-    let Some(path) = desk.place(cwd, path).await else {
+    let Some(path) = daemon.place(cwd, path).await else {
         return;
     };
-    let Some(now) = reads::look(desk, session, &path).await else {
+    let Some(now) = reads::look(daemon, session, &path).await else {
         return;
     };
     let hash = content
@@ -376,7 +378,7 @@ async fn attached(
         range: None,
         step: None,
     };
-    let _not_a_file = desk.ask(mention).await;
+    let _not_a_file = daemon.ask(mention).await;
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -388,8 +390,8 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// Remembers something of a call beside what is remembered of it already.
-fn remember(desk: &Desk, session: &SessionId, call: &str, add: impl FnOnce(&mut Call)) {
-    let mut known = desk.memory.recall(session, call).unwrap_or_default();
+fn remember(daemon: &DaemonHandle, session: &SessionId, call: &str, add: impl FnOnce(&mut Call)) {
+    let mut known = daemon.memory.recall(session, call).unwrap_or_default();
     add(&mut known);
-    desk.memory.remember(session, call, known);
+    daemon.memory.remember(session, call, known);
 }

@@ -108,7 +108,7 @@ fn open(name: &[u8]) -> io::Result<(UnixDatagram, SocketAddr)> {
 
 /// What the loop tells the manager.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct ServiceReport {
     manager: Manager,
     ready: bool,
     /// The latest status told, and when.
@@ -117,7 +117,7 @@ pub(crate) struct Report {
     alive: Option<Instant>,
 }
 
-impl Report {
+impl ServiceReport {
     pub(crate) fn new(manager: Manager) -> Self {
         let alive = manager.watchdog.map(|_| Instant::now());
         Self {
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn ready_once_it_is_and_a_status_when_it_changes() {
         let (_home, heard, manager) = manager(None);
-        let mut report = Report::new(manager);
+        let mut report = ServiceReport::new(manager);
         report.turn(false, "comparing".into());
         assert_eq!(next(&heard).unwrap(), "STATUS=comparing");
         report.turn(true, "a\nREADY=0".into());
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_reload_begins_with_a_time_and_ends_ready() {
         let (_home, heard, manager) = manager(None);
-        let mut report = Report::new(manager);
+        let mut report = ServiceReport::new(manager);
         report.reloading();
         let told = next(&heard).unwrap();
         let time = told.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap();
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn alive_twice_in_the_time_allowed() {
         let (_home, heard, manager) = manager(Some(Duration::from_secs(10)));
-        let mut report = Report::new(manager);
+        let mut report = ServiceReport::new(manager);
         let now = Instant::now();
         report.alive(now);
         assert_eq!(next(&heard).unwrap(), "WATCHDOG=1");
@@ -270,7 +270,7 @@ mod tests {
         let (_home, heard, manager) = manager(None);
         let full = (0..100_000).any(|_| !manager.say("STATUS=x"));
         assert!(full, "its queue takes everything");
-        let mut report = Report::new(manager);
+        let mut report = ServiceReport::new(manager);
         report.turn(true, "y".into());
         assert!(!report.ready);
         while next(&heard).is_some() {}

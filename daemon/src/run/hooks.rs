@@ -14,7 +14,7 @@ use super::Daemon;
 use super::fill::Contents;
 use super::say::Say;
 use crate::event::Event;
-use crate::hooks::{self, Agent, Answered, Consult, Desk, Memory, Settings, Standing};
+use crate::hooks::{self, Agent, Answered, Consult, DaemonHandle, Memory, Settings, Standing};
 
 /// The hooks under way.
 #[derive(Debug, Default)]
@@ -47,11 +47,12 @@ impl Hooks {
 impl Daemon {
     /// `hook/*`, answered aside.
     pub(super) fn hook(&mut self, request: RequestId, agent: Agent, input: FreeJson) {
-        let (desk, events) = (self.desk(request), self.events.clone());
+        let (daemon, events) = (self.daemon(request), self.events.clone());
         tokio::spawn(async move {
             // A task of its own: whatever its words do to the rules, the hook
             // is answered.
-            let answered = tokio::spawn(async move { hooks::answer(agent, input.0, &desk).await });
+            let answered =
+                tokio::spawn(async move { hooks::answer(agent, input.0, &daemon).await });
             let Answered { printed, undo } = answered.await.unwrap_or_else(|error| {
                 tracing::error!("a hook's rules broke off: {error}");
                 Answered {
@@ -69,9 +70,9 @@ impl Daemon {
 
     /// `hook/ack`.
     pub(super) fn hook_ack(&mut self, request: RequestId, ack: String) {
-        let (desk, events) = (self.desk(request), self.events.clone());
+        let (daemon, events) = (self.daemon(request), self.events.clone());
         tokio::spawn(async move {
-            let outcome = hooks::acknowledge(&desk, &ack).await;
+            let outcome = hooks::acknowledge(&daemon, &ack).await;
             let _loop_has_ended = events.send(Event::Hooked {
                 request,
                 outcome: outcome.map(|()| Reply::HookAck(touchmark_proto::daemon::Done {})),
@@ -80,11 +81,11 @@ impl Daemon {
         });
     }
 
-    fn desk(&mut self, request: RequestId) -> Desk {
+    fn daemon(&mut self, request: RequestId) -> DaemonHandle {
         // A connection of its own, so that it waits for no other request of
         // its client's.
         self.last_connection += 1;
-        Desk {
+        DaemonHandle {
             events: self.events.clone(),
             connection: ConnectionId(self.last_connection),
             until: self.asked.get(&request).and_then(|asked| asked.until),

@@ -25,7 +25,7 @@ use crate::content::{self, Reader};
 use crate::event::Event;
 use crate::failpoint;
 use crate::guard::{self, Guard};
-use crate::life::systemd::Report;
+use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
 use crate::socket::{Hub, Listener};
 use crate::store::{self, Opened};
@@ -158,7 +158,7 @@ impl Daemon {
             accept_after: None,
             next_mend: None,
             mend_place_at: None,
-            manager: Report::new(options.manager.clone()),
+            manager: ServiceReport::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
             options,

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::Durability;
 use super::error::StoreError;
-use super::witness::{Condition, Testimony};
+use super::high_water_mark::{Condition, Noted};
 
 /// SQLite's own check of the tables that must be right. Contents are left
 /// out: they are most of the bytes, and each is checked against its hash when
@@ -49,12 +49,12 @@ pub(super) fn names_no_format(path: &Path) -> bool {
 /// # Errors
 /// Committed facts are missing although nothing excuses it.
 pub(super) fn tail(
-    testimony: Option<&Testimony>,
+    noted: Option<&Noted>,
     last: u64,
     unclean: bool,
     boot: &str,
 ) -> Result<Option<&'static str>, StoreError> {
-    let Some(says) = testimony else {
+    let Some(says) = noted else {
         // Somebody took the file away. Nothing proves that all is there.
         return Ok(
             (unclean && last > 0).then_some("the file that tells the newest fact is missing")
@@ -87,8 +87,8 @@ pub(super) fn tail(
 mod tests {
     use super::*;
 
-    fn says(boot: &str, n: u64, durability: Durability, condition: Condition) -> Testimony {
-        Testimony {
+    fn says(boot: &str, n: u64, durability: Durability, condition: Condition) -> Noted {
+        Noted {
             boot: boot.into(),
             n,
             durability,
@@ -97,8 +97,8 @@ mod tests {
     }
 
     /// What follows: `same` epoch, `new` epoch, or `damaged`.
-    fn follows(testimony: Option<&Testimony>, last: u64, unclean: bool) -> &'static str {
-        match tail(testimony, last, unclean, "b") {
+    fn follows(noted: Option<&Noted>, last: u64, unclean: bool) -> &'static str {
+        match tail(noted, last, unclean, "b") {
             Ok(None) => "same",
             Ok(Some(_)) => "new",
             Err(_) => "damaged",
@@ -111,24 +111,24 @@ mod tests {
         use Durability::{Power, Process};
         for (boot, n, durability, condition, last, unclean, expected) in [
             ("b", 5, Process, Good, 5, true, "same"),
-            ("b", 5, Process, Good, 6, true, "same"), // killed between commit and witness
+            ("b", 5, Process, Good, 6, true, "same"), // killed between commit and mark
             ("b", 5, Process, Good, 4, true, "damaged"),
             ("b", 5, Process, Good, 4, false, "damaged"),
             ("b", 5, Process, Good, 0, false, "damaged"), // the file was taken away
             ("a", 5, Process, Good, 4, true, "new"),
             ("a", 5, Process, Good, 0, false, "damaged"), // an empty file
-            ("a", 5, Process, Good, 5, true, "new"),      // the witness may lag, too
+            ("a", 5, Process, Good, 5, true, "new"),      // the mark may lag, too
             ("a", 5, Process, Good, 5, false, "same"),
             ("a", 5, Power, Good, 5, true, "same"),
             ("a", 5, Power, Good, 4, true, "damaged"),
             ("b", 5, Process, Failing, 5, false, "new"),
             ("b", 5, Process, Damaged, 5, false, "damaged"),
         ] {
-            let testimony = says(boot, n, durability, condition);
+            let noted = says(boot, n, durability, condition);
             assert_eq!(
-                follows(Some(&testimony), last, unclean),
+                follows(Some(&noted), last, unclean),
                 expected,
-                "{testimony:?} {last} {unclean}"
+                "{noted:?} {last} {unclean}"
             );
         }
         assert_eq!(follows(None, 0, false), "same");

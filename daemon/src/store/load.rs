@@ -10,8 +10,8 @@ use touchmark_proto::native;
 
 use super::checks;
 use super::error::StoreError;
+use super::high_water_mark::{self, Condition, HighWaterMark, Noted};
 use super::schema::{self, int, meta, set_meta, uint};
-use super::witness::{self, Condition, Testimony, Witness};
 use super::{Durability, Options, beside, encoding, file, seal};
 use crate::failpoint;
 use crate::system::open::private_directory;
@@ -19,7 +19,7 @@ use crate::system::open::private_directory;
 /// The store as it was read back.
 pub(super) struct Loaded {
     pub(super) connection: Connection,
-    pub(super) witness: Witness,
+    pub(super) mark: HighWaterMark,
     pub(super) epoch: u64,
     pub(super) snapshot: Option<Vec<u8>>,
     pub(super) facts: Vec<Record>,
@@ -83,8 +83,8 @@ pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
 
 fn read(options: &Options) -> Result<Loaded, StoreError> {
     let path = file(&options.directory);
-    let testimony = Testimony::read(&witness_path(&options.directory));
-    let boot = witness::boot();
+    let noted = Noted::read(&mark_path(&options.directory));
+    let boot = high_water_mark::boot();
     let unclean = log_length(&path) > 0;
     not_emptied(&path, unclean)?;
     room(&options.directory)?;
@@ -92,7 +92,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     let connection = schema::open(&path, options.durability, unclean)?;
     let found = found(&connection)?;
 
-    let lost = checks::tail(testimony.as_ref(), found.last, unclean, &boot)?;
+    let lost = checks::tail(noted.as_ref(), found.last, unclean, &boot)?;
     let epoch = match found.epoch {
         Some(epoch) if lost.is_none() => epoch,
         // Time alone could repeat an epoch where a clock was set back.
@@ -104,9 +104,9 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     }
     failpoint::pass("store: the epoch is known");
     note_workspace(&connection, &options.workspace)?;
-    let witness = Witness::open(
-        &witness_path(&options.directory),
-        Testimony {
+    let mark = HighWaterMark::open(
+        &mark_path(&options.directory),
+        Noted {
             boot,
             n: found.last,
             durability: options.durability,
@@ -116,7 +116,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     failpoint::pass("store: it is loaded");
     Ok(Loaded {
         connection,
-        witness,
+        mark,
         epoch,
         snapshot: found.snapshot,
         facts: found.facts,
@@ -172,7 +172,7 @@ fn found(connection: &Connection) -> Result<Found, StoreError> {
 /// nothing.
 pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError> {
     let path = file(&options.directory);
-    let testimony = Testimony::read(&witness_path(&options.directory));
+    let noted = Noted::read(&mark_path(&options.directory));
     let unclean = log_length(&path) > 0;
     let found = match fs::metadata(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Found::default(),
@@ -199,7 +199,12 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
             }
         }
     };
-    let lost = checks::tail(testimony.as_ref(), found.last, unclean, &witness::boot())?;
+    let lost = checks::tail(
+        noted.as_ref(),
+        found.last,
+        unclean,
+        &high_water_mark::boot(),
+    )?;
     Ok((found, Lost(lost)))
 }
 
@@ -321,7 +326,7 @@ pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
         (path.clone(), aside.clone()),
         (beside(&path, "-wal"), beside(&aside, "-wal")),
         (beside(&path, "-shm"), beside(&aside, "-shm")),
-        (witness_path(directory), beside(&aside, "-last")),
+        (mark_path(directory), beside(&aside, "-last")),
     ] {
         match fs::rename(from, to) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -331,7 +336,7 @@ pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-pub(super) fn witness_path(directory: &Path) -> PathBuf {
+pub(super) fn mark_path(directory: &Path) -> PathBuf {
     directory.join("store.last")
 }
 

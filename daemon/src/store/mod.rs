@@ -37,7 +37,7 @@
 //!
 //! [`open`] finds damage by SQLite's own check (after an unclean end only),
 //! by facts that cannot be decoded, and by facts that were answered and are
-//! not there (`witness.rs`). Everything that belongs to the damaged store is
+//! not there (`high_water_mark.rs`). Everything that belongs to the damaged store is
 //! renamed to `store.db.damaged-<time>...`, never deleted, and an empty store
 //! with a new epoch takes its place. After a power cut without
 //! [`Durability::Power`] the last moments may be missing without any damage:
@@ -46,13 +46,14 @@
 //! # Files
 //!
 //! `store.db`, `store.db-wal`, `store.db-shm` are SQLite's, `store.last` is
-//! the witness. All are in [`Options::directory`], readable by the user alone.
+//! the high-water mark. All are in [`Options::directory`], readable by the user alone.
 
 mod checks;
 mod chores;
 mod contents;
 mod encoding;
 mod error;
+mod high_water_mark;
 mod load;
 mod reader;
 mod refused;
@@ -60,7 +61,6 @@ mod schema;
 mod seal;
 mod unstored;
 mod upkeep;
-mod witness;
 mod writer;
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ pub fn open(
 ) -> Result<Opened, StoreError> {
     let Loaded {
         connection,
-        witness,
+        mark,
         epoch,
         snapshot,
         facts,
@@ -249,7 +249,7 @@ pub fn open(
     let upkeeper = Upkeep::new(&path, options.checkpoint_pace, work, &nudge, writer.clone())?;
     let worker = Writer::new(
         connection,
-        witness,
+        mark,
         Chores::new(Arc::clone(&waiting), options.contents_total),
         Arc::clone(&unstored),
         nudge,

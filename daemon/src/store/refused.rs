@@ -17,7 +17,7 @@ use rusqlite::config::DbConfig;
 
 use super::contents::Waiting;
 use super::error::StoreError;
-use super::load::{self, Found, Lost, now, witness_path};
+use super::load::{self, Found, Lost, mark_path, now};
 use super::schema::{self, set_meta};
 use super::unstored::Unstored;
 use super::writer::{FIRST_DELAY, LAST_DELAY, Message};
@@ -153,7 +153,7 @@ fn probe(options: &Options) -> Result<(), StoreError> {
         .write(true)
         .create(true)
         .truncate(false)
-        .open(witness_path(&options.directory))?;
+        .open(mark_path(&options.directory))?;
     let stored =
         schema::open(&file(&options.directory), options.durability, false).and_then(|connection| {
             // A log that is there tells the next start that nobody closed.

@@ -14,10 +14,10 @@ use touchmark_proto::{Hash, RelPath};
 
 use super::chores::Chores;
 use super::error::StoreError;
+use super::high_water_mark::{Condition, HighWaterMark};
 use super::schema::{self, int};
 use super::unstored::Unstored;
 use super::upkeep::Nudge;
-use super::witness::{Condition, Witness};
 use super::{StoreEvent, encoding, seal};
 use crate::failpoint;
 
@@ -104,7 +104,7 @@ struct Turn {
 
 pub(super) struct Writer {
     connection: Connection,
-    witness: Witness,
+    mark: HighWaterMark,
     chores: Chores,
     nudge: Nudge,
     /// Facts that are not stored yet, in their order.
@@ -117,14 +117,14 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         connection: Connection,
-        witness: Witness,
+        mark: HighWaterMark,
         chores: Chores,
         unstored: Arc<Unstored>,
         nudge: Nudge,
     ) -> Self {
         Self {
             connection,
-            witness,
+            mark,
             chores,
             nudge,
             backlog: Vec::new(),
@@ -161,9 +161,9 @@ impl Writer {
             match self.store() {
                 Ok(()) => {
                     if let Some(row) = self.backlog.last() {
-                        self.witness.committed(row.n);
+                        self.mark.committed(row.n);
                     }
-                    failpoint::pass("store: witnessed");
+                    failpoint::pass("store: the mark is written");
                     self.backlog.clear();
                     self.nudge.written();
                     if self.trouble.take().is_some() {
@@ -228,7 +228,7 @@ impl Writer {
             Some(trouble) => (trouble.delay * 2).min(LAST_DELAY),
             None => {
                 tracing::warn!(%cause, "the store refuses");
-                let noted = self.witness.troubled(if malformed {
+                let noted = self.mark.troubled(if malformed {
                     Condition::Damaged
                 } else {
                     Condition::Failing

@@ -8,7 +8,7 @@ use touchmark_proto::files::{
 };
 use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
-use super::super::desk::Desk;
+use super::super::daemon_handle::DaemonHandle;
 use super::super::memory::Before;
 use super::super::shell::{self, Lines};
 use super::super::{Output, Reading};
@@ -19,7 +19,11 @@ use super::remember;
 const SMALL: u64 = 8 << 10;
 
 /// What a path holds now, if it is a file that can be read.
-pub(super) async fn look(desk: &Desk, session: &SessionId, path: &ClientPath) -> Option<Before> {
+pub(super) async fn look(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    path: &ClientPath,
+) -> Option<Before> {
     let status = FileStatus {
         session: session.clone(),
         paths: Some(vec![path.clone()]),
@@ -29,7 +33,7 @@ pub(super) async fn look(desk: &Desk, session: &SessionId, path: &ClientPath) ->
         limit: None,
         cursor: None,
     };
-    let states = desk.ask(status).await.ok()?;
+    let states = daemon.ask(status).await.ok()?;
     let file = states.files.first()?;
     Some(Before {
         path: path.clone(),
@@ -42,17 +46,17 @@ pub(super) async fn look(desk: &Desk, session: &SessionId, path: &ClientPath) ->
 /// A tool is about to read: what is there now is what it will read at the
 /// earliest.
 pub(super) async fn before(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     call: &str,
     path: &str,
 ) {
-    let Some(path) = desk.place(cwd, path).await else {
+    let Some(path) = daemon.place(cwd, path).await else {
         return;
     };
-    if let Some(found) = look(desk, session, &path).await {
-        remember(desk, session, call, |known| known.read = Some(found));
+    if let Some(found) = look(daemon, session, &path).await {
+        remember(daemon, session, call, |known| known.read = Some(found));
     }
 }
 
@@ -60,7 +64,7 @@ pub(super) async fn before(
 /// changed meanwhile, the copy is stale, whichever of the two it is (SEEN-1).
 /// Answers an output to put in the place of a repeat's.
 pub(super) async fn after(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     call: &str,
@@ -68,9 +72,12 @@ pub(super) async fn after(
     output: &Output,
     home: bool,
 ) -> Option<Value> {
-    let known = desk.memory.recall(session, call).and_then(|call| call.read);
+    let known = daemon
+        .memory
+        .recall(session, call)
+        .and_then(|call| call.read);
     let Some(before) = known else {
-        without_before(desk, session, cwd, reading, output).await;
+        without_before(daemon, session, cwd, reading, output).await;
         return None;
     };
     let range = range(reading, output, before.lines)?;
@@ -79,15 +86,18 @@ pub(super) async fn after(
         hash: Some(before.hash),
         ..file_read(session, &before.path)
     };
-    let read = desk.ask(read).await.ok()?;
+    let read = daemon.ask(read).await.ok()?;
     // A repeat is never refused, since a refused read can keep an edit from
     // ever being made; it may be answered shorter.
-    let shorter = desk.settings.replace_repeats
+    let shorter = daemon.settings.replace_repeats
         && output.replaceable
         && home
         && read.verdict == Verdict::Repeat
-        && look(desk, session, &before.path).await.map(|now| now.hash) == Some(before.hash)
-        && desk.memory.may_replace(session, &before.path);
+        && look(daemon, session, &before.path)
+            .await
+            .map(|now| now.hash)
+            == Some(before.hash)
+        && daemon.memory.may_replace(session, &before.path);
     let message = read.message.filter(|_| shorter)?;
     Some(in_place(&output.raw, message))
 }
@@ -126,13 +136,13 @@ fn range(reading: &Reading, output: &Output, lines: u32) -> Option<LineRange> {
 /// Nothing is known of the file before the tool: what it printed is compared
 /// with what is there; if that is not possible, the file is only named.
 async fn without_before(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     reading: &Reading,
     output: &Output,
 ) {
-    let Some(path) = desk.place(cwd, &reading.path).await else {
+    let Some(path) = daemon.place(cwd, &reading.path).await else {
         return;
     };
     let mut seen: Option<(Hash, LineRange)> = None;
@@ -150,7 +160,7 @@ async fn without_before(
             sync: None,
             verify: None,
         };
-        if let Ok(read) = desk.ask(read).await
+        if let Ok(read) = daemon.ask(read).await
             && read.encoding == TextEncoding::Utf8
             && read.text.is_some_and(|there| same_lines(&there, text))
         {
@@ -164,7 +174,7 @@ async fn without_before(
                 range: Some(range),
                 ..file_read(session, &path)
             };
-            let _not_a_file = desk.ask(read).await;
+            let _not_a_file = daemon.ask(read).await;
         }
         None => {
             let mention = FileMention {
@@ -174,7 +184,7 @@ async fn without_before(
                 range: None,
                 step: None,
             };
-            let _not_a_file = desk.ask(mention).await;
+            let _not_a_file = daemon.ask(mention).await;
         }
     }
 }
@@ -186,13 +196,16 @@ fn same_lines(one: &str, other: &str) -> bool {
 /// A command that prints a file has run: it counts as a read of what it
 /// certainly printed.
 pub(super) async fn after_command(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     call: &str,
     command: &str,
     output: &Output,
 ) {
-    let known = desk.memory.recall(session, call).and_then(|call| call.read);
+    let known = daemon
+        .memory
+        .recall(session, call)
+        .and_then(|call| call.read);
     let (Some(before), Some(printed)) = (known, shell::printed(command)) else {
         return;
     };
@@ -202,7 +215,7 @@ pub(super) async fn after_command(
             hash: Some(before.hash),
             ..file_read(session, &before.path)
         };
-        let _not_a_file = desk.ask(read).await;
+        let _not_a_file = daemon.ask(read).await;
     }
 }
 

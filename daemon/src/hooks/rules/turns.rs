@@ -10,7 +10,7 @@ use touchmark_proto::models::ModelRecord;
 use touchmark_proto::tasks::{Task, TaskList, TaskRemove, TaskSave, TaskType};
 use touchmark_proto::{Millis, SessionId};
 
-use super::super::desk::{Desk, Standing};
+use super::super::daemon_handle::{DaemonHandle, Standing};
 use super::super::{Background, Model};
 use super::{cut, reads};
 
@@ -29,7 +29,7 @@ const KEPT: usize = 200;
 /// One checkpoint for each prompt, so that who goes back to it can be warned
 /// of what was edited since (CHK).
 pub(super) async fn checkpoint(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     standing: &Standing,
     prompt: Option<String>,
@@ -44,7 +44,7 @@ pub(super) async fn checkpoint(
         message,
         step: None,
     };
-    if desk.ask(create).await.is_err() {
+    if daemon.ask(create).await.is_err() {
         return;
     }
     if let (CHECKPOINTS.., Some(oldest)) = (standing.checkpoints, &standing.oldest_checkpoint) {
@@ -52,17 +52,22 @@ pub(super) async fn checkpoint(
             session: session.clone(),
             checkpoint: oldest.clone(),
         };
-        let _deleted_already = desk.ask(delete).await;
+        let _deleted_already = daemon.ask(delete).await;
     }
 }
 
 /// `@path` in a prompt puts a file into the context, and no tool says so.
-pub(super) async fn mentions(desk: &Desk, session: &SessionId, cwd: Option<&Path>, prompt: &str) {
+pub(super) async fn mentions(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    prompt: &str,
+) {
     for named in mentioned(prompt) {
-        let Some(path) = desk.place(cwd, &named).await else {
+        let Some(path) = daemon.place(cwd, &named).await else {
             continue;
         };
-        if reads::look(desk, session, &path).await.is_none() {
+        if reads::look(daemon, session, &path).await.is_none() {
             continue;
         }
         let mention = FileMention {
@@ -72,7 +77,7 @@ pub(super) async fn mentions(desk: &Desk, session: &SessionId, cwd: Option<&Path
             range: None,
             step: None,
         };
-        let _not_a_file = desk.ask(mention).await;
+        let _not_a_file = daemon.ask(mention).await;
     }
 }
 
@@ -106,7 +111,7 @@ fn mentioned(prompt: &str) -> Vec<String> {
 }
 
 /// Which model answers.
-pub(super) async fn used(desk: &Desk, session: &SessionId, model: Model) {
+pub(super) async fn used(daemon: &DaemonHandle, session: &SessionId, model: Model) {
     let record = ModelRecord {
         session: session.clone(),
         model_id: cut(&model.id, KEPT),
@@ -114,13 +119,13 @@ pub(super) async fn used(desk: &Desk, session: &SessionId, model: Model) {
         mode: cut(&model.mode, KEPT),
         message_id: model.message.map(|message| cut(&message, KEPT)),
     };
-    let _known_already = desk.ask(record).await;
+    let _known_already = daemon.ask(record).await;
 }
 
 /// The tasks that go on in the background; those that are not named any more
 /// have ended.
 pub(super) async fn tasks(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     tasks: Vec<Background>,
@@ -130,7 +135,7 @@ pub(super) async fn tasks(
         limit: None,
         cursor: None,
     };
-    let Ok(kept) = desk.ask(list).await else {
+    let Ok(kept) = daemon.ask(list).await else {
         return;
     };
     // Agents do not say which process it is: a task with one is another
@@ -154,18 +159,18 @@ pub(super) async fn tasks(
                 },
                 command: task.command.map(|command| cut(&command, KEPT)),
                 pid: None,
-                start_time: started.unwrap_or(desk.now),
-                working_directory: cwd.unwrap_or(&desk.root).to_string_lossy().into_owned(),
+                start_time: started.unwrap_or(daemon.now),
+                working_directory: cwd.unwrap_or(&daemon.root).to_string_lossy().into_owned(),
             },
         };
-        let _too_many = desk.ask(save).await;
+        let _too_many = daemon.ask(save).await;
     }
     for id in ended.into_keys().take(TASKS) {
         let remove = TaskRemove {
             id,
             session: Some(session.clone()),
         };
-        let _removed_already = desk.ask(remove).await;
+        let _removed_already = daemon.ask(remove).await;
     }
 }
 

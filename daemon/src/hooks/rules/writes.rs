@@ -10,7 +10,7 @@ use touchmark_proto::edits::{CommitFile, EditAbort, EditBegin, EditCommit, EditF
 use touchmark_proto::files::{FileReadText, FileText, TextEncoding};
 use touchmark_proto::{ClientPath, Error, ErrorCode, Hash, HashOrAbsent, Request, SessionId};
 
-use super::super::desk::Desk;
+use super::super::daemon_handle::DaemonHandle;
 use super::super::memory::Marked;
 use super::super::{Change, Verdict, Writing, edits, notice};
 use super::{Outcome, reads, remember};
@@ -20,7 +20,7 @@ const TOOL: usize = 100;
 
 /// Marks the files of a tool about to write, or says why it must not.
 pub(super) async fn begin(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     call: &str,
@@ -29,7 +29,7 @@ pub(super) async fn begin(
 ) -> Outcome {
     let mut plan: Vec<(EditFile, Vec<HashOrAbsent>)> = Vec::new();
     for Writing { path, change } in files {
-        let Some(place) = desk.place(cwd, path).await else {
+        let Some(place) = daemon.place(cwd, path).await else {
             continue;
         };
         if plan.iter().any(|(file, _)| file.path == place) {
@@ -43,11 +43,11 @@ pub(super) async fn begin(
             let from = match change {
                 Change::Patch {
                     from: Some(from), ..
-                } => desk.place(cwd, from).await,
+                } => daemon.place(cwd, from).await,
                 _ => Some(place.clone()),
             };
             let read = match &from {
-                Some(from) => bytes(desk, session, from).await,
+                Some(from) => bytes(daemon, session, from).await,
                 None => None,
             };
             base = read
@@ -80,7 +80,7 @@ pub(super) async fn begin(
         tool: Some(super::cut(tool, TOOL)),
         step: None,
     };
-    match desk.ask(begin).await {
+    match daemon.ask(begin).await {
         Ok(begun) => {
             let marked = plan
                 .into_iter()
@@ -91,7 +91,7 @@ pub(super) async fn begin(
                     candidates,
                 })
                 .collect();
-            remember(desk, session, call, |known| known.marked = marked);
+            remember(daemon, session, call, |known| known.marked = marked);
             Outcome {
                 undo: vec![Request::EditAbort(EditAbort {
                     edit: None,
@@ -101,7 +101,7 @@ pub(super) async fn begin(
                 ..Outcome::default()
             }
         }
-        Err(error) => refused(desk, &error).await,
+        Err(error) => refused(daemon, &error).await,
     }
 }
 
@@ -111,7 +111,7 @@ fn mark(path: ClientPath, expect: Option<HashOrAbsent>, base: Option<Hash>) -> E
 
 /// Only what others did stands in a tool's way; that a path is no file, or
 /// that nothing can be stored, is for the tool to find out or not.
-async fn refused(desk: &Desk, error: &Error) -> Outcome {
+async fn refused(daemon: &DaemonHandle, error: &Error) -> Outcome {
     if !matches!(
         error.code,
         ErrorCode::NotRead | ErrorCode::Stale | ErrorCode::Busy
@@ -120,7 +120,7 @@ async fn refused(desk: &Desk, error: &Error) -> Outcome {
     }
     let data = error.files.first().unwrap_or(&error.data);
     let counts = match (data.seen_hash, data.hash) {
-        (Some(old), Some(new)) => desk.lines(old, new).await,
+        (Some(old), Some(new)) => daemon.lines(old, new).await,
         _ => None,
     };
     notice::refusal(error, counts)
@@ -130,7 +130,11 @@ async fn refused(desk: &Desk, error: &Error) -> Outcome {
 }
 
 /// The bytes of a file, as far as one answer holds all of them.
-async fn bytes(desk: &Desk, session: &SessionId, path: &ClientPath) -> Option<(Hash, Vec<u8>)> {
+async fn bytes(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    path: &ClientPath,
+) -> Option<(Hash, Vec<u8>)> {
     let read = FileReadText {
         session: session.clone(),
         path: path.clone(),
@@ -147,7 +151,7 @@ async fn bytes(desk: &Desk, session: &SessionId, path: &ClientPath) -> Option<(H
         truncated: false,
         encoding,
         ..
-    } = desk.ask(read).await.ok()?
+    } = daemon.ask(read).await.ok()?
     else {
         return None;
     };
@@ -162,19 +166,23 @@ async fn bytes(desk: &Desk, session: &SessionId, path: &ClientPath) -> Option<(H
 
 /// Ends the mark of a tool that has written.
 pub(super) async fn commit(
-    desk: &Desk,
+    daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     call: &str,
     files: &[Writing],
 ) {
-    let mut marked = desk.memory.recall(session, call).unwrap_or_default().marked;
+    let mut marked = daemon
+        .memory
+        .recall(session, call)
+        .unwrap_or_default()
+        .marked;
     let began_unknown = marked.is_empty();
     if began_unknown {
         // The mark was set by an earlier life of the daemon, or by nobody:
         // what the tool was told is still known where it was told all.
         for Writing { path, change } in files {
-            if let Some(path) = desk.place(cwd, path).await {
+            if let Some(path) = daemon.place(cwd, path).await {
                 marked.push(Marked {
                     path,
                     began: None,
@@ -190,7 +198,7 @@ pub(super) async fn commit(
         candidates,
     } in marked
     {
-        let now = reads::look(desk, session, &path)
+        let now = reads::look(daemon, session, &path)
             .await
             .map(|found| found.hash);
         let hash = claim(now, began, &candidates, began_unknown);
@@ -205,7 +213,7 @@ pub(super) async fn commit(
         call_id: Some(call.to_owned()),
         files: committed,
     };
-    let _no_such_edit = desk.ask(commit).await;
+    let _no_such_edit = daemon.ask(commit).await;
 }
 
 /// What a tool is said to have written.

@@ -32,9 +32,9 @@ impl Manager {
 
 /// What the loop would tell a manager.
 #[derive(Debug)]
-pub(crate) struct Report;
+pub(crate) struct ServiceReport;
 
-impl Report {
+impl ServiceReport {
     pub(crate) fn new(_manager: Manager) -> Self {
         Self
     }

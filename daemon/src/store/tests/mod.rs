@@ -160,7 +160,7 @@ fn numbers(records: &[Record]) -> Vec<u64> {
     records.iter().map(|record| record.n).collect()
 }
 
-/// What a crash at this moment would leave. The witness first: the real one
+/// What a crash at this moment would leave. The high-water mark first: the real one
 /// never runs ahead of the log.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();

@@ -19,7 +19,7 @@ use crate::system::proc;
 
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Testimony {
+pub(super) struct Noted {
     /// Which run of the machine wrote it.
     pub(super) boot: String,
     /// The newest fact that was committed.
@@ -53,7 +53,7 @@ impl Condition {
     }
 }
 
-impl Testimony {
+impl Noted {
     /// Every field has a fixed width, so that one small write replaces all.
     fn line(&self) -> String {
         format!(
@@ -91,31 +91,31 @@ impl Testimony {
 }
 
 /// The file, open for writing.
-pub(super) struct Witness {
+pub(super) struct HighWaterMark {
     file: File,
-    says: Testimony,
+    says: Noted,
 }
 
-impl Witness {
+impl HighWaterMark {
     /// Opens the file and says this.
-    pub(super) fn open(path: &Path, says: Testimony) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, says: Noted) -> io::Result<Self> {
         let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
             .open(path)?;
-        let witness = Self { file, says };
-        // A witness that lags claims less than is there, which is safe; one
+        let mark = Self { file, says };
+        // A mark that lags claims less than is there, which is safe; one
         // that is missing claims nothing, and all would count as lost. Synced
         // once it is there, it is written over in place.
-        witness.write();
-        if witness.says.durability == Durability::Power {
-            witness.file.sync_all()?;
+        mark.write();
+        if mark.says.durability == Durability::Power {
+            mark.file.sync_all()?;
             if let Some(directory) = path.parent() {
                 File::open(directory)?.sync_all()?;
             }
         }
-        Ok(witness)
+        Ok(mark)
     }
 
     /// Facts up to `n` are committed, and nothing waits.
@@ -135,7 +135,7 @@ impl Witness {
     fn write(&self) -> bool {
         write_over(&self.file, self.says.line().as_bytes())
             .inspect_err(|error| {
-                tracing::debug!(%error, "the store's witness could not be written");
+                tracing::debug!(%error, "the store's mark could not be written");
             })
             .is_ok()
     }

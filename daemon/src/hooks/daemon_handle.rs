@@ -77,7 +77,7 @@ pub(crate) struct Settings {
 
 /// One hook's place at the loop.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct DaemonHandle {
     /// To the loop.
     pub(crate) events: UnboundedSender<Event>,
     /// This hook's own.
@@ -94,7 +94,7 @@ pub(crate) struct Desk {
     pub(crate) now: Millis,
 }
 
-impl Desk {
+impl DaemonHandle {
     /// Asks as any client does.
     pub(super) async fn ask<M: Method>(&self, ask: M) -> Result<M::Result, Error> {
         let reply = self.ask_any(ask.into_request()).await?;
