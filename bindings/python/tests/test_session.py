@@ -249,6 +249,19 @@ class Places(unittest.TestCase):
             said = subprocess.check_output([BINARY, "--workspace", str(self.world.root), "socket"], env=environ)
             self.assertEqual(os.fsdecode(said.rstrip(b"\n")), str(Workspace.at(self.world.root, environ).socket))
 
+    def test_a_daemon_of_another_runtime_directory_is_found(self) -> None:
+        # SEC-1: its lock, beside the store, says where it listens.
+        self.world.path("d").mkdir()
+        with self.world.client() as client:
+            pid = client.status()["pid"]
+            environ = {**self.world.environ, "XDG_RUNTIME_DIR": ""}
+            found = Workspace.find(self.world.path("d"), environ)
+            self.assertEqual(found.root, self.world.root)
+            self.assertEqual(found.sockets()[0], Workspace.at(self.world.root, self.world.environ).socket)
+            self.assertTrue(found.is_running())
+            with touchmark.Client(found, start=False) as other:
+                self.assertEqual(other.status()["pid"], pid)
+
     def test_places_of_others_are_not_trusted(self) -> None:
         # SEC-1
         directory = self.world.runtime / "touchmark"

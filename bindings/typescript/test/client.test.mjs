@@ -143,6 +143,21 @@ test("a running daemon marks its workspace", inWorld({ "a/b/c": "" }, async (wor
   client.close();
 }));
 
+test("a daemon of another runtime directory is found by its lock", inWorld({ "a/b": "" }, async (world) => {
+  const client = await connect({ workspace: world.root, environment: world.environment });
+  const environment = { ...world.environment };
+  delete environment.XDG_RUNTIME_DIR;
+  const workspace = await Workspace.find(world.path("a"), environment);
+  assert.equal(workspace.root, world.root, "it marks its workspace");
+  assert.deepEqual(workspace.sockets(), [world.workspace.socket, workspace.socket]);
+  const other = await connect({ workspace: world.root, environment, start: false });
+  assert.equal((await other.status()).pid, (await client.status()).pid);
+  other.close();
+  await client.shutdown();
+  client.close();
+  assert.deepEqual(workspace.sockets(), [workspace.socket]);
+}));
+
 test("TOUCHMARK_SOCKET names the socket outright, and one too long is refused", inWorld({}, async (world) => {
   const socket = join(world.base, "s.sock");
   assert.equal(Workspace.at(world.root, { ...world.environment, TOUCHMARK_SOCKET: socket }).socket, socket);
