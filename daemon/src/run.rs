@@ -140,6 +140,8 @@ struct Daemon {
     configuration: Configuration,
     /// What was lost when the store was opened.
     loss: Option<String>,
+    /// Records that the state would rest on were left out at this start.
+    left_out: bool,
     listener: Listener,
     lock: Lock,
     hub: Arc<Hub>,

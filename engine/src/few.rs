@@ -3,8 +3,6 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
 /// Appends, and takes room for this element only where there is at most one.
 pub(crate) fn push<T>(list: &mut Vec<T>, element: T) {
     if list.len() == list.capacity() {
@@ -27,7 +25,7 @@ fn more(count: usize) -> usize {
 }
 
 /// A small set, sorted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Few<T>(Vec<T>);
 
 impl<T> Default for Few<T> {

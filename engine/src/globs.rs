@@ -1,7 +1,6 @@
 //! Which paths a command window speaks for (ATTR-6).
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
-use serde::{Deserialize, Serialize};
 use touchmark_proto::RelPath;
 
 /// Globs of one window at most, and bytes of one glob.
@@ -16,7 +15,7 @@ const ALL_BYTES: usize = 64 << 10;
 /// relative to the workspace; `*` and `?` stay within a directory, `**` does
 /// not; one without `/` may match at any depth; what it matches is covered
 /// with everything below.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globs {
     /// The globs; `None` covers everything.
     pub patterns: Option<Vec<String>>,
@@ -25,8 +24,7 @@ pub struct Globs {
 }
 
 /// [`Globs`] ready to match. Equality is that of the globs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(from = "Globs", into = "Globs")]
+#[derive(Clone, Debug)]
 pub struct Cover {
     globs: Globs,
     set: GlobSet,

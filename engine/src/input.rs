@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::writes::Guard;
 use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId};
 
@@ -267,7 +266,7 @@ pub struct Content {
 /// mean that nothing was written in between, as far as the file system's
 /// clock can tell; they prove equal content only where the first was settled
 /// (FILE-5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// The inode's number.
     pub inode: u64,

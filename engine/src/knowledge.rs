@@ -1,6 +1,5 @@
 //! What one session knows of one file (SEEN-1 to SEEN-4).
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::{Hash, LineRange, Millis, SessionId};
 
@@ -16,7 +15,7 @@ const CONTENTS_KEPT: usize = 16;
 const RECORDS_KEPT: usize = 8;
 
 /// A content that entered a session's context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Which; `None` where the session saw that there is no file.
     pub hash: Option<Hash>,
@@ -32,7 +31,7 @@ pub struct Seen {
 }
 
 /// A record of how the file came into the context, superseded by a newer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastRecord {
     /// How it came.
     pub source: Source,
@@ -47,7 +46,7 @@ pub struct PastRecord {
 }
 
 /// What one session knows of one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knowledge {
     /// What the file held when the session began to hold it.
     pub baseline: Option<Hash>,

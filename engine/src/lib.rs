@@ -19,6 +19,7 @@ pub mod globs;
 mod handlers;
 pub mod input;
 pub mod knowledge;
+pub mod ledger;
 mod live;
 pub mod notes;
 mod observe;

@@ -4,14 +4,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::tasks::Task;
 use touchmark_proto::{Hash, Millis, RelPath};
 
-/// Something a session has remembered: a fact's content. The order of the
-/// variants is the stored numbering: new ones go to the end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Something a session has remembered: a fact's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// A moment (CHK-1).
     CheckpointCreated {
@@ -89,7 +87,7 @@ pub enum Note {
 const MESSAGES: usize = 1_000;
 
 /// Why a tool call was forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
     /// A file that it rests on changed.
     Invalidated,
@@ -100,7 +98,7 @@ pub enum Dropped {
 }
 
 /// A tool call with its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its number; `t<number>` on the wire.
     pub call: u64,
@@ -129,7 +127,7 @@ impl Call {
 }
 
 /// Where a call looked for files by itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Searched {
     /// Nowhere.
     No,
@@ -140,7 +138,7 @@ pub enum Searched {
 }
 
 /// A moment remembered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The fact that created it.
     pub n: u64,
@@ -155,7 +153,7 @@ pub struct Checkpoint {
 }
 
 /// A warning that waits to be taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingWarning {
     /// What it is about.
     pub files: Vec<RelPath>,
@@ -166,7 +164,7 @@ pub struct PendingWarning {
 }
 
 /// A model in use.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelUse {
     /// From when on.
     pub time: Millis,
@@ -179,7 +177,7 @@ pub struct ModelUse {
 }
 
 /// A task kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptTask {
     /// As the agent told it.
     pub task: Task,
@@ -188,7 +186,7 @@ pub struct KeptTask {
 }
 
 /// Counts of tool calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTally {
     /// Checks that found one.
     pub hits: u64,
@@ -201,7 +199,7 @@ pub struct CallTally {
 }
 
 /// All that a session has remembered beside files.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Moments, by their number.
     pub checkpoints: BTreeMap<u64, Checkpoint>,

@@ -1,13 +1,12 @@
 //! Sets of lines.
 
-use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 use touchmark_proto::LineRange;
 
 /// A set of lines as sorted, disjoint, non-adjacent ranges. The whole of a
 /// file, however many lines it has, is `1..=u32::MAX`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RangeSet(SmallVec<[(u32, u32); 2]>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet(pub(crate) SmallVec<[(u32, u32); 2]>);
 
 impl RangeSet {
     /// Every line there is.

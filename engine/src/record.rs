@@ -1,7 +1,6 @@
 //! Facts. Folding them from the start gives the engine's state
 //! (`State::apply`); the store keeps them.
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::daemon::Program;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
@@ -13,7 +12,7 @@ use crate::globs::Globs;
 use crate::notes::Note;
 
 /// One fact, with its place in the order of all facts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its number; the `n` of a clock.
     pub n: u64,
@@ -23,9 +22,8 @@ pub struct Record {
     pub fact: Fact,
 }
 
-/// What can be so. The order of the variants is the stored numbering: new
-/// ones go to the end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What can be so. How it is stored stands in `ledger/stored`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// A session was opened or came back.
     SessionOpened {
@@ -208,7 +206,7 @@ pub enum Fact {
 }
 
 /// What a path held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The content; `None` where there is no file.
     pub hash: Option<Hash>,
@@ -231,7 +229,7 @@ impl Held {
 }
 
 /// One version as recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionFact {
     /// Which path.
     pub path: RelPath,
@@ -291,7 +289,7 @@ impl VersionFact {
 }
 
 /// An edit as it was begun.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFact {
     /// Its number; `e<number>` on the wire.
     pub edit: u64,
@@ -314,7 +312,7 @@ pub struct EditFact {
 }
 
 /// A command window as it was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandFact {
     /// Its number; `c<number>` on the wire.
     pub command: u64,
@@ -337,7 +335,7 @@ pub struct CommandFact {
 }
 
 /// One file of an edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFileFact {
     /// Which path.
     pub path: RelPath,

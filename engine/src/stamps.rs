@@ -10,7 +10,6 @@ use touchmark_proto::RelPath;
 
 use crate::input::{Content, Stamp};
 use crate::record::{Fact, Record};
-use crate::state::State;
 
 /// For a tracked path the stat at which the content was read that the path is
 /// recorded to hold.
@@ -18,25 +17,6 @@ use crate::state::State;
 pub struct Stamps(ByPath<Stamp>);
 
 impl Stamps {
-    /// For each tracked path of the state, in their order.
-    pub fn in_order(&self, state: &State) -> Vec<Option<Stamp>> {
-        state.paths.keys().map(|path| self.of(path)).collect()
-    }
-
-    /// The opposite; nothing of what does not fit.
-    pub fn of_order(stamps: Vec<Option<Stamp>>, state: &State) -> Self {
-        if stamps.len() != state.paths.len() {
-            return Self::default();
-        }
-        let paths = state.paths.keys().cloned();
-        let known = paths.zip(stamps);
-        Self(
-            known
-                .filter_map(|(path, stamp)| Some((path, stamp?)))
-                .collect(),
-        )
-    }
-
     /// The stat that vouches for what a path is recorded to hold.
     pub fn of(&self, path: &RelPath) -> Option<Stamp> {
         self.0.get(path).copied()
@@ -68,6 +48,12 @@ impl Stamps {
     }
 }
 
+impl FromIterator<(RelPath, Stamp)> for Stamps {
+    fn from_iter<I: IntoIterator<Item = (RelPath, Stamp)>>(stamps: I) -> Self {
+        Self(stamps.into_iter().collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
@@ -76,6 +62,7 @@ mod tests {
     use crate::effect::{Comparison, Effect, ReadOrder};
     use crate::engine::{Engine, Kept};
     use crate::input::{Found, Hint, Input};
+    use crate::state::State;
     use touchmark_proto::edits::EditMark;
     use touchmark_proto::files::FileRead;
     use touchmark_proto::{
@@ -187,10 +174,10 @@ mod tests {
 
         /// The next life, with what this one would leave in a snapshot.
         fn restart(&mut self) {
-            let stamps = self.engine.stamps().in_order(self.engine.state());
-            let state = self.engine.state().clone();
-            let stamps = Stamps::of_order(stamps, &state);
-            let kept = Kept { state, stamps };
+            let kept = Kept {
+                state: self.engine.state().clone(),
+                stamps: self.engine.stamps().clone(),
+            };
             self.begin(Engine::restore(Config::default(), kept, [], 1));
         }
 

@@ -10,10 +10,10 @@ mod settle;
 mod versions;
 
 pub use kept::Kept;
+pub(crate) use kept::KeptAside;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::daemon::Program;
 use touchmark_proto::{Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
@@ -28,7 +28,7 @@ use crate::record::{CommandFact, EditFact, Fact, Held, Record};
 const ENDED_KEPT: usize = 256;
 
 /// The durable state of one workspace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Which life of the state this is.
     pub epoch: u64,
@@ -53,21 +53,17 @@ pub struct State {
     /// Versions recorded so far.
     pub versions_recorded: u64,
     /// Every open command window, by its number: the last one opened last.
-    #[serde(default)]
     pub commands: BTreeMap<u64, Command>,
     /// Command windows opened so far.
-    #[serde(default)]
     pub commands_begun: u64,
     /// Checkpoints created so far.
-    #[serde(default)]
     pub checkpoints_created: u64,
     /// Tool calls recorded so far.
-    #[serde(default)]
     pub calls_recorded: u64,
 }
 
 /// A tracked path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathState {
     /// What it holds, as far as it is recorded.
     pub held: Held,
@@ -84,7 +80,7 @@ pub struct PathState {
 }
 
 /// A session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// The agent's program.
     pub agent: Option<Program>,
@@ -112,12 +108,11 @@ pub struct Session {
     /// It has been told that the state was lost.
     pub reset_told: bool,
     /// What it remembers beside files.
-    #[serde(default)]
     pub notes: Notes,
 }
 
 /// A version that a session overwrote unseen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostVersion {
     /// The fact that says so.
     pub n: u64,
@@ -130,7 +125,7 @@ pub struct LostVersion {
 }
 
 /// An open edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// As it was begun.
     pub fact: EditFact,
@@ -141,7 +136,7 @@ pub struct Edit {
 }
 
 /// One open path of an edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFile {
     /// Which path.
     pub path: RelPath,
@@ -154,7 +149,7 @@ pub struct EditFile {
 }
 
 /// An open command window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// As it was opened.
     pub fact: CommandFact,
@@ -165,7 +160,7 @@ pub struct Command {
 }
 
 /// An edit that has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedEdit {
     /// Its number.
     pub edit: u64,
@@ -176,7 +171,7 @@ pub struct EndedEdit {
 }
 
 /// An editor's report of a save.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Which file.
     pub path: RelPath,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use touchmark_tests::{World, paths, sha256, text, user};
+use touchmark_tests::{World, paths, process, sha256, text, user};
 
 /// The daemon's own part of the state directory.
 fn own(world: &World) -> PathBuf {
@@ -86,8 +86,8 @@ fn lost(status: &Value) -> Option<String> {
 }
 
 /// Starts on damaged files. Nothing is believed that is not so: either all
-/// that was known is known, or all of it is set aside and everybody told.
-/// Says whether it is set aside.
+/// that was known is known, or a record is left out, or all is set aside; in
+/// both cases everybody is told. Says whether anything was found.
 fn starts(world: &mut World, clock: &str, what: &str) -> bool {
     world.start();
     let mut agent = world.session("s");
@@ -100,8 +100,13 @@ fn starts(world: &mut World, clock: &str, what: &str) -> bool {
         assert_eq!(paths(listed["changes"].as_array().unwrap()), ["b.txt"]);
         return false;
     };
-    assert!(cause.contains("set aside as"), "{what}: {cause}");
-    assert_eq!(states, ("unread".into(), "unread".into()), "{what}");
+    let aside = cause.contains("set aside as");
+    if aside {
+        assert_eq!(states, ("unread".into(), "unread".into()), "{what}");
+    } else {
+        assert!(cause.contains("cannot be read"), "{what}: {cause}");
+        assert_ne!(states.1, "fresh", "{what}");
+    }
     let since = json!({"since": clock});
     agent
         .client
@@ -112,6 +117,9 @@ fn starts(world: &mut World, clock: &str, what: &str) -> bool {
         true,
         "{what}"
     );
+    if !aside {
+        return true;
+    }
     let aside = cause.rsplit(' ').find(|word| word.contains("damaged-"));
     let aside = aside.unwrap().trim_end_matches(';');
     assert!(Path::new(aside).exists(), "{what}: {cause}");
@@ -273,4 +281,90 @@ fn dur2_a_store_of_a_newer_version() {
     assert_eq!(agent.state("a.txt"), "fresh");
     assert_eq!(agent.state("b.txt"), "stale");
     world.healthy();
+}
+
+/// Spoils rows of a closed store.
+fn with_sql(world: &World, sql: &str) {
+    const PROGRAM: &str = "
+import sqlite3, sys
+store = sqlite3.connect(sys.argv[1], isolation_level=None)
+store.executescript(sys.argv[2])
+store.close()";
+    let file = own(world).join("store.db");
+    let done = Command::new("python3")
+        .args(["-c", PROGRAM])
+        .arg(file)
+        .arg(sql)
+        .status();
+    assert!(done.unwrap().success());
+}
+
+#[test]
+fn dur2_a_record_that_cannot_be_read_costs_itself() {
+    let mut world = World::new();
+    let mut agent = world.session("s");
+    for name in ["a.txt", "b.txt"] {
+        world.file(name, "one\n");
+        agent.read(name);
+        user::write(&world.path(name), "two\n");
+        agent.sync();
+    }
+    let clock = text(&agent.client.ok("sync", json!({})), "clock");
+    assert_eq!(agent.history("a.txt").len(), 2);
+    world.stop();
+    // The version of the user's of one file, which a snapshot covers.
+    with_sql(
+        &world,
+        "UPDATE fact SET body = x'00' WHERE n = (SELECT max(n) FROM fact WHERE path = x'612e747874')",
+    );
+    world.start();
+    let mut agent = world.session("s");
+    assert_eq!(
+        (agent.state("a.txt"), agent.state("b.txt")),
+        ("stale".into(), "stale".into())
+    );
+    assert_eq!(
+        (agent.history("a.txt").len(), agent.history("b.txt").len()),
+        (1, 2)
+    );
+    // Where it was found it is counted, without a new start.
+    let counted = |world: &World| {
+        let status = world.client().ok("status", json!({}));
+        let mut causes = status["degraded"].as_array().unwrap().iter();
+        causes.any(|one| text(one, "cause") == "records of the store that cannot be read: 1")
+    };
+    process::until("it is counted", || counted(&world));
+    let epoch = |clock: &str| clock.split(':').next().unwrap().to_owned();
+    let now = text(&agent.client.ok("sync", json!({})), "clock");
+    assert_eq!(epoch(&now), epoch(&clock));
+    agent.client.ok("modified/list", json!({"since": clock}));
+    let long_ago = json!({"since": format!("{}:1", epoch(&clock))});
+    agent
+        .client
+        .refused("modified/list", long_ago, "unknownClock");
+    world.restart();
+    assert!(counted(&world));
+
+    // The snapshot: what sessions knew is gone, the history is not.
+    world.stop();
+    with_sql(&world, "UPDATE snapshot SET body = x'00'");
+    world.start();
+    let mut agent = world.session("s");
+    let status = agent.client.ok("status", json!({}));
+    let cause = lost(&status).expect("said");
+    assert!(
+        cause.contains("the snapshot is not what was stored"),
+        "{cause}"
+    );
+    assert_eq!(agent.state("b.txt"), "unread");
+    assert_eq!(agent.history("b.txt").len(), 2);
+    agent
+        .client
+        .refused("modified/list", json!({"since": now}), "unknownClock");
+    let aside = fs::read_dir(own(&world)).unwrap();
+    let mut names = aside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!names.any(|name| name.contains("damaged")));
+    agent.read("b.txt");
+    world.restart();
+    assert_eq!(world.session("s").state("b.txt"), "fresh");
 }

@@ -63,9 +63,14 @@ fn held_at(
         Moment::After(n) => Some(n.saturating_add(1)),
         Moment::Time(_) => None,
     };
+    let gap = log.unreadable(path, before)?;
     loop {
         let records = log.history(path, before, STEP)?;
         for record in &records {
+            // What it held may be what cannot be read.
+            if gap.is_some_and(|gap| gap > record.n) {
+                return Ok(None);
+            }
             if matches!(moment, Moment::Time(time) if record.time > time) {
                 continue;
             }

@@ -149,6 +149,12 @@ impl Daemon {
                 .as_ref()
                 .map(|cause| everything(format!("state was lost: {cause}"))),
         );
+        let unreadable = self.store.unreadable();
+        if unreadable > 0 {
+            degraded.push(everything(format!(
+                "records of the store that cannot be read: {unreadable}"
+            )));
+        }
         degraded
     }
 

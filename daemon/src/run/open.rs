@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use touchmark_engine::ledger::stored::{Unreadable, decode_snapshot, encode_snapshot};
 use touchmark_engine::{Engine, Kept, State};
 use touchmark_proto::daemon::Configuration;
-use touchmark_proto::sessions::SessionClose;
+use touchmark_proto::sessions::{SessionClose, SessionCompacted};
 use touchmark_proto::{Request, SessionId, native};
 
 use super::backlog::Backlog;
@@ -28,7 +29,7 @@ use crate::guard::{self, Guard};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
 use crate::socket::{Hub, Listener};
-use crate::store::{self, Opened};
+use crate::store::{self, Opened, StoreError};
 use crate::time::Timeline;
 use crate::watch::Watcher;
 
@@ -61,6 +62,7 @@ impl Daemon {
             store,
             facts,
             trouble,
+            left_out,
             refused,
             ..
         } = opened;
@@ -131,6 +133,7 @@ impl Daemon {
             log: None,
             configuration: Configuration::default(),
             loss: trouble,
+            left_out,
             listener,
             lock,
             hub: Arc::new(hub),
@@ -174,12 +177,28 @@ impl Daemon {
         self.effects.extend(effects);
         self.carry_out_all();
         self.forget_unused();
+        if self.left_out {
+            self.forget_contexts();
+        }
         self.close_turn();
         if self.loss.is_some() {
             // So that the loss is still known after a crash.
             self.snapshot();
         }
         self.prune();
+    }
+
+    /// What was left out may have said that a context lost what it held:
+    /// nothing is taken to be in one any more, so that every read is answered
+    /// in full.
+    fn forget_contexts(&mut self) {
+        let sessions: Vec<SessionId> = self.engine.state().sessions.keys().cloned().collect();
+        for session in sessions {
+            self.ask_internally(Request::SessionCompacted(SessionCompacted {
+                session,
+                keep: Vec::new(),
+            }));
+        }
     }
 
     /// Forgets the sessions that nobody has used for long.
@@ -206,15 +225,11 @@ impl Daemon {
     /// Has the store keep the engine's state, so that the facts so far need
     /// not be read at the next start.
     pub(super) fn snapshot(&mut self) {
-        match snapshot::encode(&self.engine) {
-            Ok(body) => {
-                self.next_snapshot = snapshot::Next::after(body.len() as u64, 0);
-                self.store.snapshot(self.engine.state().n, body);
-                self.stamps_in_snapshot = self.engine.stamps_noted();
-                self.prune();
-            }
-            Err(error) => tracing::error!("no snapshot: {error}"),
-        }
+        let body = encode_snapshot(self.engine.state(), self.engine.stamps());
+        self.next_snapshot = snapshot::Next::after(body.len() as u64, 0);
+        self.store.snapshot(self.engine.state().n, body);
+        self.stamps_in_snapshot = self.engine.stamps_noted();
+        self.prune();
     }
 
     pub(super) fn prune(&self) {
@@ -228,8 +243,9 @@ impl Daemon {
     }
 }
 
-/// Opens the store, and the state that it kept. A snapshot that cannot be
-/// understood is damage like any other: set aside, never deleted (DUR-2).
+/// Opens the store, and the state that it kept. A snapshot that is no state is
+/// a record like any other: it costs itself, and the log is still there
+/// (DUR-2).
 fn open_store(
     options: &store::Options,
     events: &UnboundedSender<Event>,
@@ -243,7 +259,11 @@ fn open_store(
     let opened = open()?;
     let cause = match kept(&opened) {
         Ok(kept) => return Ok((opened, kept)),
-        Err(cause) => cause,
+        // Nothing has been written to it: it stays as it is.
+        Err(Unreadable::Newer { found, known }) => {
+            return Err(StoreError::newer_record(found, known).into());
+        }
+        Err(Unreadable::Damaged(cause)) => cause,
     };
     if opened.refused.is_some() {
         // The next life sets it aside.
@@ -258,23 +278,19 @@ fn open_store(
         return Ok((opened, state.into()));
     }
     opened.store.close();
-    let aside = store::set_aside(&options.directory)?;
-    let mut opened = open()?;
-    opened.trouble = Some(format!(
-        "the snapshot was not understood ({cause}); set aside as {}",
-        aside.display()
-    ));
+    store::give_up_snapshot(options, format!("the snapshot is no state: {cause}"))?;
+    let opened = open()?;
     let state = State::new(opened.epoch, true);
     Ok((opened, state.into()))
 }
 
 /// What to go on from.
-fn kept(opened: &Opened) -> Result<Kept, snapshot::NotUnderstood> {
+fn kept(opened: &Opened) -> Result<Kept, Unreadable> {
     let epoch = opened.epoch;
     let Some(snapshot) = &opened.snapshot else {
         return Ok(State::new(epoch, opened.trouble.is_some()).into());
     };
-    let mut kept = snapshot::decode(snapshot)?;
+    let mut kept = decode_snapshot(snapshot)?;
     let state = &mut kept.state;
     let another = std::mem::replace(&mut state.epoch, epoch) != epoch;
     // A life that is not stored has an epoch of its own with nothing lost.

@@ -1,22 +1,6 @@
-//! The engine's state as bytes: what the next start goes on from. It is read
-//! at every start, so it is bincode, as facts are, and no text.
+//! When the engine's state is stored, so that the next start goes on from it.
 
 use std::time::{Duration, Instant};
-
-use touchmark_engine::{Engine, Kept, Stamps, State};
-use touchmark_proto::Error;
-use touchmark_proto::codec::frames;
-
-/// The layout of what follows this byte. Whoever changes [`State`] or what is
-/// in it counts on, and goes on reading every layout that was ever released.
-const LAYOUT: u8 = 3;
-
-/// The layout before that, whose stamps knew of no device: none of them vouches
-/// for anything any more (FILE-5).
-const WITHOUT_DEVICES: u8 = 2;
-
-/// A stamp in that layout: inode, size and two times.
-type OldStamp = (u64, u64, i64, i64);
 
 /// Facts since the last snapshot, before a new one is made.
 const FACTS: u64 = 50_000;
@@ -80,111 +64,9 @@ impl Next {
     }
 }
 
-/// Why a snapshot means nothing to this touchmark.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NotUnderstood {
-    #[error("it is empty")]
-    Empty,
-    #[error("its layout {0} is not known")]
-    Layout(u8),
-    #[error("{0}")]
-    Content(Error),
-}
-
-pub(super) fn encode(engine: &Engine) -> Result<Vec<u8>, Error> {
-    of(engine.state(), engine.stamps())
-}
-
-fn of(state: &State, stamps: &Stamps) -> Result<Vec<u8>, Error> {
-    let mut bytes = frames::encode(&(LAYOUT, state, stamps.in_order(state)))?;
-    bytes.shrink_to_fit();
-    Ok(bytes)
-}
-
-pub(super) fn decode(bytes: &[u8]) -> Result<Kept, NotUnderstood> {
-    match bytes.split_first() {
-        None => Err(NotUnderstood::Empty),
-        Some((&LAYOUT, rest)) => {
-            let (mut state, stamps): (State, _) =
-                frames::decode_trusted(rest).map_err(NotUnderstood::Content)?;
-            state.share_names();
-            let stamps = Stamps::of_order(stamps, &state);
-            Ok(Kept { state, stamps })
-        }
-        Some((&WITHOUT_DEVICES, rest)) => {
-            let (mut state, _): (State, Vec<Option<OldStamp>>) =
-                frames::decode_trusted(rest).map_err(NotUnderstood::Content)?;
-            state.share_names();
-            Ok(state.into())
-        }
-        Some((layout, _)) => Err(NotUnderstood::Layout(*layout)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use sha2::{Digest as _, Sha256};
-    use touchmark_engine::{Fact, Held, Record, VersionFact};
-    use touchmark_proto::files::{Source, Verdict};
-    use touchmark_proto::{Author, Evidence, Hash, RelPath, SessionId, VersionKind};
-
-    /// One session, and a file that it has read and a user has changed since.
-    fn example() -> State {
-        let session = SessionId::new("s").unwrap();
-        let path = RelPath::new(b"d/a").unwrap();
-        let held = |number: u8| Held {
-            hash: Some(Hash([number; 32])),
-            size: number.into(),
-            lines: 2,
-            mtime_ms: 3,
-        };
-        let facts = [
-            Fact::Baseline {
-                path: path.clone(),
-                held: held(1),
-            },
-            Fact::Tracked {
-                session: session.clone(),
-                path: path.clone(),
-                source: Source::ReadTool,
-                step: Some(4),
-            },
-            Fact::Read {
-                session: session.clone(),
-                path: path.clone(),
-                hash: held(1).hash,
-                lines: 2,
-                range: None,
-                verdict: Verdict::First,
-                source: Source::ReadTool,
-                step: Some(4),
-            },
-            Fact::Version(VersionFact {
-                candidates: vec![session.clone()],
-                before: held(1).hash,
-                ..VersionFact::new(
-                    path.clone(),
-                    VersionKind::Modified,
-                    held(2),
-                    Author::USER,
-                    Evidence::Unmarked,
-                )
-            }),
-            Fact::Saved {
-                path,
-                hash: Hash([2; 32]),
-                time: 8,
-                formatted: true,
-            },
-        ];
-        let mut state = State::new(5, false);
-        for (n, fact) in (1..).zip(facts) {
-            state.apply(&Record { n, time: 7, fact });
-        }
-        state
-    }
 
     #[test]
     fn the_next_one_waits_for_quiet_but_not_for_ever() {
@@ -197,43 +79,5 @@ mod tests {
         assert!(next.take_due(), "overdue");
         assert!(!next.take_due(), "said once");
         assert!(next.has_news());
-    }
-
-    #[test]
-    fn what_was_encoded_is_decoded_and_nothing_else() {
-        let state = example();
-        let bytes = of(&state, &Stamps::default()).unwrap();
-        assert_eq!(decode(&bytes).unwrap().state, state);
-        assert!(matches!(decode(&[]), Err(NotUnderstood::Empty)));
-        assert!(matches!(decode(b"{}"), Err(NotUnderstood::Layout(b'{'))));
-        let short = bytes.split_last().unwrap().1;
-        assert!(matches!(decode(short), Err(NotUnderstood::Content(_))));
-        let longer = [&bytes[..], b"x"].concat();
-        assert!(matches!(decode(&longer), Err(NotUnderstood::Content(_))));
-    }
-
-    #[test]
-    fn a_snapshot_of_before_devices_is_read_without_its_stamps() {
-        let state = example();
-        let old: Vec<Option<OldStamp>> = state.paths.keys().map(|_| Some((1, 2, 3, 4))).collect();
-        let bytes = frames::encode(&(WITHOUT_DEVICES, &state, old)).unwrap();
-        let kept = decode(&bytes).unwrap();
-        assert_eq!(kept, Kept::from(state));
-    }
-
-    /// Stores are read by the programs of later years: if this fails, another
-    /// [`LAYOUT`] is due, and, once this one is released, a way to go on
-    /// reading it.
-    #[test]
-    fn the_layout_is_what_it_was() {
-        let bytes = of(&example(), &Stamps::default()).unwrap();
-        let hash = Hash(Sha256::digest(bytes).into());
-        assert_eq!(
-            (LAYOUT, hash.to_string().as_str()),
-            (
-                3,
-                "2f4aad3db8c980311667f173cdea10a7642e5590833b26fe2337408eb043a9b4"
-            )
-        );
     }
 }

@@ -78,6 +78,12 @@ impl World {
         Running { ended, shutdown }
     }
 
+    /// Why a daemon does not start.
+    async fn refused(&self) -> String {
+        let running = self.start();
+        running.ended.await.unwrap().unwrap_err().to_string()
+    }
+
     async fn client(&self) -> Client {
         Client(BufReader::new(
             UnixStream::connect(&self.places.socket).await.unwrap(),
@@ -417,30 +423,48 @@ async fn a_large_file_is_read_aside() {
 }
 
 #[tokio::test]
-async fn a_snapshot_that_is_not_understood_is_set_aside() {
+async fn a_snapshot_that_is_no_state_costs_itself() {
     let world = World::new();
-    world.start().end().await;
-    let options = crate::store::Options::new(&world.places.state, &world.workspace);
-    let opened = crate::store::open(&options, |_| {}).unwrap();
-    opened
-        .store
-        .snapshot(opened.last, b"{\"of\":\"another time\"}".to_vec());
-    opened.store.close();
+    let running = world.start();
+    std::fs::write(world.workspace.join("a"), "one\n").unwrap();
+    let mut client = world.client().await;
+    client
+        .ok("file/read", json!({"session": "s", "path": "a"}))
+        .await;
+    running.end().await;
+    another_snapshot(&world, b"{\"of\":\"another time\"}");
 
     let running = world.start();
     let mut client = world.client().await;
     let status = client.ok("status", json!({})).await;
-    let cause = status["degraded"][0]["cause"].as_str().unwrap();
-    assert!(cause.starts_with("state was lost"), "{cause}");
-    let kept = std::fs::read_dir(&world.places.state)
-        .unwrap()
-        .any(|entry| {
-            entry
-                .unwrap()
-                .file_name()
-                .to_string_lossy()
-                .contains("damaged")
-        });
-    assert!(kept);
+    let causes = status["degraded"].as_array().unwrap().iter();
+    let causes: Vec<_> = causes.map(|one| one["cause"].as_str().unwrap()).collect();
+    assert!(
+        causes[0].starts_with("state was lost: 1 record"),
+        "{causes:?}"
+    );
+    assert!(causes[1].ends_with("cannot be read: 1"), "{causes:?}");
+    let history = client.ok("file/history", json!({"path": "a"})).await;
+    assert_eq!(history["versions"].as_array().unwrap().len(), 1);
     running.end().await;
+}
+
+/// Has the store of a daemon that has ended hold another snapshot.
+fn another_snapshot(world: &World, body: &[u8]) {
+    let options = crate::store::Options::new(&world.places.state, &world.workspace);
+    let opened = crate::store::open(&options, |_| {}).unwrap();
+    opened.store.snapshot(opened.last + 1, body.to_vec());
+    opened.store.close();
+}
+
+#[tokio::test]
+async fn a_snapshot_of_a_newer_format_ends_the_start() {
+    let world = World::new();
+    world.start().end().await;
+    another_snapshot(&world, &[0x82, 1, 2]);
+    let file = world.places.state.join("store.db");
+    let before = std::fs::read(&file).unwrap();
+    let refused = world.refused().await;
+    assert!(refused.contains("record version 2"), "{refused}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -10,6 +11,7 @@ use touchmark_proto::Hash;
 use super::contents::{Table, Waiting};
 use super::schema::{self, OTHER, int, meta, set_meta, uint};
 use super::seal;
+use super::unreadable::{self, Bad};
 use super::writer::Message;
 use crate::failpoint;
 
@@ -40,11 +42,18 @@ pub(super) struct Chores {
     /// Facts that the snapshot covers may be left; not known before a look.
     trim: bool,
     deletions: VecDeque<Vec<i64>>,
+    /// Records that a lookup could not read, and how many there are so far.
+    bad: Vec<Bad>,
+    unreadable: Arc<AtomicU64>,
     paused: Option<Instant>,
 }
 
 impl Chores {
-    pub(super) fn new(waiting: Arc<Waiting>, contents_total: u64) -> Self {
+    pub(super) fn new(
+        waiting: Arc<Waiting>,
+        contents_total: u64,
+        unreadable: Arc<AtomicU64>,
+    ) -> Self {
         Self {
             waiting,
             contents: Table::new(contents_total),
@@ -54,6 +63,8 @@ impl Chores {
             // The last life may have ended in the middle of it.
             trim: true,
             deletions: VecDeque::new(),
+            bad: Vec::new(),
+            unreadable,
             paused: None,
         }
     }
@@ -68,6 +79,7 @@ impl Chores {
                     written: 0,
                 });
             }
+            Message::PutAside(bad) => self.bad.extend(bad),
             Message::Delete(facts) => self.deletions.push_back(facts),
             Message::Used(hash) => self.used.push(hash),
             Message::ForgetContents(done) => self.forget.push(done),
@@ -84,6 +96,7 @@ impl Chores {
             || self.trim
             || !self.forget.is_empty()
             || !self.deletions.is_empty()
+            || !self.bad.is_empty()
             || !self.used.is_empty()
             || !self.waiting.is_empty();
         any.then(|| {
@@ -118,6 +131,12 @@ impl Chores {
                 self.snapshot = None;
                 self.trim = true;
             }
+        } else if !self.bad.is_empty() {
+            let transaction = schema::begin(connection)?;
+            let moved = unreadable::put_aside(&transaction, &self.bad)?;
+            transaction.commit()?;
+            self.unreadable.fetch_add(moved, Ordering::Relaxed);
+            self.bad.clear();
         } else if self.trim {
             self.trim = trim(connection)?;
         } else if let Some(facts) = self.deletions.front() {

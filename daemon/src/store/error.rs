@@ -9,8 +9,10 @@ use touchmark_proto::{Error, ErrorCode};
 pub enum StoreError {
     /// A newer touchmark wrote it. It is whole, so it is left as it is, and
     /// the daemon does not start.
-    #[error("the store has schema version {found}, this touchmark knows versions up to {known}")]
+    #[error("the store has {what} version {found}, this touchmark knows versions up to {known}")]
     Newer {
+        /// Of what: `schema` or `record`.
+        what: &'static str,
         /// The version found.
         found: u32,
         /// The newest one known.
@@ -21,6 +23,12 @@ pub enum StoreError {
     #[error("the state cannot be stored: {cause}")]
     Storage {
         /// SQLite's or the system's words.
+        cause: String,
+    },
+    /// A record that the answer needs cannot be read (DUR-2).
+    #[error("what happened since is not known: {cause}")]
+    Unreadable {
+        /// Which record, and why.
         cause: String,
     },
     /// What is there is not what was written (DUR-2).
@@ -38,6 +46,15 @@ impl StoreError {
         }
     }
 
+    /// A record is of a newer format.
+    pub fn newer_record(found: u8, known: u8) -> Self {
+        Self::Newer {
+            what: "record",
+            found: found.into(),
+            known: known.into(),
+        }
+    }
+
     pub(super) fn storage(cause: impl ToString) -> Self {
         Self::Storage {
             cause: cause.to_string(),
@@ -48,6 +65,7 @@ impl StoreError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Newer { .. } => ErrorCode::Incompatible,
+            Self::Unreadable { .. } => ErrorCode::UnknownClock,
             Self::Storage { .. } | Self::Damaged { .. } => ErrorCode::Storage,
         }
     }
@@ -57,6 +75,7 @@ impl StoreError {
         match self {
             Self::Newer { .. } => "update touchmark, or name another state directory",
             Self::Storage { .. } => ErrorCode::Storage.hint(),
+            Self::Unreadable { .. } => ErrorCode::UnknownClock.hint(),
             Self::Damaged { .. } => "restart the daemon: it sets the damaged store aside",
         }
     }

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OpenFlags};
-use touchmark_engine::{Fact, Record};
+use touchmark_engine::Record;
+use touchmark_engine::ledger::stored::{Unreadable, decode_fact};
 use touchmark_proto::native;
 
 use super::checks;
 use super::error::StoreError;
 use super::high_water_mark::{self, Condition, HighWaterMark, Noted};
 use super::schema::{self, int, meta, set_meta, uint};
-use super::{Durability, Options, beside, encoding, file, seal};
+use super::unreadable::{self, Bad};
+use super::{Durability, Options, beside, file, seal};
 use crate::failpoint;
 use crate::system::open::private_directory;
 
@@ -26,11 +28,17 @@ pub(super) struct Loaded {
     pub(super) last: u64,
     pub(super) pruned: u64,
     pub(super) trouble: Option<String>,
+    pub(super) left_out: bool,
+    pub(super) unreadable: u64,
 }
 
 /// So much must fit beside what is there before the store counts as
 /// writable.
 const ROOM: usize = 256 << 10;
+
+/// In `meta`: which records were put aside that the state rested on, until
+/// the new epoch that follows from it is stored.
+const LEFT_OUT: &str = "left_out";
 
 /// What a store's file says.
 #[derive(Default)]
@@ -41,10 +49,11 @@ pub(super) struct Found {
     pub(super) facts: Vec<Record>,
     pub(super) last: u64,
     pub(super) pruned: u64,
+    pub(super) bad: Vec<Bad>,
 }
 
 /// Why the facts cannot be all there were, if so.
-pub(super) struct Lost(pub(super) Option<&'static str>);
+pub(super) struct Lost(pub(super) Option<String>);
 
 /// Opens the store, or sets it aside and opens an empty one.
 pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
@@ -89,10 +98,23 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     not_emptied(&path, unclean)?;
     room(&options.directory)?;
 
-    let connection = schema::open(&path, options.durability, unclean)?;
+    let mut connection = schema::open(&path, options.durability, unclean)?;
     let found = found(&connection)?;
-
-    let lost = checks::tail(noted.as_ref(), found.last, unclean, &boot)?;
+    if !found.bad.is_empty() && !unclean {
+        // It was not looked at: it is well but for those records, or it is
+        // damaged as a whole.
+        checks::structure(&connection)?;
+    }
+    let tail = checks::tail(noted.as_ref(), found.last, unclean, &boot)?;
+    if !found.bad.is_empty() {
+        let transaction = schema::begin(&mut connection)?;
+        unreadable::put_aside(&transaction, &found.bad)?;
+        set_meta(&transaction, LEFT_OUT, unreadable::summary(&found.bad))?;
+        transaction.commit()?;
+    }
+    failpoint::pass("store: what cannot be read is aside");
+    let left_out: Option<String> = meta(&connection, LEFT_OUT)?;
+    let lost = left_out.clone().or_else(|| tail.map(str::to_owned));
     let epoch = match found.epoch {
         Some(epoch) if lost.is_none() => epoch,
         // Time alone could repeat an epoch where a clock was set back.
@@ -100,7 +122,10 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
         None => now(),
     };
     if found.epoch != Some(epoch) {
-        set_meta(&connection, "epoch", int(epoch))?;
+        let transaction = schema::begin(&mut connection)?;
+        set_meta(&transaction, "epoch", int(epoch))?;
+        transaction.execute("DELETE FROM meta WHERE key = ?1", [LEFT_OUT])?;
+        transaction.commit()?;
     }
     failpoint::pass("store: the epoch is known");
     note_workspace(&connection, &options.workspace)?;
@@ -115,6 +140,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     )?;
     failpoint::pass("store: it is loaded");
     Ok(Loaded {
+        unreadable: unreadable::count(&connection)?,
         connection,
         mark,
         epoch,
@@ -123,6 +149,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
         last: found.last,
         pruned: found.pruned,
         trouble: lost.map(|cause| format!("{cause}; earlier clocks are unknown")),
+        left_out: left_out.is_some(),
     })
 }
 
@@ -155,15 +182,24 @@ fn not_emptied(path: &Path, unclean: bool) -> Result<(), StoreError> {
 
 /// Reads back what a file holds.
 fn found(connection: &Connection) -> Result<Found, StoreError> {
-    let snapshot = snapshot(connection)?;
-    let covered = snapshot.as_ref().map_or(0, |(n, _)| *n);
-    let facts = facts(connection, covered)?;
-    let last = covered.max(facts.last().map_or(0, |record| record.n));
+    let mut bad = Vec::new();
+    let gaps = meta(connection, "gaps")?.map_or(0, uint);
+    let (covered, gaps, snapshot) = match snapshot(connection)? {
+        None => (0, gaps, None),
+        Some((n, Ok(body))) => (n, gaps.max(n), Some(body)),
+        // What the log still has: baselines and versions up to there.
+        Some((n, Err(cause))) => {
+            bad.push(Bad::Snapshot { n, cause });
+            (0, gaps.max(n), None)
+        }
+    };
+    let (facts, last) = facts(connection, covered, gaps, &mut bad)?;
     Ok(Found {
         epoch: meta::<i64>(connection, "epoch")?.map(uint),
-        snapshot: snapshot.map(|(_, body)| body),
+        snapshot,
         facts,
         last,
+        bad,
         pruned: meta(connection, "pruned")?.map_or(0, uint),
     })
 }
@@ -199,13 +235,14 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
             }
         }
     };
-    let lost = checks::tail(
+    let tail = checks::tail(
         noted.as_ref(),
         found.last,
         unclean,
         &high_water_mark::boot(),
     )?;
-    Ok((found, Lost(lost)))
+    let left_out = (!found.bad.is_empty()).then(|| unreadable::summary(&found.bad));
+    Ok((found, Lost(left_out.or_else(|| tail.map(str::to_owned)))))
 }
 
 /// Looks at a store without changing it.
@@ -233,13 +270,17 @@ fn look(connection: &Connection) -> Result<(), StoreError> {
     }
     if found > 0 {
         checks::structure(connection)?;
-        snapshot(connection)?;
+        if let Some((_, Err(cause))) = snapshot(connection)? {
+            return Err(StoreError::damaged(cause));
+        }
     }
     Ok(())
 }
 
-/// The snapshot that counts, and the fact it reaches to.
-fn snapshot(connection: &Connection) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+/// The fact that the snapshot reaches to, and its bytes, or why they are not
+/// what was stored.
+#[allow(clippy::type_complexity)]
+fn snapshot(connection: &Connection) -> Result<Option<(u64, Result<Vec<u8>, String>)>, StoreError> {
     let Some(n) = meta::<i64>(connection, "snapshot")? else {
         return Ok(None);
     };
@@ -251,43 +292,85 @@ fn snapshot(connection: &Connection) -> Result<Option<(u64, Vec<u8>)>, StoreErro
     while let Some(row) = rows.next()? {
         body.extend_from_slice(row.get_ref(0)?.as_blob().map_err(StoreError::damaged)?);
     }
-    if sum.as_deref() != Some(&seal::sum(uint(n), 0, &body)[..]) {
-        return Err(StoreError::damaged("the snapshot is not what was stored"));
-    }
+    let whole = sum.as_deref() == Some(&seal::sum(uint(n), 0, &body)[..]);
+    let body = whole.then_some(body);
+    let body = body.ok_or_else(|| "the snapshot is not what was stored".to_owned());
     Ok(Some((uint(n), body)))
 }
 
-/// All facts after `n`, oldest first.
-fn facts(connection: &Connection, n: u64) -> Result<Vec<Record>, StoreError> {
+/// All facts after `n` that can be read, oldest first, and the number of the
+/// newest one, readable or not. Up to `gaps` some need not be there.
+fn facts(
+    connection: &Connection,
+    n: u64,
+    gaps: u64,
+    bad: &mut Vec<Bad>,
+) -> Result<(Vec<Record>, u64), StoreError> {
     let mut statement =
         connection.prepare("SELECT n, time, body FROM fact WHERE n > ?1 ORDER BY n")?;
     let mut rows = statement.query([int(n)])?;
     let mut facts: Vec<Record> = Vec::new();
+    let mut last = 0;
     while let Some(row) = rows.next()? {
-        let record = record(row)?;
         // Numbers count the facts, so one that is left out is one that is gone.
-        let before = facts.last().map_or(n, |last| last.n);
-        if before > 0 && record.n != before + 1 {
-            return Err(StoreError::damaged(format!(
-                "fact {} follows on fact {before}",
-                record.n
-            )));
+        let next = last.max(gaps) + 1;
+        match record(row)? {
+            Ok(record) => {
+                if record.n > next && next > 1 {
+                    bad.push(Bad::Missing {
+                        first: next,
+                        last: record.n - 1,
+                    });
+                }
+                last = record.n;
+                facts.push(record);
+            }
+            Err(one) => {
+                // Nothing vouches for a number that does not follow.
+                if let Bad::Fact { n, .. } = one
+                    && n <= next
+                {
+                    last = n;
+                }
+                bad.push(one);
+            }
         }
-        facts.push(record);
     }
-    Ok(facts)
+    Ok((facts, last.max(gaps)))
 }
 
-/// A row of `n, time, body` as the record it was.
-pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Record, StoreError> {
+/// A row of `n, time, body` as the record it was, or why it is none.
+///
+/// # Errors
+/// [`StoreError::Newer`], and SQLite's.
+pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Result<Record, Bad>, StoreError> {
     let n = uint(row.get(0)?);
-    let time = uint(row.get(1)?);
-    let sealed = row.get_ref(2)?.as_blob().map_err(StoreError::damaged)?;
-    let body = seal::open(n, time, sealed)
-        .ok_or_else(|| StoreError::damaged(format!("fact {n} is not what was stored")))?;
-    let fact: Fact = encoding::decode(body)
-        .map_err(|error| StoreError::damaged(format!("fact {n} cannot be decoded: {error}")))?;
-    Ok(Record { n, time, fact })
+    let bad = |cause: String| Ok(Err(Bad::Fact { n, cause }));
+    let (time, sealed) = (row.get_ref(1)?.as_i64(), row.get_ref(2)?.as_blob());
+    let opened = match (time.map(uint), sealed) {
+        (Ok(time), Ok(sealed)) => seal::open(n, time, sealed).map(|body| (time, body)),
+        _ => None,
+    };
+    let Some((time, body)) = opened else {
+        return bad(format!("fact {n} is not what was stored"));
+    };
+    match decode_fact(body) {
+        Ok(fact) => Ok(Ok(Record { n, time, fact })),
+        Err(Unreadable::Newer { found, known }) => Err(StoreError::newer_record(found, known)),
+        Err(Unreadable::Damaged(cause)) => bad(format!("fact {n} is no fact: {cause}")),
+    }
+}
+
+/// Puts the snapshot of a closed store aside.
+pub(super) fn give_up_snapshot(options: &Options, cause: String) -> Result<(), StoreError> {
+    let mut connection = schema::open(&file(&options.directory), options.durability, false)?;
+    let n = meta::<i64>(&connection, "snapshot")?.map_or(0, uint);
+    let bad = [Bad::Snapshot { n, cause }];
+    let transaction = schema::begin(&mut connection)?;
+    unreadable::put_aside(&transaction, &bad)?;
+    set_meta(&transaction, LEFT_OUT, unreadable::summary(&bad))?;
+    transaction.commit()?;
+    Ok(())
 }
 
 /// The workspace that was noted in a store.

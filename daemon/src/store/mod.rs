@@ -35,13 +35,21 @@
 //!
 //! # When the file cannot be trusted (DUR-2)
 //!
-//! [`open`] finds damage by SQLite's own check (after an unclean end only),
-//! by facts that cannot be decoded, and by facts that were answered and are
-//! not there (`high_water_mark.rs`). Everything that belongs to the damaged store is
-//! renamed to `store.db.damaged-<time>...`, never deleted, and an empty store
-//! with a new epoch takes its place. After a power cut without
-//! [`Durability::Power`] the last moments may be missing without any damage:
-//! the facts stay, the epoch is new.
+//! Two kinds of damage are told apart. Where a single record is not what was
+//! stored, is no fact, or is missing between two others, and SQLite's own
+//! check finds nothing, that record is left out and moved to a table of its
+//! own (`unreadable.rs`): everything else stays, the epoch is new. A snapshot
+//! is such a record; without it the log's baselines and versions are what is
+//! known.
+//!
+//! The file is damaged as a whole where SQLite cannot read it or its check
+//! finds something (after an unclean end it is always made), and where facts
+//! are missing at the end that were answered (`high_water_mark.rs`): what else is
+//! missing cannot be known. Everything that belongs to it is renamed to
+//! `store.db.damaged-<time>...`, never deleted, and an empty store with a new
+//! epoch takes its place. After a power cut without [`Durability::Power`] the
+//! last moments may be missing without any damage: the facts stay, the epoch
+//! is new.
 //!
 //! # Files
 //!
@@ -51,7 +59,6 @@
 mod checks;
 mod chores;
 mod contents;
-mod encoding;
 mod error;
 mod high_water_mark;
 mod load;
@@ -59,6 +66,7 @@ mod reader;
 mod refused;
 mod schema;
 mod seal;
+mod unreadable;
 mod unstored;
 mod upkeep;
 mod writer;
@@ -68,6 +76,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -151,6 +160,9 @@ pub struct Opened {
     pub pruned: u64,
     /// What was lost or set aside, for `status`.
     pub trouble: Option<String>,
+    /// Facts that the state would rest on were left out, somewhere in their
+    /// middle: they could not be read.
+    pub left_out: bool,
     /// Why nothing can be stored, if the store could not be opened for
     /// writing. The epoch is then one of this life only, and
     /// [`StoreEvent::Reopen`] says when to open the store again.
@@ -201,6 +213,8 @@ pub struct Store {
     durability: Durability,
     waiting: Arc<Waiting>,
     unstored: Arc<Unstored>,
+    /// Records found that cannot be read.
+    unreadable: Arc<AtomicU64>,
     /// It was opened for writing.
     writable: bool,
     /// Whether the writer may be used on the caller's thread.
@@ -233,6 +247,8 @@ pub fn open(
         last,
         pruned,
         trouble,
+        left_out,
+        unreadable,
     } = match load::load(options) {
         Err(StoreError::Storage { cause }) => return refused::open(options, cause, on_event),
         loaded => loaded?,
@@ -240,6 +256,7 @@ pub fn open(
     let path = file(&options.directory);
     let waiting = Arc::new(Waiting::new(options.contents_file));
     let unstored = Arc::new(Unstored::default());
+    let unreadable = Arc::new(AtomicU64::new(unreadable));
 
     let (writer, messages) = channel();
     let (upkeep, work) = channel();
@@ -250,7 +267,11 @@ pub fn open(
     let worker = Writer::new(
         connection,
         mark,
-        Chores::new(Arc::clone(&waiting), options.contents_total),
+        Chores::new(
+            Arc::clone(&waiting),
+            options.contents_total,
+            Arc::clone(&unreadable),
+        ),
         Arc::clone(&unstored),
         nudge,
     );
@@ -270,6 +291,7 @@ pub fn open(
             durability: options.durability,
             waiting,
             unstored,
+            unreadable,
             writable: true,
             // A sync takes its time, in which nobody else would be answered.
             at_once: options.durability == Durability::Process,
@@ -284,6 +306,7 @@ pub fn open(
         last,
         pruned,
         trouble,
+        left_out,
         refused: None,
     })
 }
@@ -369,6 +392,12 @@ impl Store {
         (self.path.clone(), size, self.durability.name())
     }
 
+    /// How many records were found that cannot be read; they are kept and
+    /// counted for 30 days.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable.load(Ordering::Relaxed)
+    }
+
     fn send(&self, message: Message) {
         // The writer ends only after this store has been shut.
         let _ = self.writer.send(message);
@@ -395,13 +424,13 @@ impl Drop for Store {
     }
 }
 
-/// Renames a closed store whose snapshot means nothing to this touchmark, so
-/// that [`open`] begins a new one beside it (DUR-2). Returns its new name.
+/// Puts the snapshot of a closed store aside, since it is no state: [`open`]
+/// then reads what the log has (DUR-2).
 ///
 /// # Errors
-/// [`StoreError::Storage`] where the system refuses.
-pub fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
-    load::set_aside(directory)
+/// As [`open`], and damage.
+pub fn give_up_snapshot(options: &Options, cause: String) -> Result<(), StoreError> {
+    load::give_up_snapshot(options, cause)
 }
 
 /// Looks at a store that may be in use, without changing it: its size in

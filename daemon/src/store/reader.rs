@@ -13,6 +13,7 @@ use super::contents::Waiting;
 use super::error::StoreError;
 use super::load::record;
 use super::schema::{self, VERSION, first_at, int, meta, uint};
+use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
 
@@ -49,7 +50,8 @@ impl Reader {
         })
     }
 
-    /// Baselines and versions of a path before fact `before`, newest first.
+    /// Baselines and versions of a path before fact `before`, newest first,
+    /// but for those that cannot be read.
     ///
     /// # Errors
     /// As for all of these: [`StoreError::Storage`], [`StoreError::Damaged`].
@@ -63,14 +65,10 @@ impl Reader {
             before.is_none_or(|before| record.n < before)
                 && schema::row_of(&record.fact).1 == Some(path)
         });
-        let stored = self.records(
-            "SELECT n, time, body FROM fact
-             WHERE path = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3",
-            (
-                path.as_bytes(),
-                before.map_or(i64::MAX, int),
-                int(limit as u64),
-            ),
+        let (stored, _) = self.records(
+            limit,
+            "SELECT n, time, body FROM fact WHERE path = ?1 AND n < ?2 ORDER BY n DESC",
+            (path.as_bytes(), before.map_or(i64::MAX, int)),
         )?;
         let mut all = joined(stored.into_iter().rev().collect(), unstored);
         all.reverse();
@@ -86,7 +84,8 @@ impl Reader {
         let unstored = self
             .unstored
             .find(|record| record.n > n && schema::row_of(&record.fact).0 == VERSION);
-        let stored = self.records(
+        let stored = self.all_records(
+            usize::MAX,
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 2 ORDER BY n",
             [int(n)],
         )?;
@@ -100,9 +99,10 @@ impl Reader {
     /// As [`history`](Self::history).
     pub fn facts_after(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let unstored = self.unstored.find(|record| record.n > n);
-        let stored = self.records(
-            "SELECT n, time, body FROM fact WHERE n > ?1 ORDER BY n LIMIT ?2",
-            [int(n), int(limit as u64)],
+        let stored = self.all_records(
+            limit,
+            "SELECT n, time, body FROM fact WHERE n > ?1 ORDER BY n",
+            [int(n)],
         )?;
         let mut all = joined(stored, unstored);
         all.truncate(limit);
@@ -126,10 +126,11 @@ impl Reader {
             Some(connection) => [first_at(connection, from)?, first_at(connection, to)?],
             None => [0, 0],
         };
-        let stored = self.records(
+        let stored = self.all_records(
+            limit,
             "SELECT n, time, body FROM fact
-             WHERE kind = 2 AND n >= ?1 AND n < ?2 ORDER BY n LIMIT ?3",
-            [between[0], between[1], int(limit as u64)],
+             WHERE kind = 2 AND n >= ?1 AND n < ?2 ORDER BY n",
+            between,
         )?;
         let mut all = joined(stored, unstored);
         all.truncate(limit);
@@ -194,17 +195,63 @@ impl Reader {
         Ok(Some(body.into()))
     }
 
-    fn records(&self, sql: &str, params: impl Params) -> Result<Vec<Record>, StoreError> {
+    /// The newest fact of a path before `before` that cannot be read.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn unreadable(
+        &self,
+        path: &RelPath,
+        before: Option<u64>,
+    ) -> Result<Option<u64>, StoreError> {
         let Some(connection) = &self.connection else {
-            return Ok(Vec::new());
+            return Ok(None);
+        };
+        let before = before.map_or(i64::MAX, int);
+        let aside = unreadable::of_path(connection, path.as_bytes(), before)?;
+        Ok(aside.last().copied())
+    }
+
+    /// At most `limit` records, none of which may be left out.
+    fn all_records(
+        &self,
+        limit: usize,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<Vec<Record>, StoreError> {
+        match self.records(limit, sql, params)? {
+            (records, None) => Ok(records),
+            (_, Some(cause)) => Err(StoreError::Unreadable { cause }),
+        }
+    }
+
+    /// At most `limit` records that can be read, and why one cannot.
+    fn records(
+        &self,
+        limit: usize,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<(Vec<Record>, Option<String>), StoreError> {
+        let Some(connection) = &self.connection else {
+            return Ok((Vec::new(), None));
         };
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         let mut records = Vec::new();
-        while let Some(row) = rows.next()? {
-            records.push(record(row)?);
+        let mut bad: Vec<Bad> = Vec::new();
+        while records.len() < limit {
+            let Some(row) = rows.next()? else { break };
+            match record(row)? {
+                Ok(record) => records.push(record),
+                Err(one) => bad.push(one),
+            }
         }
-        Ok(records)
+        let cause = bad.first().map(Bad::cause);
+        if cause.is_some() {
+            // Nobody is there to note it while the store is being shut.
+            let _ = self.writer.send(Message::PutAside(bad));
+        }
+        Ok((records, cause))
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn open(
     on_event: impl Fn(StoreEvent) + Send + 'static,
 ) -> Result<Opened, StoreError> {
     let (found, trouble) = match load::unwritable(options) {
-        Ok((found, Lost(lost))) => (found, lost.map(str::to_owned)),
+        Ok((found, Lost(lost))) => (found, lost),
         Err(StoreError::Damaged { cause }) => (
             Found::default(),
             Some(format!(
@@ -45,7 +45,7 @@ pub(super) fn open(
             Found::default(),
             Some(format!("what was known cannot be read: {cause}")),
         ),
-        Err(newer @ StoreError::Newer { .. }) => return Err(newer),
+        Err(other) => return Err(other),
     };
     tracing::error!(%cause, "the store cannot be written to");
     let waiting = Arc::new(Waiting::new(options.contents_file));
@@ -67,6 +67,7 @@ pub(super) fn open(
             durability: options.durability,
             waiting,
             unstored,
+            unreadable: Arc::default(),
             writable: false,
             at_once: false,
             shared: None,
@@ -74,6 +75,7 @@ pub(super) fn open(
             upkeep: None,
             threads: vec![thread],
         },
+        left_out: !found.bad.is_empty(),
         epoch: now().max(found.epoch.map_or(0, |epoch| epoch + 1)),
         snapshot: found.snapshot,
         facts: found.facts,

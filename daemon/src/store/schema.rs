@@ -58,6 +58,23 @@ pub(super) const MIGRATIONS: &[&str] = &[
     "
     DROP INDEX IF EXISTS fact_time;
 ",
+    // From here on a record's first byte names its format: an older touchmark
+    // would take such records for damage. What was stored before is read as it
+    // is (the engine's `ledger/stored`).
+    //
+    // Records that cannot be read (DUR-2): a row for each, and for what is
+    // missing between two facts; `records` says how many it stands for.
+    "
+    CREATE TABLE unreadable (
+        found INTEGER NOT NULL,
+        records INTEGER NOT NULL,
+        cause TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        part INTEGER,
+        time,
+        path,
+        body);
+",
 ];
 
 /// The newest schema version known.
@@ -68,6 +85,7 @@ pub(super) fn known() -> u32 {
 /// A newer touchmark wrote the store.
 pub(super) fn newer(found: u32) -> StoreError {
     StoreError::Newer {
+        what: "schema",
         found,
         known: known(),
     }

@@ -10,15 +10,17 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 use touchmark_engine::Record;
+use touchmark_engine::ledger::stored::{decode_fact, encode_fact};
 use touchmark_proto::{Hash, RelPath};
 
 use super::chores::Chores;
 use super::error::StoreError;
 use super::high_water_mark::{Condition, HighWaterMark};
 use super::schema::{self, int};
+use super::unreadable::Bad;
 use super::unstored::Unstored;
 use super::upkeep::Nudge;
-use super::{StoreEvent, encoding, seal};
+use super::{StoreEvent, seal};
 use crate::failpoint;
 
 /// What the writer is asked.
@@ -33,6 +35,8 @@ pub(super) enum Message {
     Snapshot { n: u64, body: Vec<u8> },
     /// Delete these facts.
     Delete(Vec<i64>),
+    /// Put these records aside: they cannot be read.
+    PutAside(Vec<Bad>),
     /// Delete all contents, and call this.
     ForgetContents(Box<dyn FnOnce() + Send>),
     /// Finish and end.
@@ -66,13 +70,15 @@ struct Row {
 
 impl From<Record> for Row {
     fn from(record: Record) -> Self {
-        let (kind, path) = schema::row_of(&record.fact);
+        let Record { n, time, fact } = record;
+        let (kind, path) = schema::row_of(&fact);
+        let path = path.cloned();
         Self {
-            n: record.n,
-            time: record.time,
+            n,
+            time,
             kind,
-            path: path.cloned(),
-            body: seal::close(record.n, record.time, encoding::encode(&record.fact)),
+            path,
+            body: seal::close(n, time, encode_fact(fact)),
         }
     }
 }
@@ -84,7 +90,7 @@ impl Row {
         Some(Record {
             n: self.n,
             time: self.time,
-            fact: encoding::decode(body).ok()?,
+            fact: decode_fact(body).ok()?,
         })
     }
 }

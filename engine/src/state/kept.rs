@@ -1,7 +1,6 @@
 //! A version as the state keeps it. There are many: what few of them have
 //! stands aside.
 
-use serde::{Deserialize, Serialize};
 use touchmark_proto::{
     Author, AuthorKind, Evidence, Hash, Millis, RelPath, SessionId, VersionKind,
 };
@@ -10,7 +9,7 @@ use crate::record::{Held, VersionFact};
 
 /// A version as it is known now, corrections included; or several that
 /// nobody can tell apart any more (see `settle`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Its fact; of several, the newest.
     pub n: u64,
@@ -21,18 +20,18 @@ pub struct Kept {
     /// How many it is.
     pub count: u32,
     /// Lines.
-    lines: u32,
+    pub(crate) lines: u32,
     /// In bytes.
     pub size: u64,
     /// The file's own modification time.
-    mtime_ms: Millis,
+    pub(crate) mtime_ms: Millis,
     /// The content.
     pub hash: Option<Hash>,
     /// The content before; of several, before the oldest.
     pub before: Option<Hash>,
     /// What happened.
     pub kind: VersionKind,
-    author: AuthorKind,
+    pub(crate) author: AuthorKind,
     /// On what grounds.
     pub evidence: Evidence,
     /// It was overwritten before the session that overwrote it had seen it.
@@ -43,16 +42,16 @@ pub struct Kept {
     pub late: bool,
     /// A formatter wrote it.
     pub formatted: bool,
-    aside: Option<Box<Aside>>,
+    pub(crate) aside: Option<Box<KeptAside>>,
 }
 
 /// What a version of the user's does not have.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Aside {
-    from: Option<RelPath>,
-    session: Option<SessionId>,
-    edit: Option<u64>,
-    candidates: Vec<SessionId>,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeptAside {
+    pub(crate) from: Option<RelPath>,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) edit: Option<u64>,
+    pub(crate) candidates: Vec<SessionId>,
 }
 
 impl Kept {
@@ -87,13 +86,13 @@ impl Kept {
         self.evidence = fact.evidence;
         self.late = fact.late;
         self.formatted = fact.formatted;
-        let aside = Aside {
+        let aside = KeptAside {
             from: self.from().or(fact.from.as_ref()).cloned(),
             session: fact.author.session.clone(),
             edit: fact.edit,
             candidates: fact.candidates.clone(),
         };
-        self.aside = (aside != Aside::default()).then(|| Box::new(aside));
+        self.aside = (aside != KeptAside::default()).then(|| Box::new(aside));
     }
 
     /// The name it had before.

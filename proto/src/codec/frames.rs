@@ -32,7 +32,7 @@ const GROWTH: usize = 8;
 const SMALL: usize = 64 << 10;
 const MEDIUM: usize = 1 << 20;
 
-/// A value as bytes, for a frame or for the store.
+/// A value as bytes, for a frame.
 ///
 /// # Errors
 /// `internalError` for a type whose serialisation fails; derived ones of known

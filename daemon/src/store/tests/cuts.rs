@@ -115,6 +115,18 @@ fn opened(whole: &Path, name: &str, damage: Damage, witness: Witness, epoch: u64
         );
         return "set aside";
     }
+    if loaded.left_out {
+        // Only bytes of a record are gone: all others are there.
+        assert!(loaded.epoch > epoch && loaded.unreadable > 0, "{what}");
+        let there = records(1..=loaded.last);
+        assert!(
+            loaded.facts.iter().all(|fact| there.contains(fact)),
+            "{what}"
+        );
+        let least = LAST - COVERED - loaded.unreadable;
+        assert!(loaded.facts.len() as u64 >= least, "{what}");
+        return "left out";
+    }
     // A state that there was: whole, up to some fact.
     assert!(loaded.snapshot == Some(snapshot()), "{what}");
     assert!(
@@ -204,6 +216,7 @@ fn cut_at_every_page_a_store_is_whole_or_found_out() {
     println!("{pages} bytes, log {frames} bytes: {outcomes:#?}");
     for expected in [
         "store.db set aside",
+        "store.db left out",
         "store.db-wal set aside",
         "store.db-wal OtherBoot new epoch",
         "store.db-wal Missing new epoch",

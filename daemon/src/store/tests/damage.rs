@@ -1,4 +1,5 @@
-//! DUR-2: a store that is not what was written is set aside.
+//! DUR-2: a record that cannot be read costs itself; a file that is not what
+//! was written is set aside.
 
 use super::*;
 
@@ -50,7 +51,7 @@ fn a_file_cut_short_is_set_aside() {
     let whole = tempfile::tempdir().unwrap();
     let epoch = closed(whole.path(), 300);
     let length = fs::metadata(whole.path().join("store.db")).unwrap().len();
-    for cut in [0, 1, 100, 4096, 5000, length / 2, length - 4096, length - 1] {
+    for cut in [0, 1, 100, 4096, 5000, length / 2, length - 4096] {
         let directory = tempfile::tempdir().unwrap();
         copy(whole.path(), directory.path());
         fs::OpenOptions::new()
@@ -90,7 +91,8 @@ fn a_file_that_vanished_is_a_new_epoch() {
 }
 
 /// Opens with a byte changed. The store never lies: either all facts are
-/// there, or it was set aside, or it is refused.
+/// there, or a record is left out and that is said, or everything was set
+/// aside, or it is refused.
 fn flipped(whole: &Path, name: &str, at: usize, last: u64, epoch: u64) -> bool {
     let directory = tempfile::tempdir().unwrap();
     copy(whole, directory.path());
@@ -105,8 +107,14 @@ fn flipped(whole: &Path, name: &str, at: usize, last: u64, epoch: u64) -> bool {
         }
         Ok(opened) => {
             assert_ne!(opened.epoch, epoch);
-            assert_eq!(opened.facts, Vec::new());
-            assert!(!aside(directory.path()).is_empty());
+            if aside(directory.path()).is_empty() {
+                assert!(opened.left_out && opened.store.unreadable() > 0);
+                let there = records(1..=last);
+                assert!(opened.facts.iter().all(|fact| there.contains(fact)));
+                assert!(opened.facts.len() > 50, "{}", opened.facts.len());
+            } else {
+                assert_eq!(opened.facts, Vec::new());
+            }
             true
         }
         Err(error) => {
@@ -202,5 +210,175 @@ fn after_a_power_cut_the_facts_stay_and_the_epoch_is_new() {
     assert!(world.opened.epoch > epoch);
     assert_eq!(world.opened.facts, records(1..=20));
     assert!(world.opened.trouble.is_some());
+    assert!(aside(directory.path()).is_empty());
+}
+
+#[test]
+fn a_file_that_lacks_its_last_byte_lacks_one_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let epoch = closed(directory.path(), 300);
+    let file = directory.path().join("store.db");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.pop();
+    fs::write(&file, bytes).unwrap();
+    let world = world(directory.path());
+    assert!(world.opened.left_out && world.opened.epoch > epoch);
+    assert_eq!(world.opened.facts.len(), 299);
+    world.store(&records(301..=310));
+    world.close();
+    let world = super::world(directory.path());
+    assert_eq!(
+        (world.opened.facts.len(), world.opened.trouble.clone()),
+        (309, None)
+    );
+}
+
+/// Does something to a closed store's file.
+fn with_sql(directory: &Path, sql: &str) {
+    let connection = rusqlite::Connection::open(directory.join("store.db")).unwrap();
+    connection.execute_batch(sql).unwrap();
+    connection.close().unwrap();
+}
+
+const SPOILED: &str = "UPDATE fact SET body = x'8182' || substr(body, 3) WHERE n IN (5, 6);";
+
+#[test]
+fn a_record_that_cannot_be_read_costs_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let epoch = closed(directory.path(), 12);
+    with_sql(directory.path(), SPOILED);
+    with_sql(directory.path(), "DELETE FROM fact WHERE n = 9");
+    with_sql(
+        directory.path(),
+        "UPDATE fact SET time = 'noon' WHERE n = 12",
+    );
+    let left: Vec<_> = records(1..=11)
+        .into_iter()
+        .filter(|record| ![5, 6, 9].contains(&record.n))
+        .collect();
+
+    let world = world(directory.path());
+    let trouble = world.opened.trouble.clone().unwrap();
+    assert!(trouble.starts_with("4 records of the store"), "{trouble}");
+    assert!(
+        trouble.contains("fact 5 is not what was stored"),
+        "{trouble}"
+    );
+    assert!(world.opened.epoch > epoch);
+    assert!(world.opened.left_out);
+    assert_eq!((&world.opened.facts, world.opened.last), (&left, 12));
+    assert_eq!(world.opened.store.unreadable(), 4);
+    assert!(aside(directory.path()).is_empty());
+    world.store(&records(13..=13));
+    let epoch = world.opened.epoch;
+    world.close();
+
+    // Said and paid once, and counted.
+    let world = super::world(directory.path());
+    assert_eq!(
+        (world.opened.trouble.clone(), world.opened.epoch),
+        (None, epoch)
+    );
+    assert!(!world.opened.left_out);
+    assert_eq!(world.opened.facts, [left, records(13..=13)].concat());
+    assert_eq!(world.opened.store.unreadable(), 4);
+    // What was before cannot be told whole.
+    let reader = world.opened.store.reader().unwrap();
+    assert_eq!(reader.oldest().unwrap(), Some(12));
+    assert_eq!(reader.unreadable(&path("a.txt"), None).unwrap(), Some(5));
+}
+
+#[test]
+fn without_its_snapshot_a_store_has_its_history() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = world(directory.path());
+    world.store(&records(1..=30));
+    world.opened.store.snapshot(20, b"a state".to_vec());
+    let epoch = world.opened.epoch;
+    world.close();
+    with_sql(directory.path(), "UPDATE snapshot SET body = x'00'");
+
+    let left: Vec<_> = records(1..=30)
+        .into_iter()
+        .filter(|record| record.n > 20 || record.n % 3 > 0)
+        .collect();
+    for again in [false, true] {
+        let world = super::world(directory.path());
+        assert_eq!(world.opened.trouble.is_some(), !again);
+        assert!(world.opened.epoch > epoch);
+        assert_eq!(world.opened.snapshot, None);
+        assert_eq!((&world.opened.facts, world.opened.last), (&left, 30));
+        assert_eq!(world.opened.store.unreadable(), 1);
+        let reader = world.opened.store.reader().unwrap();
+        assert_eq!(reader.history(&path("a.txt"), None, 99).unwrap().len(), 20);
+        world.close();
+    }
+    assert!(aside(directory.path()).is_empty());
+}
+
+#[test]
+fn a_lookup_leaves_out_what_cannot_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = world(directory.path());
+    world.store(&records(1..=30));
+    world.opened.store.snapshot(30, b"a state".to_vec());
+    world.close();
+    with_sql(directory.path(), SPOILED);
+
+    let world = super::world(directory.path());
+    assert_eq!(
+        (
+            world.opened.trouble.clone(),
+            world.opened.store.unreadable()
+        ),
+        (None, 0)
+    );
+    let reader = world.opened.store.reader().unwrap();
+    let history = reader.history(&path("a.txt"), Some(8), 3).unwrap();
+    let numbers: Vec<_> = history.iter().map(|record| record.n).collect();
+    // One more than without the unreadable one, so that nobody takes the end
+    // of a page for the end of the history.
+    assert_eq!(numbers, [7, 4, 2]);
+    // A list of all that happened cannot be had.
+    let since = reader.versions_after(3).unwrap_err();
+    assert_eq!(since.code(), touchmark_proto::ErrorCode::UnknownClock);
+    assert_eq!(reader.versions_after(5).unwrap().len(), 8);
+    world.close();
+
+    let world = super::world(directory.path());
+    assert_eq!(world.opened.store.unreadable(), 1);
+    let reader = world.opened.store.reader().unwrap();
+    assert_eq!(reader.oldest().unwrap(), Some(5));
+}
+
+#[test]
+fn a_file_whose_structure_is_damaged_is_no_matter_of_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let epoch = closed(directory.path(), 300);
+    with_sql(
+        directory.path(),
+        "UPDATE fact SET body = x'00' WHERE n = 7;
+         PRAGMA writable_schema = 1;
+         UPDATE sqlite_schema SET rootpage = 2 WHERE name = 'fact_path';",
+    );
+    is_set_aside(directory.path(), epoch, "another table's page for an index");
+}
+
+#[test]
+fn a_record_of_a_newer_format_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    closed(directory.path(), 12);
+    let body = seal::close(5, 50, vec![0x82, 1, 2, 3]);
+    let body: String = body.iter().map(|byte| format!("{byte:02x}")).collect();
+    with_sql(
+        directory.path(),
+        &format!("UPDATE fact SET body = x'{body}' WHERE n = 5"),
+    );
+    let file = directory.path().join("store.db");
+    let before = fs::read(&file).unwrap();
+    let refused = open(&options(directory.path()), |_| ()).err().unwrap();
+    assert_eq!(refused, StoreError::newer_record(2, 1));
+    assert_eq!(refused.code(), touchmark_proto::ErrorCode::Incompatible);
+    assert_eq!(fs::read(&file).unwrap(), before);
     assert!(aside(directory.path()).is_empty());
 }

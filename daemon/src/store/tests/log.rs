@@ -1,7 +1,5 @@
 //! The log: what goes in comes out, in order, and is found again.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::super::upkeep::Log;
 use super::*;
 
@@ -202,7 +200,7 @@ fn a_snapshot_that_was_not_finished_does_not_count() {
     let file = directory.path().join("store.db");
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
     let waiting = Arc::new(Waiting::new(0));
-    let mut chores = super::super::chores::Chores::new(waiting, 0);
+    let mut chores = super::super::chores::Chores::new(waiting, 0, Arc::default());
     chores.add(Message::Snapshot {
         n: 0,
         body: vec![1; 3 << 20],
@@ -231,7 +229,8 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     upkeep.prune(prune).unwrap();
     drop(upkeep);
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
-    let mut chores = super::super::chores::Chores::new(Arc::new(Waiting::new(0)), 0);
+    let mut chores =
+        super::super::chores::Chores::new(Arc::new(Waiting::new(0)), 0, Arc::default());
     for message in messages {
         chores.add(message);
     }

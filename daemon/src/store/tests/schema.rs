@@ -67,6 +67,7 @@ fn a_newer_store_is_refused_and_left_alone() {
     assert_eq!(
         refused,
         StoreError::Newer {
+            what: "schema",
             found: newer,
             known: schema::known()
         }

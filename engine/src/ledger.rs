@@ -1,0 +1,3 @@
+//! What is recorded: how facts and the state are stored.
+
+pub mod stored;

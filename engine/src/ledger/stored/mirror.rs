@@ -1,0 +1,256 @@
+//! How the engine's types and those that are stored become each other: field
+//! by field, from one table for both directions.
+//!
+//! `From` would do if it could be written for `Option` and `Vec`; this trait
+//! is the same with that.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use minicbor::data::Type;
+use minicbor::decode::{Decode, Decoder, Error as DecodeError};
+use minicbor::encode::{Encode, Encoder, Error as EncodeError, Write};
+use serde::Deserialize;
+
+use crate::few::Few;
+
+/// A stored value that stands for one of the engine's.
+pub(super) trait Mirror<T>: Sized {
+    /// The stored value of the engine's.
+    fn of(value: T) -> Self;
+    /// The engine's value of the stored one.
+    fn back(self) -> T;
+}
+
+macro_rules! the_same {
+    ($($type:ty),*) => { $(
+        impl Mirror<$type> for $type {
+            fn of(value: $type) -> Self { value }
+            fn back(self) -> $type { self }
+        }
+    )* };
+}
+the_same!(bool, u32, u64, i64, String);
+
+impl<A: Mirror<B>, B> Mirror<Option<B>> for Option<A> {
+    fn of(value: Option<B>) -> Self {
+        value.map(A::of)
+    }
+    fn back(self) -> Option<B> {
+        self.map(A::back)
+    }
+}
+
+impl<A: Mirror<C>, B: Mirror<D>, C, D> Mirror<(C, D)> for (A, B) {
+    fn of(value: (C, D)) -> Self {
+        (A::of(value.0), B::of(value.1))
+    }
+    fn back(self) -> (C, D) {
+        (self.0.back(), self.1.back())
+    }
+}
+
+macro_rules! a_list_of {
+    ($($collection:ty),*) => { $(
+        impl<A: Mirror<B>, B: Ord> Mirror<$collection> for Vec<A> {
+            fn of(value: $collection) -> Self {
+                value.into_iter().map(A::of).collect()
+            }
+            fn back(self) -> $collection {
+                self.into_iter().map(A::back).collect()
+            }
+        }
+    )* };
+}
+a_list_of!(BTreeSet<B>, Few<B>);
+
+impl<A: Mirror<B>, B> Mirror<Vec<B>> for Vec<A> {
+    fn of(value: Vec<B>) -> Self {
+        value.into_iter().map(A::of).collect()
+    }
+    fn back(self) -> Vec<B> {
+        self.into_iter().map(A::back).collect()
+    }
+}
+
+impl<A: Mirror<B>, B> Mirror<VecDeque<B>> for Vec<A> {
+    fn of(value: VecDeque<B>) -> Self {
+        value.into_iter().map(A::of).collect()
+    }
+    fn back(self) -> VecDeque<B> {
+        self.into_iter().map(A::back).collect()
+    }
+}
+
+impl<A: Mirror<C>, B: Mirror<D>, C: Ord, D> Mirror<BTreeMap<C, D>> for Vec<(A, B)> {
+    fn of(value: BTreeMap<C, D>) -> Self {
+        value.into_iter().map(Mirror::of).collect()
+    }
+    fn back(self) -> BTreeMap<C, D> {
+        self.into_iter().map(Mirror::back).collect()
+    }
+}
+
+/// A field that is left out where it has its type's default, and has that
+/// where it is not there: what is rare, and whatever came later.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(super) struct Rare<T>(T);
+
+impl<A: Mirror<B>, B> Mirror<B> for Rare<A> {
+    fn of(value: B) -> Self {
+        Self(A::of(value))
+    }
+    fn back(self) -> B {
+        self.0.back()
+    }
+}
+
+impl<C, T: Encode<C> + Default + PartialEq> Encode<C> for Rare<T> {
+    fn encode<W: Write>(
+        &self,
+        to: &mut Encoder<W>,
+        context: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
+        self.0.encode(to, context)
+    }
+    fn is_nil(&self) -> bool {
+        self.0 == T::default()
+    }
+}
+
+impl<'b, C, T: Decode<'b, C> + Default> Decode<'b, C> for Rare<T> {
+    fn decode(from: &mut Decoder<'b>, context: &mut C) -> Result<Self, DecodeError> {
+        if from.datatype()? == Type::Null {
+            from.null()?;
+            return Ok(Self::default());
+        }
+        T::decode(from, context).map(Self)
+    }
+    fn nil() -> Option<Self> {
+        Some(Self::default())
+    }
+}
+
+/// Structs: `stored = engine's { number field: stored type, ... }`. After a
+/// semicolon stand the fields that came after the first format (`v0.rs`).
+macro_rules! structs {
+    ($( $name:ident = $engine:ty {
+        $($n:tt $field:ident: $type:ty),* $(,)?
+        $(; $($later:tt $new:ident: $new_type:ty),* $(,)?)?
+    } )*) => { $(
+        #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode, serde::Deserialize)]
+        pub(in crate::ledger::stored) struct $name {
+            $(#[n($n)] pub(in crate::ledger::stored) $field: $type,)*
+            $($(#[n($later)] #[serde(skip)] pub(in crate::ledger::stored) $new: $new_type,)*)?
+        }
+
+        impl Mirror<$engine> for $name {
+            fn of(value: $engine) -> Self {
+                type Engine = $engine;
+                let Engine { $($field,)* $($($new,)*)? } = value;
+                Self {
+                    $($field: Mirror::of($field),)*
+                    $($($new: Mirror::of($new),)*)?
+                }
+            }
+            fn back(self) -> $engine {
+                type Engine = $engine;
+                let Self { $($field,)* $($($new,)*)? } = self;
+                Engine {
+                    $($field: $field.back(),)*
+                    $($($new: $new.back(),)*)?
+                }
+            }
+        }
+
+        impl Mirror<Box<$engine>> for $name {
+            fn of(value: Box<$engine>) -> Self {
+                Self::of(*value)
+            }
+            fn back(self) -> Box<$engine> {
+                Box::new(self.back())
+            }
+        }
+    )* };
+}
+
+/// Enums whose variants hold nothing: `stored = engine's { number Variant }`.
+/// New ones go to the end.
+macro_rules! names {
+    ($( $name:ident = $engine:ty { $($n:tt $variant:ident),* $(,)? } )*) => { $(
+        #[derive(Clone, Copy, Debug, PartialEq, minicbor::Encode, minicbor::Decode, serde::Deserialize)]
+        #[cbor(index_only)]
+        pub(in crate::ledger::stored) enum $name {
+            $(#[n($n)] $variant,)*
+        }
+
+        impl Mirror<$engine> for $name {
+            fn of(value: $engine) -> Self {
+                type Engine = $engine;
+                match value { $(Engine::$variant => Self::$variant,)* }
+            }
+            fn back(self) -> $engine {
+                type Engine = $engine;
+                match self { $(Self::$variant => Engine::$variant,)* }
+            }
+        }
+    )* };
+}
+
+/// Enums whose variants hold fields, as structs do, or one value:
+/// `number Variant(inner: stored type)`. New ones go to the end.
+macro_rules! variants {
+    ($( $name:ident = $engine:ty { $(
+        $number:tt $variant:ident
+        $({
+            $($n:tt $field:ident: $type:ty),* $(,)?
+            $(; $($later:tt $new:ident: $new_type:ty),* $(,)?)?
+        })?
+        $(( $inner:ident: $inner_type:ty ))?
+    ),* $(,)? } )*) => { $(
+        #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode, serde::Deserialize)]
+        // One at a time is on its way.
+        #[allow(clippy::large_enum_variant)]
+        pub(in crate::ledger::stored) enum $name { $(
+            #[n($number)]
+            $variant
+            $({
+                $(#[n($n)] $field: $type,)*
+                $($(#[n($later)] #[serde(skip)] $new: $new_type,)*)?
+            })?
+            $({ #[n(0)] $inner: $inner_type })?,
+        )* }
+
+        impl Mirror<$engine> for $name {
+            fn of(value: $engine) -> Self {
+                type Engine = $engine;
+                match value { $(
+                    Engine::$variant
+                        $({ $($field,)* $($($new,)*)? })?
+                        $(( $inner ))? =>
+                    Self::$variant
+                        $({
+                            $($field: Mirror::of($field),)*
+                            $($($new: Mirror::of($new),)*)?
+                        })?
+                        $({ $inner: Mirror::of($inner) })?,
+                )* }
+            }
+            fn back(self) -> $engine {
+                type Engine = $engine;
+                match self { $(
+                    Self::$variant
+                        $({ $($field,)* $($($new,)*)? })?
+                        $({ $inner })? =>
+                    Engine::$variant
+                        $({
+                            $($field: $field.back(),)*
+                            $($($new: $new.back(),)*)?
+                        })?
+                        $(( $inner.back() ))?,
+                )* }
+            }
+        }
+    )* };
+}
+
+pub(super) use {names, structs, variants};

@@ -1,0 +1,111 @@
+//! What was stored before there was a format: bincode of the engine's own
+//! types, without a version. It is read and never written.
+//!
+//! Every type of [`v1`](super::v1) began as one of those, with its fields in
+//! the same order. So serde reads them into those types; what was added since
+//! is skipped. Only where the layout differs stand types of their own here.
+
+use serde::Deserialize;
+use touchmark_proto::codec::frames;
+use touchmark_proto::{Error, ErrorCode};
+
+use super::mirror::{Mirror, Rare};
+use super::v1::{
+    Command, Edit, EndedEdit, Fact, Head, Knowledge, LostVersion, Notes, Path, PathState, Program,
+    Report, Session as Id, SessionHead,
+};
+use crate::engine::Kept;
+
+/// The first byte of a snapshot.
+const LAYOUT: u8 = 2;
+
+/// Inode, size and two times. Stamps knew of no device: none of them vouches
+/// for anything any more (FILE-5).
+type Stamp = (u64, u64, i64, i64);
+
+/// A fact.
+pub(super) fn fact(bytes: &[u8]) -> Result<Fact, Error> {
+    frames::decode(bytes)
+}
+
+/// A snapshot.
+pub(super) fn snapshot(bytes: &[u8]) -> Result<Kept, Error> {
+    if bytes.first() != Some(&LAYOUT) {
+        return Err(Error::new(ErrorCode::InvalidRequest, "no such layout"));
+    }
+    let (_, state, _): (u8, State, Vec<Option<Stamp>>) = frames::decode_trusted(bytes)?;
+    let sessions = state.sessions.into_iter();
+    let sessions = sessions.map(|(id, session)| (id.back(), session.back()));
+    let head = Head {
+        epoch: state.epoch,
+        after_loss: state.after_loss,
+        n: state.n,
+        time: state.time,
+        edits: state.edits,
+        ended: state.ended,
+        reports: state.reports,
+        edits_begun: state.edits_begun,
+        versions_recorded: state.versions_recorded,
+        commands: state.commands,
+        commands_begun: state.commands_begun,
+        checkpoints_created: state.checkpoints_created,
+        calls_recorded: state.calls_recorded,
+    };
+    Ok(head.state(state.paths.back(), sessions.collect()).into())
+}
+
+#[derive(Deserialize)]
+struct State {
+    epoch: u64,
+    after_loss: bool,
+    n: u64,
+    time: u64,
+    paths: Vec<(Path, PathState)>,
+    sessions: Vec<(Id, Session)>,
+    edits: Vec<(u64, Edit)>,
+    ended: Vec<EndedEdit>,
+    reports: Vec<Report>,
+    edits_begun: u64,
+    versions_recorded: u64,
+    commands: Vec<(u64, Command)>,
+    commands_begun: u64,
+    checkpoints_created: u64,
+    calls_recorded: u64,
+}
+
+#[derive(Deserialize)]
+struct Session {
+    agent: Option<Program>,
+    parent: Option<Id>,
+    pid: Option<u32>,
+    opened_at: u64,
+    last_active: u64,
+    open: bool,
+    reads: u64,
+    edits: u64,
+    files: Vec<(Path, Knowledge)>,
+    pending: Vec<Path>,
+    lost: Rare<Vec<LostVersion>>,
+    reset_told: bool,
+    notes: Notes,
+}
+
+impl Session {
+    fn back(self) -> crate::state::Session {
+        let head = SessionHead {
+            agent: self.agent,
+            parent: self.parent,
+            pid: self.pid,
+            opened_at: self.opened_at,
+            last_active: self.last_active,
+            open: self.open,
+            reads: self.reads,
+            edits: self.edits,
+            pending: self.pending,
+            lost: self.lost,
+            reset_told: self.reset_told,
+            notes: self.notes,
+        };
+        head.session(self.files.back())
+    }
+}

@@ -1,0 +1,122 @@
+//! Facts.
+
+use super::leaves::{
+    Author, Content, Declared, EditPhase, Evidence, Globs, LineRange, Path, Program, Session,
+    Source, Verdict, VersionKind,
+};
+use super::notes::Note;
+use crate::ledger::stored::mirror::{Mirror, Rare, structs, variants};
+use crate::record;
+
+structs! {
+    Held = record::Held {
+        0 hash: Option<Content>,
+        1 size: u64,
+        2 lines: u32,
+        3 mtime_ms: u64,
+    }
+    Version = record::VersionFact {
+        0 path: Path,
+        1 kind: VersionKind,
+        6 from: Option<Path>,
+        2 held: Held,
+        3 author: Author,
+        4 evidence: Evidence,
+        7 amends: Option<u64>,
+        8 edit: Option<u64>,
+        9 unobserved: Rare<bool>,
+        10 late: Rare<bool>,
+        11 formatted: Rare<bool>,
+        12 candidates: Rare<Vec<Session>>,
+        5 before: Option<Content>,
+    }
+    EditBegun = record::EditFact {
+        0 edit: u64,
+        1 session: Session,
+        2 call: Option<String>,
+        3 files: Vec<EditFile>,
+        4 deadline: u64,
+        5 one_shot: Rare<bool>,
+        6 bound: Option<u64>,
+        7 tool: Option<String>,
+        8 step: Option<u64>,
+    }
+    EditFile = record::EditFileFact {
+        0 path: Path,
+        1 expect: Option<Declared>,
+        2 began: Option<Content>,
+        3 base: Option<Content>,
+    }
+    CommandBegun = record::CommandFact {
+        0 command: u64,
+        1 session: Session,
+        2 call: Option<String>,
+        3 label: Option<String>,
+        4 globs: Globs,
+        5 deadline: u64,
+        6 bound: Option<u64>,
+        7 pid: Option<u32>,
+        8 formatter: Rare<bool>,
+    }
+}
+
+variants! {
+    Fact = record::Fact {
+        0 SessionOpened {
+            0 session: Session,
+            1 agent: Option<Program>,
+            2 parent: Option<Session>,
+            3 pid: Option<u32>,
+        },
+        1 SessionClosed { 0 session: Session },
+        2 SessionForgotten { 0 session: Session },
+        3 Baseline { 0 path: Path, 1 held: Held },
+        4 Version(version: Version),
+        5 Tracked {
+            0 session: Session,
+            1 path: Path,
+            2 source: Source,
+            3 step: Option<u64>,
+        },
+        6 Untracked { 0 session: Session, 1 path: Path },
+        7 Copied { 0 from: Path, 1 to: Path },
+        8 CopyDropped { 0 path: Path },
+        9 Read {
+            0 session: Session,
+            1 path: Path,
+            2 hash: Option<Content>,
+            3 lines: u32,
+            6 range: Option<LineRange>,
+            4 verdict: Verdict,
+            5 source: Source,
+            7 step: Option<u64>,
+        },
+        10 Wrote {
+            0 session: Session,
+            1 path: Path,
+            2 hash: Declared,
+            3 assumed: Rare<bool>,
+        },
+        11 Invalidated { 0 session: Session, 1 path: Option<Path> },
+        12 Compacted { 0 session: Session, 1 keep: Vec<Path> },
+        13 Truncated { 0 session: Session, 1 items: Vec<(Path, Option<LineRange>)> },
+        14 EditBegun(edit: EditBegun),
+        15 EditEnded {
+            0 edit: u64,
+            1 session: Session,
+            2 paths: Vec<Path>,
+            3 phase: EditPhase,
+        },
+        16 Delivered {
+            0 session: Session,
+            1 paths: Vec<(Path, u64)>,
+            2 lost: Rare<Vec<u64>>,
+        },
+        17 ResetTold { 0 session: Session },
+        18 Lost { 0 session: Session, 1 path: Path, 2 version: u64, 3 by: u64 },
+        19 Saved { 0 path: Path, 1 hash: Content, 2 time: u64, 3 formatted: Rare<bool> },
+        20 CommandBegun(command: CommandBegun),
+        21 CommandEnded { 0 command: u64, 1 session: Session },
+        22 Noted { 0 session: Session, 1 note: Note },
+    }
+}

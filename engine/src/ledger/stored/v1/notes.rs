@@ -1,0 +1,110 @@
+//! What sessions remember beside files.
+
+use touchmark_proto::daemon;
+use touchmark_proto::tasks;
+
+use super::leaves::{Content, Path, TaskType};
+use crate::ledger::stored::mirror::{Mirror, Rare, names, structs, variants};
+use crate::notes;
+
+variants! {
+    Note = notes::Note {
+        0 CheckpointCreated {
+            0 checkpoint: u64,
+            1 label: Option<String>,
+            2 message: Option<String>,
+            3 step: Option<u64>,
+        },
+        1 CheckpointDeleted { 0 checkpoint: u64 },
+        2 WarningStored { 0 files: Vec<Path>, 1 note: Option<String> },
+        3 WarningTaken {},
+        4 ModelRecorded {
+            0 model: String,
+            1 provider: String,
+            2 mode: String,
+            3 message: Option<String>,
+        },
+        5 TaskSaved { 0 task: Task, 1 started: Option<u64> },
+        6 TaskRemoved { 0 id: String },
+        7 CallRecorded(call: Call),
+        8 CallsDropped { 0 calls: Vec<u64>, 1 reason: Dropped },
+        9 CallChecked { 0 hit: bool },
+        10 Saved(savings: Savings),
+        11 MessageSeen { 0 message: String },
+    }
+    Searched = notes::Searched {
+        0 No {},
+        1 Below(path: Path),
+        2 Everywhere {},
+    }
+}
+
+names! {
+    Dropped = notes::Dropped { 0 Invalidated, 1 Evicted, 2 Cleared }
+}
+
+structs! {
+    Task = tasks::Task {
+        0 id: String,
+        1 task_type: TaskType,
+        2 command: Option<String>,
+        3 pid: Option<u32>,
+        4 start_time: u64,
+        5 working_directory: String,
+    }
+    Savings = daemon::Savings {
+        0 repeats: Rare<u64>,
+        1 bytes_not_sent: Rare<u64>,
+        2 stale_refused: Rare<u64>,
+        3 not_read_refused: Rare<u64>,
+        4 conflicts: Rare<u64>,
+        5 duplicate_calls: Rare<u64>,
+        6 duplicate_bytes: Rare<u64>,
+        7 notices: Rare<u64>,
+    }
+    Call = notes::Call {
+        0 call: u64,
+        1 time: u64,
+        2 n: u64,
+        3 tool: String,
+        4 args: String,
+        5 result: Option<String>,
+        6 rests_on: Vec<(Path, Option<Content>)>,
+        7 searched: Searched,
+    }
+    Checkpoint = notes::Checkpoint {
+        0 n: u64,
+        1 time: u64,
+        2 label: Option<String>,
+        3 message: Option<String>,
+        4 step: Option<u64>,
+    }
+    PendingWarning = notes::PendingWarning {
+        0 files: Vec<Path>,
+        1 note: Option<String>,
+        2 time: u64,
+    }
+    ModelUse = notes::ModelUse {
+        0 time: u64,
+        1 model: String,
+        2 provider: String,
+        3 mode: String,
+    }
+    KeptTask = notes::KeptTask { 0 task: Task, 1 started: Option<u64> }
+    CallTally = notes::CallTally {
+        0 hits: Rare<u64>,
+        1 misses: Rare<u64>,
+        2 invalidated: Rare<u64>,
+        3 evicted: Rare<u64>,
+    }
+    Notes = notes::Notes {
+        0 checkpoints: Rare<Vec<(u64, Checkpoint)>>,
+        1 warning: Option<PendingWarning>,
+        2 models: Rare<Vec<ModelUse>>,
+        3 messages: Rare<Vec<String>>,
+        4 tasks: Rare<Vec<(String, KeptTask)>>,
+        5 calls: Rare<Vec<Call>>,
+        6 tally: CallTally,
+        7 savings: Savings,
+    }
+}

@@ -1,0 +1,300 @@
+//! The whole state with its stamps, row by row: a copy of all of it at once
+//! would be as large as the state itself.
+//!
+//! A map of numbered sections; one that is not known is passed over.
+
+use std::collections::BTreeMap;
+
+use minicbor::decode::Error as DecodeError;
+use minicbor::{Decode, Decoder, Encode, Encoder};
+use touchmark_proto::{RelPath, SessionId};
+
+use super::{
+    Command, Edit, EndedEdit, Knowledge, LostVersion, Notes, Path, PathState, Program, Report,
+    Session, Stamp,
+};
+use crate::engine::Kept;
+use crate::ledger::stored::mirror::{Mirror, Rare};
+use crate::{Stamps, State, knowledge, state};
+
+/// [`Head`].
+const HEAD: u8 = 0;
+/// `[path, PathState, Stamp]` of every tracked path, in their order.
+const PATHS: u8 = 1;
+/// `[session, SessionHead, [[path, Knowledge], ...]]` of every session.
+const SESSIONS: u8 = 2;
+const SECTIONS: u64 = 3;
+
+/// All of the state that is not as many as files.
+#[derive(Debug, PartialEq, Encode, Decode)]
+pub(in crate::ledger::stored) struct Head {
+    #[n(0)]
+    pub(in crate::ledger::stored) epoch: u64,
+    #[n(1)]
+    pub(in crate::ledger::stored) after_loss: bool,
+    #[n(2)]
+    pub(in crate::ledger::stored) n: u64,
+    #[n(3)]
+    pub(in crate::ledger::stored) time: u64,
+    #[n(4)]
+    pub(in crate::ledger::stored) edits: Vec<(u64, Edit)>,
+    #[n(5)]
+    pub(in crate::ledger::stored) ended: Vec<EndedEdit>,
+    #[n(6)]
+    pub(in crate::ledger::stored) reports: Vec<Report>,
+    #[n(7)]
+    pub(in crate::ledger::stored) edits_begun: u64,
+    #[n(8)]
+    pub(in crate::ledger::stored) versions_recorded: u64,
+    #[n(9)]
+    pub(in crate::ledger::stored) commands: Vec<(u64, Command)>,
+    #[n(10)]
+    pub(in crate::ledger::stored) commands_begun: u64,
+    #[n(11)]
+    pub(in crate::ledger::stored) checkpoints_created: u64,
+    #[n(12)]
+    pub(in crate::ledger::stored) calls_recorded: u64,
+}
+
+/// All of a session but what it knows of each file.
+#[derive(Debug, PartialEq, Encode, Decode)]
+pub(in crate::ledger::stored) struct SessionHead {
+    #[n(0)]
+    pub(in crate::ledger::stored) agent: Option<Program>,
+    #[n(1)]
+    pub(in crate::ledger::stored) parent: Option<Session>,
+    #[n(2)]
+    pub(in crate::ledger::stored) pid: Option<u32>,
+    #[n(3)]
+    pub(in crate::ledger::stored) opened_at: u64,
+    #[n(4)]
+    pub(in crate::ledger::stored) last_active: u64,
+    #[n(5)]
+    pub(in crate::ledger::stored) open: bool,
+    #[n(6)]
+    pub(in crate::ledger::stored) reads: u64,
+    #[n(7)]
+    pub(in crate::ledger::stored) edits: u64,
+    #[n(8)]
+    pub(in crate::ledger::stored) pending: Vec<Path>,
+    #[n(9)]
+    pub(in crate::ledger::stored) lost: Rare<Vec<LostVersion>>,
+    #[n(10)]
+    pub(in crate::ledger::stored) reset_told: bool,
+    #[n(11)]
+    pub(in crate::ledger::stored) notes: Notes,
+}
+
+impl From<&State> for Head {
+    fn from(state: &State) -> Self {
+        let State {
+            epoch,
+            after_loss,
+            n,
+            time,
+            paths: _,
+            sessions: _,
+            edits,
+            ended,
+            reports,
+            edits_begun,
+            versions_recorded,
+            commands,
+            commands_begun,
+            checkpoints_created,
+            calls_recorded,
+        } = state;
+        Self {
+            epoch: *epoch,
+            after_loss: *after_loss,
+            n: *n,
+            time: *time,
+            edits: Mirror::of(edits.clone()),
+            ended: Mirror::of(ended.clone()),
+            reports: Mirror::of(reports.clone()),
+            edits_begun: *edits_begun,
+            versions_recorded: *versions_recorded,
+            commands: Mirror::of(commands.clone()),
+            commands_begun: *commands_begun,
+            checkpoints_created: *checkpoints_created,
+            calls_recorded: *calls_recorded,
+        }
+    }
+}
+
+impl Head {
+    pub(in crate::ledger::stored) fn state(
+        self,
+        paths: BTreeMap<RelPath, Box<state::PathState>>,
+        sessions: BTreeMap<SessionId, state::Session>,
+    ) -> State {
+        State {
+            epoch: self.epoch,
+            after_loss: self.after_loss,
+            n: self.n,
+            time: self.time,
+            paths,
+            sessions,
+            edits: self.edits.back(),
+            ended: self.ended.back(),
+            reports: self.reports.back(),
+            edits_begun: self.edits_begun,
+            versions_recorded: self.versions_recorded,
+            commands: self.commands.back(),
+            commands_begun: self.commands_begun,
+            checkpoints_created: self.checkpoints_created,
+            calls_recorded: self.calls_recorded,
+        }
+    }
+}
+
+impl From<&state::Session> for SessionHead {
+    fn from(session: &state::Session) -> Self {
+        let state::Session {
+            agent,
+            parent,
+            pid,
+            opened_at,
+            last_active,
+            open,
+            reads,
+            edits,
+            files: _,
+            pending,
+            lost,
+            reset_told,
+            notes,
+        } = session;
+        Self {
+            agent: Mirror::of(agent.clone()),
+            parent: Mirror::of(parent.clone()),
+            pid: *pid,
+            opened_at: *opened_at,
+            last_active: *last_active,
+            open: *open,
+            reads: *reads,
+            edits: *edits,
+            pending: Mirror::of(pending.clone()),
+            lost: Mirror::of(lost.clone()),
+            reset_told: *reset_told,
+            notes: Mirror::of(notes.clone()),
+        }
+    }
+}
+
+impl SessionHead {
+    pub(in crate::ledger::stored) fn session(
+        self,
+        files: BTreeMap<RelPath, Box<knowledge::Knowledge>>,
+    ) -> state::Session {
+        state::Session {
+            agent: self.agent.back(),
+            parent: self.parent.back(),
+            pid: self.pid,
+            opened_at: self.opened_at,
+            last_active: self.last_active,
+            open: self.open,
+            reads: self.reads,
+            edits: self.edits,
+            files,
+            pending: self.pending.back(),
+            lost: self.lost.back(),
+            reset_told: self.reset_told,
+            notes: self.notes.back(),
+        }
+    }
+}
+
+type Written = Result<(), minicbor::encode::Error<std::convert::Infallible>>;
+
+pub(in crate::ledger::stored) fn encode(
+    state: &State,
+    stamps: &Stamps,
+    to: &mut Encoder<&mut Vec<u8>>,
+) -> Written {
+    to.map(SECTIONS)?;
+    to.u8(HEAD)?.encode(Head::from(state))?;
+    to.u8(PATHS)?.array(state.paths.len() as u64)?;
+    for (path, kept) in &state.paths {
+        let stamp: Option<Stamp> = Mirror::of(stamps.of(path));
+        to.array(3)?
+            .encode(Path::of(path.clone()))?
+            .encode(PathState::of(kept.clone()))?
+            .encode(stamp)?;
+    }
+    to.u8(SESSIONS)?.array(state.sessions.len() as u64)?;
+    for (id, session) in &state.sessions {
+        to.array(3)?
+            .encode(Session::of(id.clone()))?
+            .encode(SessionHead::from(session))?
+            .array(session.files.len() as u64)?;
+        for (path, knowledge) in &session.files {
+            to.array(2)?
+                .encode(Path::of(path.clone()))?
+                .encode(Knowledge::of(knowledge.clone()))?;
+        }
+    }
+    Ok(())
+}
+
+pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Kept, DecodeError> {
+    let mut head: Option<Head> = None;
+    let mut paths = Vec::new();
+    let mut stamps = Vec::new();
+    let mut sessions = Vec::new();
+    for _ in 0..length(from.map()?)? {
+        match from.u8()? {
+            HEAD => head = Some(from.decode()?),
+            PATHS => rows(from, |row| {
+                let path: Path = row.decode()?;
+                let kept: PathState = row.decode()?;
+                let stamp: Option<Stamp> = row.decode()?;
+                let path: RelPath = path.back();
+                if let Some(stamp) = stamp {
+                    stamps.push((path.clone(), stamp.back()));
+                }
+                paths.push((path, kept.back()));
+                Ok(3)
+            })?,
+            SESSIONS => rows(from, |row| {
+                let id: Session = row.decode()?;
+                let head: SessionHead = row.decode()?;
+                let mut files = Vec::new();
+                rows(row, |row| {
+                    let path: Path = row.decode()?;
+                    let knowledge: Knowledge = row.decode()?;
+                    files.push((path.back(), knowledge.back()));
+                    Ok(2)
+                })?;
+                sessions.push((id.back(), head.session(files.into_iter().collect())));
+                Ok(3)
+            })?,
+            _ => from.skip()?,
+        }
+    }
+    let head = head.ok_or_else(|| DecodeError::message("it has no head"))?;
+    let state = head.state(paths.into_iter().collect(), sessions.into_iter().collect());
+    Ok(Kept {
+        state,
+        stamps: stamps.into_iter().collect(),
+    })
+}
+
+/// Every row of a list; `take` says of how many columns it knows. Further
+/// ones are passed over.
+fn rows(
+    from: &mut Decoder<'_>,
+    mut take: impl FnMut(&mut Decoder<'_>) -> Result<u64, DecodeError>,
+) -> Result<(), DecodeError> {
+    for _ in 0..length(from.array()?)? {
+        let columns = length(from.array()?)?;
+        for _ in take(from)?..columns {
+            from.skip()?;
+        }
+    }
+    Ok(())
+}
+
+fn length(length: Option<u64>) -> Result<u64, DecodeError> {
+    length.ok_or_else(|| DecodeError::message("a list without a length"))
+}

@@ -1,0 +1,106 @@
+//! The parts of the state.
+
+use super::facts::{CommandBegun, EditBegun, Held};
+use super::leaves::{
+    AuthorKind, Content, Declared, Evidence, Globs, Lines, Path, Session, Source, VersionKind,
+};
+use crate::ledger::stored::mirror::{Mirror, Rare, structs};
+use crate::{input, knowledge, state};
+
+structs! {
+    PathState = state::PathState {
+        0 held: Held,
+        1 baseline: u64,
+        3 versions: Rare<Vec<Kept>>,
+        2 newest: u64,
+        5 taken: Rare<Vec<(Session, u64)>>,
+        4 holders: Rare<Vec<Session>>,
+    }
+    Kept = state::Kept {
+        0 n: u64,
+        1 time: u64,
+        2 first_time: u64,
+        3 count: u32,
+        4 lines: u32,
+        5 size: u64,
+        6 mtime_ms: u64,
+        7 hash: Option<Content>,
+        8 before: Option<Content>,
+        9 kind: VersionKind,
+        10 author: AuthorKind,
+        11 evidence: Evidence,
+        12 lost: Rare<bool>,
+        13 unobserved: Rare<bool>,
+        14 late: Rare<bool>,
+        15 formatted: Rare<bool>,
+        16 aside: Option<KeptAside>,
+    }
+    KeptAside = state::KeptAside {
+        0 from: Option<Path>,
+        1 session: Option<Session>,
+        2 edit: Option<u64>,
+        3 candidates: Rare<Vec<Session>>,
+    }
+    Knowledge = knowledge::Knowledge {
+        0 baseline: Option<Content>,
+        1 seen: Vec<Seen>,
+        7 uncertain: Rare<bool>,
+        2 at: u64,
+        8 foreign: Rare<bool>,
+        9 behind: Rare<u64>,
+        3 told: u64,
+        5 read_count: u32,
+        6 read_at: Option<u64>,
+        10 edit_at: Option<u64>,
+        11 copied: Rare<bool>,
+        4 record: PastRecord,
+        12 past: Rare<Vec<PastRecord>>,
+    }
+    Seen = knowledge::Seen {
+        0 hash: Option<Content>,
+        1 ranges: Rare<Lines>,
+        2 resident: Rare<Lines>,
+        3 assumed: Rare<bool>,
+        4 read: Rare<bool>,
+    }
+    PastRecord = knowledge::PastRecord {
+        0 source: Source,
+        1 step: Option<u64>,
+        2 time: u64,
+        3 lines: u32,
+        4 hash: Option<Content>,
+    }
+    LostVersion = state::LostVersion {
+        0 n: u64,
+        1 path: Path,
+        2 version: Kept,
+        3 by: u64,
+    }
+    Edit = state::Edit { 0 fact: EditBegun, 1 n: u64, 2 files: Vec<EditFile> }
+    EditFile = state::EditFile {
+        0 path: Path,
+        1 expect: Option<Declared>,
+        2 began: Option<Content>,
+        3 matched: Option<u64>,
+    }
+    Command = state::Command { 0 fact: CommandBegun, 1 n: u64, 2 cover: Globs }
+    EndedEdit = state::EndedEdit {
+        0 edit: u64,
+        1 session: Session,
+        2 call: Option<String>,
+    }
+    Report = state::Report {
+        0 path: Path,
+        1 hash: Content,
+        2 time: u64,
+        3 formatted: Rare<bool>,
+    }
+    Stamp = input::Stamp {
+        0 inode: u64,
+        1 size: u64,
+        2 modified: i64,
+        3 changed: i64,
+        4 device: u64,
+        5 mount: u64,
+    }
+}

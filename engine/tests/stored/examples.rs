@@ -1,0 +1,517 @@
+//! One value of every kind of record, with every field, and one without what
+//! may be absent. They stand for ever: what they were stored as is in
+//! `tests/golden`. A field that comes later is absent in all of them; it gets
+//! an example of its own.
+
+use touchmark_engine::globs::Globs;
+use touchmark_engine::notes::{Call, Dropped, Note, Searched};
+use touchmark_engine::{
+    CommandFact, EditFact, EditFileFact, Fact, Held, Record, Stamp, Stamps, State, VersionFact,
+};
+use touchmark_proto::daemon::{Program, Savings};
+use touchmark_proto::events::EditPhase;
+use touchmark_proto::files::{Source, Verdict};
+use touchmark_proto::tasks::{Task, TaskType};
+use touchmark_proto::{
+    Author, Evidence, Hash, HashOrAbsent, LineRange, RelPath, SessionId, VersionKind,
+};
+
+fn path(name: &str) -> RelPath {
+    RelPath::new(name.as_bytes()).unwrap()
+}
+
+fn session(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+fn hash(number: u8) -> Hash {
+    Hash([number; 32])
+}
+
+fn lines(start: u32, end: u32) -> LineRange {
+    LineRange { start, end }
+}
+
+fn held(number: u8) -> Held {
+    Held {
+        hash: Some(hash(number)),
+        size: 70_000,
+        lines: 300,
+        mtime_ms: 1_700_000_000_123,
+    }
+}
+
+/// With a name each; the names of records that were ever stored do not change.
+pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
+    let s = || session("s");
+    vec![
+        (
+            "session-opened",
+            Fact::SessionOpened {
+                session: session("a longer name"),
+                agent: Some(Program {
+                    name: "agent".into(),
+                    version: "1.2".into(),
+                }),
+                parent: Some(s()),
+                pid: Some(4_000_000),
+            },
+        ),
+        (
+            "session-opened-bare",
+            Fact::SessionOpened {
+                session: s(),
+                agent: None,
+                parent: None,
+                pid: None,
+            },
+        ),
+        ("session-closed", Fact::SessionClosed { session: s() }),
+        ("session-forgotten", Fact::SessionForgotten { session: s() }),
+        (
+            "baseline",
+            Fact::Baseline {
+                path: path("d/a"),
+                held: held(1),
+            },
+        ),
+        (
+            "baseline-absent",
+            Fact::Baseline {
+                path: RelPath::new(b"\xff").unwrap(),
+                held: Held::ABSENT,
+            },
+        ),
+        (
+            "version",
+            Fact::Version(VersionFact {
+                path: path("d/b"),
+                kind: VersionKind::Renamed,
+                from: Some(path("d/a")),
+                held: held(2),
+                author: Author::agent(s()),
+                evidence: Evidence::Command,
+                amends: Some(7),
+                edit: Some(300),
+                unobserved: true,
+                late: true,
+                formatted: true,
+                candidates: vec![s(), session("t")],
+                before: Some(hash(1)),
+            }),
+        ),
+        (
+            "version-bare",
+            Fact::Version(VersionFact::new(
+                path("a"),
+                VersionKind::Deleted,
+                Held::ABSENT,
+                Author::USER,
+                Evidence::Unmarked,
+            )),
+        ),
+        (
+            "version-of-a-gap",
+            Fact::Version(VersionFact::new(
+                path("a"),
+                VersionKind::Created,
+                held(3),
+                Author::UNKNOWN,
+                Evidence::Gap,
+            )),
+        ),
+        (
+            "tracked",
+            Fact::Tracked {
+                session: s(),
+                path: path("a"),
+                source: Source::FileMentioned,
+                step: Some(5),
+            },
+        ),
+        (
+            "untracked",
+            Fact::Untracked {
+                session: s(),
+                path: path("a"),
+            },
+        ),
+        (
+            "copied",
+            Fact::Copied {
+                from: path("a"),
+                to: path("b"),
+            },
+        ),
+        ("copy-dropped", Fact::CopyDropped { path: path("b") }),
+        (
+            "read",
+            Fact::Read {
+                session: s(),
+                path: path("a"),
+                hash: Some(hash(1)),
+                lines: 300,
+                range: Some(lines(1, 200)),
+                verdict: Verdict::Changed,
+                source: Source::ReadTool,
+                step: Some(6),
+            },
+        ),
+        (
+            "read-bare",
+            Fact::Read {
+                session: s(),
+                path: path("a"),
+                hash: None,
+                lines: 0,
+                range: None,
+                verdict: Verdict::First,
+                source: Source::UserEdited,
+                step: None,
+            },
+        ),
+        (
+            "wrote",
+            Fact::Wrote {
+                session: s(),
+                path: path("a"),
+                hash: HashOrAbsent::Hash(hash(2)),
+                assumed: true,
+            },
+        ),
+        (
+            "wrote-absence",
+            Fact::Wrote {
+                session: s(),
+                path: path("a"),
+                hash: HashOrAbsent::Absent,
+                assumed: false,
+            },
+        ),
+        (
+            "invalidated",
+            Fact::Invalidated {
+                session: s(),
+                path: Some(path("a")),
+            },
+        ),
+        (
+            "invalidated-all",
+            Fact::Invalidated {
+                session: s(),
+                path: None,
+            },
+        ),
+        (
+            "compacted",
+            Fact::Compacted {
+                session: s(),
+                keep: vec![path("a"), path("b")],
+            },
+        ),
+        (
+            "truncated",
+            Fact::Truncated {
+                session: s(),
+                items: vec![(path("a"), Some(lines(3, 4))), (path("b"), None)],
+            },
+        ),
+        (
+            "edit-begun",
+            Fact::EditBegun(EditFact {
+                edit: 300,
+                session: s(),
+                call: Some("call".into()),
+                files: vec![
+                    EditFileFact {
+                        path: path("a"),
+                        expect: Some(HashOrAbsent::Hash(hash(2))),
+                        began: Some(hash(1)),
+                        base: Some(hash(3)),
+                    },
+                    EditFileFact {
+                        path: path("b"),
+                        expect: Some(HashOrAbsent::Absent),
+                        began: None,
+                        base: None,
+                    },
+                    EditFileFact {
+                        path: path("c"),
+                        expect: None,
+                        began: None,
+                        base: None,
+                    },
+                ],
+                deadline: 1_700_000_000_500,
+                one_shot: true,
+                bound: Some(9),
+                tool: Some("edit".into()),
+                step: Some(8),
+            }),
+        ),
+        (
+            "edit-begun-bare",
+            Fact::EditBegun(EditFact {
+                edit: 1,
+                session: s(),
+                call: None,
+                files: Vec::new(),
+                deadline: 0,
+                one_shot: false,
+                bound: None,
+                tool: None,
+                step: None,
+            }),
+        ),
+        (
+            "edit-ended",
+            Fact::EditEnded {
+                edit: 300,
+                session: s(),
+                paths: vec![path("a")],
+                phase: EditPhase::Lapsed,
+            },
+        ),
+        (
+            "delivered",
+            Fact::Delivered {
+                session: s(),
+                paths: vec![(path("a"), 70_000)],
+                lost: vec![4],
+            },
+        ),
+        ("reset-told", Fact::ResetTold { session: s() }),
+        (
+            "lost",
+            Fact::Lost {
+                session: s(),
+                path: path("a"),
+                version: 4,
+                by: 5,
+            },
+        ),
+        (
+            "saved",
+            Fact::Saved {
+                path: path("a"),
+                hash: hash(2),
+                time: 1_700_000_000_400,
+                formatted: true,
+            },
+        ),
+        (
+            "command-begun",
+            Fact::CommandBegun(CommandFact {
+                command: 2,
+                session: s(),
+                call: Some("call".into()),
+                label: Some("make".into()),
+                globs: Globs {
+                    patterns: Some(vec!["src/**".into()]),
+                    case_insensitive: true,
+                },
+                deadline: 1_700_000_000_600,
+                bound: Some(9),
+                pid: Some(77),
+                formatter: true,
+            }),
+        ),
+        (
+            "command-begun-bare",
+            Fact::CommandBegun(CommandFact {
+                command: 3,
+                session: s(),
+                call: None,
+                label: None,
+                globs: Globs::default(),
+                deadline: 0,
+                bound: None,
+                pid: None,
+                formatter: false,
+            }),
+        ),
+        (
+            "command-ended",
+            Fact::CommandEnded {
+                command: 2,
+                session: s(),
+            },
+        ),
+    ]
+    .into_iter()
+    .chain(notes().into_iter().map(|(name, note)| {
+        let session = session("s");
+        (name, Fact::Noted { session, note })
+    }))
+    .collect()
+}
+
+fn notes() -> Vec<(&'static str, Note)> {
+    let call = |searched| {
+        Note::CallRecorded(Call {
+            call: 12,
+            time: 1_700_000_000_700,
+            n: 70,
+            tool: "grep".into(),
+            args: "{}".into(),
+            result: Some("\"text\"".into()),
+            rests_on: vec![(path("a"), Some(hash(1))), (path("b"), None)],
+            searched,
+        })
+    };
+    vec![
+        (
+            "note-checkpoint-created",
+            Note::CheckpointCreated {
+                checkpoint: 1,
+                label: Some("before".into()),
+                message: Some("m".into()),
+                step: Some(4),
+            },
+        ),
+        (
+            "note-checkpoint-deleted",
+            Note::CheckpointDeleted { checkpoint: 9 },
+        ),
+        (
+            "note-warning-stored",
+            Note::WarningStored {
+                files: vec![path("a")],
+                note: Some("look".into()),
+            },
+        ),
+        ("note-warning-taken", Note::WarningTaken),
+        (
+            "note-model-recorded",
+            Note::ModelRecorded {
+                model: "m".into(),
+                provider: "p".into(),
+                mode: "code".into(),
+                message: Some("first".into()),
+            },
+        ),
+        (
+            "note-task-saved",
+            Note::TaskSaved {
+                task: Task {
+                    id: "t".into(),
+                    task_type: TaskType::Process,
+                    command: Some("sleep 1".into()),
+                    pid: Some(7),
+                    start_time: 1_700_000_000_000,
+                    working_directory: "/w".into(),
+                },
+                started: Some(123_456),
+            },
+        ),
+        ("note-task-removed", Note::TaskRemoved { id: "x".into() }),
+        ("note-call-recorded", call(Searched::Below(path("d")))),
+        ("note-call-of-no-search", call(Searched::No)),
+        ("note-call-of-everything", call(Searched::Everywhere)),
+        (
+            "note-calls-dropped",
+            Note::CallsDropped {
+                calls: vec![99, 100],
+                reason: Dropped::Evicted,
+            },
+        ),
+        ("note-call-checked", Note::CallChecked { hit: true }),
+        (
+            "note-saved",
+            Note::Saved(Savings {
+                repeats: 1,
+                bytes_not_sent: 70_000,
+                stale_refused: 3,
+                not_read_refused: 4,
+                conflicts: 5,
+                duplicate_calls: 6,
+                duplicate_bytes: 7,
+                notices: 8,
+            }),
+        ),
+        (
+            "note-message-seen",
+            Note::MessageSeen {
+                message: "second".into(),
+            },
+        ),
+    ]
+}
+
+/// What facts of every kind make of a state that has something of everything.
+pub(crate) fn state() -> State {
+    let s = || session("s");
+    let mut state = State::new(1_700_000_000_000, true);
+    let read = |session: SessionId, name: &str, number| Fact::Read {
+        session,
+        path: path(name),
+        hash: Some(hash(number)),
+        lines: 300,
+        range: None,
+        verdict: Verdict::First,
+        source: Source::ReadTool,
+        step: None,
+    };
+    let tracked = |session: SessionId, name: &str| Fact::Tracked {
+        session,
+        path: path(name),
+        source: Source::ReadTool,
+        step: None,
+    };
+    let baseline = |name: &str| Fact::Baseline {
+        path: path(name),
+        held: held(1),
+    };
+    let version = |name: &str, number, author| {
+        Fact::Version(VersionFact {
+            before: Some(hash(number - 1)),
+            ..VersionFact::new(
+                path(name),
+                VersionKind::Modified,
+                held(number),
+                author,
+                Evidence::Unmarked,
+            )
+        })
+    };
+    let begin = [
+        baseline("a"),
+        baseline("d/a"),
+        tracked(s(), "a"),
+        read(s(), "a", 1),
+        tracked(s(), "d/a"),
+        tracked(session("t"), "a"),
+        read(session("t"), "a", 1),
+        version("a", 2, Author::USER),
+        version("a", 3, Author::agent(session("t"))),
+        version("d/a", 2, Author::UNKNOWN),
+    ];
+    let left_out = [
+        "session-forgotten",
+        "session-closed",
+        "untracked",
+        "copy-dropped",
+    ];
+    let rest = facts()
+        .into_iter()
+        .filter(|(name, _)| !left_out.contains(name))
+        .map(|(_, fact)| fact);
+    for (n, fact) in (1..).zip(begin.into_iter().chain(rest)) {
+        let time = 1_700_000_000_000 + n;
+        state.apply(&Record { n, time, fact });
+    }
+    state
+}
+
+/// Of some of its paths.
+pub(crate) fn stamps() -> Stamps {
+    let stamp = Stamp {
+        inode: 12,
+        size: 70_000,
+        modified: 1_700_000_000_123_456_789,
+        changed: -1,
+        device: 66,
+        mount: 9,
+    };
+    [(path("d/a"), stamp)].into_iter().collect()
+}

@@ -1,0 +1,80 @@
+//! What is stored can be read by the programs of later years.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod arbitrary;
+mod examples;
+mod golden;
+
+use arbitrary::Arbitrary;
+use proptest::prelude::*;
+use touchmark_engine::ledger::stored::{
+    Unreadable, decode_fact, decode_snapshot, encode_fact, encode_snapshot,
+};
+use touchmark_engine::{Fact, Record, Stamps, State};
+
+proptest! {
+    #[test]
+    fn a_fact_is_read_as_it_was_written(seed: u64) {
+        let fact = Arbitrary::new(seed).fact();
+        prop_assert_eq!(decode_fact(&encode_fact(fact.clone())), Ok(fact));
+    }
+
+    #[test]
+    fn a_state_is_read_as_it_was_written(seed: u64, count in 0_u64..80) {
+        let mut from = Arbitrary::new(seed);
+        let mut state = State::new(from.number(), from.flag());
+        for n in 1..=count {
+            let fact = from.fact();
+            state.apply(&Record { n, time: 1_000 + n, fact });
+        }
+        let paths: Vec<_> = state.paths.keys().cloned().collect();
+        let stamps: Stamps = paths
+            .into_iter()
+            .filter_map(|path| from.flag().then(|| (path, from.stamp())))
+            .collect();
+        let kept = decode_snapshot(&encode_snapshot(&state, &stamps)).unwrap();
+        prop_assert_eq!(kept.state, state);
+        prop_assert_eq!(kept.stamps, stamps);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes: Vec<u8>, version in 0_u8..4) {
+        let bytes = [&[if version == 0 { 0 } else { 0x80 + version }], &bytes[..]].concat();
+        let (fact, snapshot) = (decode_fact(&bytes), decode_snapshot(&bytes));
+        if version > 1 {
+            let newer = Unreadable::Newer { found: version, known: 1 };
+            prop_assert_eq!(fact, Err(newer.clone()));
+            prop_assert_eq!(snapshot.map(|_| ()), Err(newer));
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_cut_or_go_on_are_no_record() {
+    for (name, fact) in examples::facts() {
+        let bytes = encode_fact(fact);
+        for length in 0..bytes.len() {
+            let cut = decode_fact(&bytes[..length]);
+            assert!(
+                matches!(cut, Err(Unreadable::Damaged(_))),
+                "{name} {length}"
+            );
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(decode_fact(&longer).is_err(), "{name}");
+    }
+    let bytes = encode_snapshot(&examples::state(), &examples::stamps());
+    for length in 0..bytes.len() {
+        let cut = decode_snapshot(&bytes[..length]);
+        assert!(matches!(cut, Err(Unreadable::Damaged(_))), "{length}");
+    }
+}
+
+#[test]
+fn a_field_of_a_later_touchmark_is_passed_over() {
+    // `[8, [[path, one more]]]`: the path of `CopyDropped`, and what it may
+    // have one day.
+    let bytes = [0x81, 0x82, 0x08, 0x82, 0x41, b'a', 0x05];
+    let path = touchmark_proto::RelPath::new(b"a").unwrap();
+    assert_eq!(decode_fact(&bytes), Ok(Fact::CopyDropped { path }));
+}
