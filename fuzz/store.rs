@@ -43,8 +43,11 @@ static WHOLE: LazyLock<Whole> = LazyLock::new(|| {
         })
         .unwrap_or_else(|error| panic!("{error}"));
         for n in first..=last {
-            opened.store.commit(n, vec![record(n)], |_| ());
-            assert_eq!(events.recv().unwrap(), StoreEvent::Committed { turn: n });
+            let mut at_once = None;
+            let report = |event| at_once = Some(event);
+            opened.store.commit(n, vec![record(n)], report);
+            let event = at_once.unwrap_or_else(|| events.recv().unwrap());
+            assert_eq!(event, StoreEvent::Committed { turn: n });
         }
         opened
     };
