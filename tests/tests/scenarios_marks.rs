@@ -388,12 +388,14 @@ fn s18_agent_writes_the_old_bytes_back() {
         assert_eq!(paths(&told), [marked.clone()], "{told:?}");
         assert_eq!(told[0]["reverts"].as_array().map(Vec::len), Some(1));
         lane.silent();
-        // The same with an edit that is given up.
+        // The same with an edit that is given up: its content was the agent's.
         let (begun, path) = lane.tracked("begun.txt", "old\n");
         let edit = lane.agent.begin(&begun, Some("new\n")).unwrap();
         user::write(&path, "new\n");
         lane.agent.abort(&edit);
         user::write(&path, "old\n");
+        let told = lane.agent.take();
+        assert_eq!(paths(&told), [begun.clone()], "{told:?}");
         lane.silent();
         // The edit was refused before it was written; the old bytes are
         // written over themselves.
@@ -406,8 +408,9 @@ fn s18_agent_writes_the_old_bytes_back() {
         other.abort(&holds);
         user::write(&path, "old\n");
         lane.silent();
-        for name in [&begun, &refused] {
-            assert_eq!(lane.agent.state(name), "fresh", "{name}");
+        assert_eq!(lane.agent.state(&refused), "fresh");
+        for name in [&marked, &begun] {
+            assert_eq!(lane.agent.state(name), "stale", "{name}");
         }
     });
 }

@@ -198,7 +198,7 @@ impl State {
         knowledge.copied = false;
         // What is confirmed only now may lie before what the session has seen
         // since.
-        if at >= knowledge.at || held == hash.hash() {
+        if !knowledge.any() || at >= knowledge.at || held == hash.hash() {
             knowledge.wrote(hash.hash(), assumed);
             knowledge.at = at;
             knowledge.foreign = false;
