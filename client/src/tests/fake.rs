@@ -241,6 +241,7 @@ fn done(request: &Request) -> Reply {
             clock: Clock { epoch: 1, n: 1 },
             warning: None,
             modified: Vec::new(),
+            label: None,
         }),
         Request::EditAbort(_) => Reply::EditAbort(Done {}),
         Request::Shutdown(_) => Reply::Shutdown(Done {}),

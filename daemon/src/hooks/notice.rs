@@ -308,4 +308,31 @@ mod tests {
         assert!(text.ends_with("980 more files have changed."), "{text}");
         assert_eq!(changes(&[], false, false), None);
     }
+
+    #[test]
+    fn an_edit_that_was_taken_back_is_said_with_its_lines() {
+        let mut change = Change {
+            path: RelPath::new(b"a.rs").unwrap(),
+            kind: VersionKind::Modified,
+            from: None,
+            hash: None,
+            changed_by: vec![Author::USER],
+            evidence: Vec::new(),
+            first_time: 0,
+            last_time: 0,
+            versions: 1,
+            lines: None,
+            lost: None,
+            writing: None,
+            reverts: Some(vec!["e1".into()]),
+            reverted_lines: None,
+        };
+        assert_eq!(row(&change), "a.rs (your edit was taken back by the user)");
+        let lines = [(10, 14), (20, 20)].map(|(start, end)| LineRange { start, end });
+        change.reverted_lines = Some(lines.into());
+        assert_eq!(
+            row(&change),
+            "a.rs (your edit of lines 10-14, 20 was taken back by the user)"
+        );
+    }
 }
