@@ -288,7 +288,7 @@ pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis)
     }
 }
 
-/// The session whose declared version a formatter found: the newest one
+/// The session whose own version a formatter found: the newest one
 /// before `version`, other formatters' left aside, and not long ago.
 fn edited_before(
     state: &State,
@@ -305,7 +305,8 @@ fn edited_before(
         .filter(|kept| version.is_none_or(|version| kept.n < version))
         .find(|kept| !(kept.evidence == Evidence::Command && kept.formatted))?;
     let lately = now.saturating_sub(found.time) <= FORMATTER_WINDOW;
-    (found.evidence == Evidence::Declared && lately && found.hash.is_some())
+    let own = matches!(found.evidence, Evidence::Declared | Evidence::Marked);
+    (own && lately && found.hash.is_some())
         .then(|| found.session().cloned())
         .flatten()
 }

@@ -442,3 +442,133 @@ fn a_wrong_agent_is_wrong_use() {
     let output = run(&world, "nobody", b"{}", true);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
+
+/// ATTR-4: a person saves while the tool waits for permission, and nobody can
+/// say before what the tool will write.
+#[test]
+fn a_save_during_a_permission_prompt_is_told() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    world.file("n.ipynb", "{\"cells\": [1]}\n");
+    talk.read("n.ipynb").nothing();
+    let notebook = |name: &str| {
+        let arguments = json!({"notebook_path": world.path("n.ipynb"), "new_source": "x"});
+        talk.voice.event(
+            name,
+            json!({"tool_name": "NotebookEdit", "tool_use_id": "n1",
+                "tool_input": arguments, "tool_response": {}}),
+        )
+    };
+    talk.say(&notebook("PreToolUse")).nothing();
+    user::write(&world.path("n.ipynb"), "{\"cells\": [1], \"user\": 1}\n");
+    let mut other = world.session("other");
+    other.sync();
+    user::write(
+        &world.path("n.ipynb"),
+        "{\"cells\": [1, \"agent\"], \"user\": 1}\n",
+    );
+    talk.say(&notebook("PostToolUse")).nothing();
+    let told = talk.prompt("p1", "go on").told();
+    assert!(
+        told.contains("n.ipynb (changed by the user or by a tool of this session"),
+        "{told}"
+    );
+    assert_eq!(
+        other.story("n.ipynb"),
+        ["user unmarked", "agent:s marked"],
+        "the save, then the tool"
+    );
+    assert_eq!(other.state("n.ipynb"), "unread");
+}
+
+/// The same, and the person declines: only the batch says so, by leaving the
+/// call out. Nobody else is kept out meanwhile (GUARD-5).
+#[test]
+fn a_declined_call_ends_with_its_batch() {
+    let world = world();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    let (_, heard) = talk.before_edit("a.txt", "one", "1");
+    heard.nothing();
+    let mut other = world.session("other");
+    other.read("a.txt");
+    let edit = other.begin("a.txt", None).unwrap();
+    other.abort(&edit);
+    user::append(&world.path("a.txt"), "four\n");
+    let batch = talk.voice.event("PostToolBatch", json!({"tool_calls": []}));
+    let told = talk.say(&batch).told();
+    assert!(told.contains("a.txt (modified by the user"), "{told}");
+    let status = other.client.ok("status", json!({}));
+    assert_eq!(status["openEdits"], 0, "{status}");
+}
+
+/// Two edits of one file, announced before either has run.
+#[test]
+fn edits_announced_together_are_both_the_sessions() {
+    for order in [[0, 1], [1, 0]] {
+        let world = world();
+        let mut talk = Talk::new(&world, AGENT, "s");
+        talk.start().nothing();
+        talk.read("a.txt").nothing();
+        let edits = [("one", "ONE"), ("three", "THREE")];
+        let calls = edits.map(|(old, new)| {
+            let (call, heard) = talk.before_edit("a.txt", old, new);
+            heard.nothing();
+            call
+        });
+        let mut text = TEXT.to_owned();
+        for at in order {
+            let (old, new) = edits[at];
+            text = text.replace(old, new);
+            user::write(&world.path("a.txt"), &text);
+            talk.say(&talk.voice.after_edit(&calls[at], "a.txt", old, new))
+                .nothing();
+        }
+        talk.prompt("p1", "go on").nothing();
+        let mut session = world.session("s");
+        assert_eq!(session.state("a.txt"), "fresh");
+        let rows = session.history("a.txt");
+        let invented = rows.iter().any(|row| row["unobserved"] == true);
+        assert!(!invented, "{rows:?}");
+        let story = session.story("a.txt");
+        let own = story.iter().all(|row| row.starts_with("agent:s "));
+        assert!(own && !story.is_empty(), "{story:?}");
+        talk.edit("a.txt", "two", "TWO").nothing();
+    }
+}
+
+/// A formatter that the agent runs after its tool is the session's (ATTR-17):
+/// one that is done before the tool's event, and one that runs beside it. What
+/// a person types in between is not.
+#[test]
+fn a_formatter_of_the_agents_is_not_the_user() {
+    for beside in [false, true] {
+        for (then, by_user) in [("let a = 2;\n", false), ("let a = 2 // mine\n", true)] {
+            let world = world();
+            world.file("a.js", "let a=1\n");
+            let mut talk = Talk::new(&world, AGENT, "s");
+            talk.start().nothing();
+            talk.read("a.js").nothing();
+            let (call, heard) = talk.before_edit("a.js", "a=1", "a=2");
+            heard.nothing();
+            user::write(&world.path("a.js"), "let a=2\n");
+            let mut session = world.session("s");
+            session.sync();
+            let after = talk.voice.after_edit(&call, "a.js", "a=1", "a=2");
+            if beside {
+                talk.say(&after).nothing();
+            }
+            user::write(&world.path("a.js"), then);
+            if !beside {
+                talk.say(&after).nothing();
+            }
+            let batch = talk.voice.event("PostToolBatch", json!({}));
+            let told = talk.say(&batch).told();
+            assert_eq!(told.contains("by the user"), by_user, "{told}");
+            assert!(told.contains("a.js"), "{told}");
+            assert_eq!(session.state("a.js"), "stale");
+        }
+    }
+}

@@ -59,7 +59,7 @@ pub(super) fn read_as(input: &Value, name: &str, provider: &'static str) -> Opti
             let (call, tool) = tool(input)?;
             What::Failed { call, tool }
         }
-        "PostToolBatch" => What::BatchEnd,
+        "PostToolBatch" => What::BatchEnd { ran: ran(input) },
         "PreCompact" | "PostCompact" => What::Compacted,
         "SubagentStart" => What::ChildStart,
         "SubagentStop" => What::ChildEnd,
@@ -101,6 +101,19 @@ pub(super) fn read_as(input: &Value, name: &str, provider: &'static str) -> Opti
         }),
         what,
     })
+}
+
+/// The calls of a batch that were carried out: one that was declined is not
+/// among them, and nothing else says so.
+fn ran(input: &Value) -> Option<Vec<String>> {
+    let calls = input.get("tool_calls")?.as_array()?;
+    let name = |one: &Value| {
+        let name = text(one, &["tool_name"])?;
+        let arguments = one.get("tool_input").unwrap_or(&Value::Null);
+        Some(call(text(one, &["tool_use_id"]), name, arguments))
+    };
+    // One that cannot be told by name may be any.
+    calls.iter().map(name).collect()
 }
 
 fn tool(input: &Value) -> Option<(String, Tool)> {

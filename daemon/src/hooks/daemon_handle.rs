@@ -119,6 +119,20 @@ impl DaemonHandle {
         })
     }
 
+    /// The same for what has happened already: it takes effect however late,
+    /// and also if nobody waits for the answer any more.
+    pub(super) fn at_leisure(&self) -> Self {
+        Self {
+            events: self.events.clone(),
+            connection: self.connection,
+            until: None,
+            root: self.root.clone(),
+            memory: Arc::clone(&self.memory),
+            settings: self.settings,
+            now: self.now,
+        }
+    }
+
     pub(super) async fn standing(&self, session: &SessionId) -> Standing {
         let session = session.clone();
         self.consult(|answer| Consult::Standing { session, answer })

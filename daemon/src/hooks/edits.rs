@@ -10,6 +10,10 @@ use super::{Change, Replacement, patch};
 /// Contents computed for one edit at most.
 const CANDIDATES: usize = 8;
 
+/// Changes announced together that are reckoned with, and contents on the way.
+const TOGETHER: usize = 4;
+const WAYS: usize = 64;
+
 /// Whether the file's bytes are needed to know.
 pub(super) fn needs_bytes(change: &Change) -> bool {
     matches!(change, Change::Replace(_) | Change::Patch { .. })
@@ -17,10 +21,26 @@ pub(super) fn needs_bytes(change: &Change) -> bool {
 
 /// What may come of a change; nothing where nobody can say. The likeliest is
 /// the first.
-pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<HashOrAbsent> {
-    let contents: Vec<Vec<u8>> = match change {
-        Change::Delete => return vec![HashOrAbsent::Absent],
-        Change::Unknown => return Vec::new(),
+pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<Candidate> {
+    if *change == Change::Delete {
+        return vec![Candidate {
+            hash: HashOrAbsent::Absent,
+            words: None,
+        }];
+    }
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for content in contents(change, bytes) {
+        let candidate = Candidate::of(&content);
+        if !candidates.contains(&candidate) {
+            candidates.push(candidate);
+        }
+    }
+    candidates
+}
+
+fn contents(change: &Change, bytes: Option<&[u8]>) -> Vec<Vec<u8>> {
+    match change {
+        Change::Delete | Change::Unknown => Vec::new(),
         Change::Whole(text) => vec![text.as_bytes().to_vec()],
         Change::Patch { hunks, .. } => bytes
             .and_then(|bytes| std::str::from_utf8(bytes).ok())
@@ -29,15 +49,71 @@ pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<HashOrAbs
             .into_iter()
             .collect(),
         Change::Replace(replacements) => replaced(bytes, replacements),
-    };
-    let mut hashes: Vec<HashOrAbsent> = Vec::new();
-    for content in contents {
-        let hash = HashOrAbsent::Hash(Hash::of(&content));
-        if !hashes.contains(&hash) {
-            hashes.push(hash);
+    }
+}
+
+/// What may come of changes of one file that were announced together, in
+/// whatever order and however many of them are carried out: for each change,
+/// the contents that it has a part in.
+pub(super) fn together(changes: &[&Change], bytes: &[u8]) -> Vec<Vec<Candidate>> {
+    let changes = changes.get(..changes.len().min(TOGETHER)).unwrap_or(&[]);
+    let mut found = vec![Vec::new(); changes.len()];
+    let mut ways: Vec<(Vec<usize>, Vec<u8>)> = vec![(Vec::new(), bytes.to_vec())];
+    let mut next = 0;
+    while let Some((done, content)) = ways.get(next).cloned() {
+        next += 1;
+        for (index, change) in changes.iter().enumerate() {
+            if done.contains(&index) {
+                continue;
+            }
+            for content in contents(change, Some(&content)) {
+                let mut done = done.clone();
+                done.push(index);
+                let candidate = Candidate::of(&content);
+                for part in &done {
+                    if let Some(found) = found.get_mut(*part)
+                        && !found.contains(&candidate)
+                    {
+                        found.push(candidate);
+                    }
+                }
+                if ways.len() < WAYS {
+                    ways.push((done, content));
+                }
+            }
         }
     }
-    hashes
+    found
+}
+
+/// One content that a tool may leave behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// Which.
+    pub(super) hash: HashOrAbsent,
+    /// What is the same after a formatter, if it is a text.
+    pub(super) words: Option<Hash>,
+}
+
+impl Candidate {
+    fn of(content: &[u8]) -> Self {
+        Self {
+            hash: HashOrAbsent::Hash(Hash::of(content)),
+            words: words(content),
+        }
+    }
+}
+
+/// What a formatter leaves as it is: the words of a text, in whatever order
+/// and whatever stands between them. Who types changes them.
+pub(super) fn words(content: &[u8]) -> Option<Hash> {
+    let text = std::str::from_utf8(content).ok()?.to_lowercase();
+    let mut words: Vec<&str> = text
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .filter(|word| !word.is_empty())
+        .collect();
+    words.sort_unstable();
+    (!words.is_empty()).then(|| Hash::of(words.join(" ").as_bytes()))
 }
 
 fn replaced(bytes: Option<&[u8]>, replacements: &[Replacement]) -> Vec<Vec<u8>> {
@@ -101,6 +177,7 @@ fn without_trailing_space(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn edit(old: &str, new: &str, all: bool) -> Change {
@@ -118,10 +195,34 @@ mod tests {
             .collect()
     }
 
+    fn hashes(candidates: Vec<Candidate>) -> Vec<HashOrAbsent> {
+        candidates.into_iter().map(|one| one.hash).collect()
+    }
+
+    #[test]
+    fn changes_announced_together_may_come_in_any_order() {
+        let (one, two) = (edit("a", "x", false), edit("b", "y", false));
+        let mut found = together(&[&one, &two], b"a b").into_iter().map(hashes);
+        assert_eq!(found.next().unwrap(), of(&["x b", "x y"]));
+        assert_eq!(found.next().unwrap(), of(&["a y", "x y"]));
+        // One that has been carried out already has nothing left to do.
+        let found = together(&[&one, &two], b"x b");
+        assert_eq!(hashes(found.concat()), of(&["x y"]));
+    }
+
+    #[test]
+    fn a_formatter_keeps_the_words() {
+        let before = words(b"use b;\nuse a;\nlet x=0xFF");
+        assert_eq!(before, words(b"use a;\nuse b;\n\nlet x = 0xff;\n"));
+        assert_ne!(before, words(b"use a;\nuse b;\nlet y = 0xff;\n"));
+        assert_eq!(words(b"\xff"), None);
+        assert_eq!(words(b" ;\n"), None);
+    }
+
     #[test]
     fn what_a_tool_will_write_is_known() {
         let bytes = b"a\nb\na\n".as_slice();
-        let candidates = |change| candidates(&change, Some(bytes));
+        let candidates = |change| hashes(candidates(&change, Some(bytes)));
         assert_eq!(candidates(edit("b", "x", false)), of(&["a\nx\na\n"]));
         assert_eq!(candidates(edit("a", "x", true)), of(&["x\nb\nx\n"]));
         assert_eq!(candidates(edit("a", "x", false)), []);
@@ -155,14 +256,18 @@ mod tests {
                 all: true,
             },
         ]);
-        assert_eq!(candidates(&change, Some(b"a b")), of(&["c c"]));
-        assert_eq!(candidates(&edit("", "new", false), None), of(&["new"]));
+        assert_eq!(hashes(candidates(&change, Some(b"a b"))), of(&["c c"]));
+        let made = candidates(&edit("", "new", false), None);
+        assert_eq!(hashes(made), of(&["new"]));
     }
 
     #[test]
     fn line_ends_stay_and_marks_are_doubtful() {
         assert_eq!(
-            candidates(&edit("a\nb", "x\ny", false), Some(b"a\r\nb\r\n")),
+            hashes(candidates(
+                &edit("a\nb", "x\ny", false),
+                Some(b"a\r\nb\r\n")
+            )),
             of(&["x\r\ny\r\n"])
         );
         let quoted = "say “a”".as_bytes();

@@ -2,9 +2,12 @@
 //! the daemon: then less is claimed, never more.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use touchmark_proto::{ClientPath, Hash, HashOrAbsent, SessionId};
+use touchmark_proto::{ClientPath, Hash, SessionId};
+
+use super::Change;
+use super::edits::Candidate;
 
 /// Calls under way that are remembered; a call that never came back goes when
 /// that many others came.
@@ -23,17 +26,29 @@ pub(super) struct Before {
 }
 
 /// A file that a tool is about to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Marked {
     pub(super) path: ClientPath,
     /// What it held when the mark was set.
     pub(super) began: Option<Hash>,
     /// What it may hold when the tool has done what it was told.
-    pub(super) candidates: Vec<HashOrAbsent>,
+    pub(super) candidates: Vec<Candidate>,
+    /// What the tool was told to do.
+    pub(super) change: Arc<Change>,
+    /// Another call on the file was announced beside it: which of them came
+    /// first is not known, and so not what was there in between.
+    pub(super) beside: bool,
+}
+
+/// A file as a tool has left it, for a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) path: ClientPath,
+    pub(super) written: Candidate,
 }
 
 /// What is remembered of one call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Call {
     pub(super) read: Option<Before>,
     pub(super) marked: Vec<Marked>,
@@ -48,6 +63,7 @@ struct Remembered {
     calls: HashMap<(SessionId, String), Call>,
     order: VecDeque<(SessionId, String)>,
     replaced: VecDeque<(SessionId, ClientPath)>,
+    left: VecDeque<(SessionId, Left)>,
 }
 
 impl Memory {
@@ -72,6 +88,69 @@ impl Memory {
             kept.order.retain(|known| *known != key);
         }
         found
+    }
+
+    /// What the session's other calls under way do to a file.
+    pub(super) fn beside(
+        &self,
+        session: &SessionId,
+        path: &ClientPath,
+    ) -> Vec<(String, Arc<Change>)> {
+        let kept = self.kept();
+        let own = kept.order.iter().filter(|(whose, _)| whose == session);
+        own.filter_map(|key| {
+            let marked = &kept.calls.get(key)?.marked;
+            let marked = marked.iter().find(|marked| marked.path == *path)?;
+            Some((key.1.clone(), Arc::clone(&marked.change)))
+        })
+        .collect()
+    }
+
+    /// A call on a file has got company: this may come of it, too.
+    pub(super) fn join(
+        &self,
+        session: &SessionId,
+        call: &str,
+        path: &ClientPath,
+        candidates: &[Candidate],
+    ) {
+        let mut kept = self.kept();
+        let key = (session.clone(), call.to_owned());
+        let marked = kept.calls.get_mut(&key).map(|call| &mut call.marked);
+        for marked in marked
+            .into_iter()
+            .flatten()
+            .filter(|marked| marked.path == *path)
+        {
+            marked.beside = true;
+            for candidate in candidates {
+                if !marked.candidates.contains(candidate) {
+                    marked.candidates.push(*candidate);
+                }
+            }
+        }
+    }
+
+    /// Remembers how a tool has left a file, until a formatter has had its time.
+    pub(super) fn leave(&self, session: &SessionId, left: Left) {
+        let mut kept = self.kept();
+        kept.left
+            .retain(|(whose, known)| whose != session || known.path != left.path);
+        kept.left.push_back((session.clone(), left));
+        if kept.left.len() > CALLS {
+            kept.left.pop_front();
+        }
+    }
+
+    /// How the session's tools have left files since it was last asked.
+    pub(super) fn left(&self, session: &SessionId) -> Vec<Left> {
+        let mut kept = self.kept();
+        let (own, others) = std::mem::take(&mut kept.left)
+            .into_iter()
+            .partition(|(whose, _)| whose == session);
+        kept.left = others;
+        let own: VecDeque<(SessionId, Left)> = own;
+        own.into_iter().map(|(_, left)| left).collect()
     }
 
     /// Whether a repeated read may be answered by a message: not twice in a

@@ -93,8 +93,8 @@ enum What {
     },
     /// A tool has failed, was refused or interrupted.
     Failed { call: String, tool: Tool },
-    /// All tools of one turn of the model have run.
-    BatchEnd,
+    /// All tools of one turn of the model have run: which, where it is said.
+    BatchEnd { ran: Option<Vec<String>> },
     /// What was read is no longer in the context.
     Compacted,
     /// A sub-agent begins.

@@ -185,7 +185,18 @@ fn listed(list: &[Change], more: bool) -> String {
 fn row(change: &Change) -> String {
     let file = path(&change.path);
     let who = authors(&change.changed_by);
-    if change.lost.is_some() {
+    if let Some(lost) = &change.lost {
+        // Under a mark of the session's own nobody can tell who it was.
+        if lost.candidates.is_some() {
+            return format!(
+                "{file} (changed by {who} or by a tool of this session that was under way, and then overwritten by this session unseen)"
+            );
+        }
+        if lost.hash.is_none() {
+            return format!(
+                "{file} (deleted by {who} while this session was changing it, and made anew by this session)"
+            );
+        }
         return format!("{file} (a version by {who} was overwritten by this session unseen)");
     }
     if change.reverts.is_some() {

@@ -76,6 +76,13 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         what,
         ..
     } = happened;
+    // A tool that has run has run: only what is asked before it is worthless
+    // once the agent has gone on.
+    let leisure = daemon.at_leisure();
+    let daemon = match what {
+        What::Before { .. } => daemon,
+        _ => &leisure,
+    };
     let cwd = cwd.as_deref();
     let standing = daemon.standing(&session).await;
     // A late event does not open a session again; a word of the user's does.
@@ -118,11 +125,29 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         }
         What::Prompt { id, text } => {
             abort_left(daemon, &session, &standing).await;
+            writes::formatted(daemon, &session, false).await;
             turns::checkpoint(daemon, &session, &standing, id).await;
             turns::mentions(daemon, &session, cwd, &text).await;
             tell(daemon, &session, warning, can_tell).await
         }
-        What::ChildStart | What::BatchEnd => tell(daemon, &session, warning, can_tell).await,
+        What::ChildStart => tell(daemon, &session, warning, can_tell).await,
+        What::BatchEnd { ran } => {
+            // What was announced and is not among them was declined.
+            if let Some(ran) = ran {
+                let declined = super::Standing {
+                    edits: standing
+                        .edits
+                        .into_iter()
+                        .filter(|call| !ran.contains(call))
+                        .collect(),
+                    windows: Vec::new(),
+                    ..super::Standing::default()
+                };
+                abort_left(daemon, &session, &declined).await;
+            }
+            writes::formatted(daemon, &session, false).await;
+            tell(daemon, &session, warning, can_tell).await
+        }
         What::Before { call, tool } => match tool {
             Tool::Read(reading) => {
                 reads::before(daemon, &session, cwd, &call, &reading.path).await;
@@ -153,6 +178,8 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 }
                 Tool::Write { files, .. } => {
                     writes::commit(daemon, &session, cwd, &call, &files).await;
+                    // Where more is to come, one may still run beside this.
+                    writes::formatted(daemon, &session, !batch_end).await;
                 }
                 Tool::Shell { command } => {
                     reads::after_command(daemon, &session, &call, &command, &output).await;

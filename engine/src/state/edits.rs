@@ -47,7 +47,7 @@ impl State {
         let session = edit.fact.session.clone();
         if phase == EditPhase::Aborted {
             for path in paths {
-                self.rule_out(path, &session, begun);
+                self.rule_out(path, &session, begun, Some(number));
             }
         }
         if !done {
@@ -68,13 +68,20 @@ impl State {
     /// What came to a path since that fact is not what the session wrote
     /// under a mark that has come to something else, or to nothing; unless
     /// another mark of its own is open (ATTR-4).
-    pub(super) fn rule_out(&mut self, path: &RelPath, session: &SessionId, since: u64) {
-        let open = self
-            .edits_on(path)
-            .any(|(edit, file)| edit.fact.session == *session && file.expect.is_none());
+    pub(super) fn rule_out(
+        &mut self,
+        path: &RelPath,
+        session: &SessionId,
+        since: u64,
+        mark: Option<u64>,
+    ) {
+        let another = self.edits_on(path).any(|(edit, file)| {
+            let own = edit.fact.session == *session && file.expect.is_none();
+            own && Some(edit.fact.edit) != mark
+        });
         let versions = self.paths.get_mut(path).map(|path| &mut path.versions);
         for kept in versions.into_iter().flatten().filter(|kept| kept.n > since) {
-            if !open {
+            if !another {
                 kept.rule_out(session);
             }
         }

@@ -18,7 +18,7 @@ impl State {
             self.amend(n, amended, fact);
             if let (Evidence::Marked, Some(session)) = (fact.evidence, &fact.author.session) {
                 // What came after the content that its mark came to.
-                self.rule_out(&fact.path, session, amended);
+                self.rule_out(&fact.path, session, amended, fact.edit);
             }
             return;
         }

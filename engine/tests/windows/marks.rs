@@ -235,3 +235,19 @@ fn what_an_editor_reports_is_the_users_whatever_the_commit_names() {
         ",
     );
 }
+
+#[test]
+fn a_beginning_that_a_user_leaves_of_the_agents_content_is_the_users() {
+    story(
+        "
+        write f one
+        a reads f
+        a opens f
+        write f agent
+        write f ag
+        a commits f agent -> overwritten
+        status a f -> stale
+        a takes -> f modified by user unmarked
+        ",
+    );
+}

@@ -54,8 +54,8 @@ const TABLE: &[(Row, bool, &str)] = &[
     ),
     (
         Row::UndeclaredMarks,
-        false,
-        "a save under a mark is taken for the session's before its commit",
+        true,
+        "edit/begin without a content, saves of agents and others, edit/commit",
     ),
     (Row::GuardedWrites, true, "file/write, file/edit"),
     (

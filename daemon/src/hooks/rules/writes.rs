@@ -3,20 +3,31 @@
 //! with what the disk holds, since a user may have saved meanwhile.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::edits::{CommitFile, EditAbort, EditBegin, EditCommit, EditFile};
-use touchmark_proto::files::{FileReadText, FileText, TextEncoding};
-use touchmark_proto::{ClientPath, Error, ErrorCode, Hash, HashOrAbsent, Request, SessionId};
+use touchmark_proto::files::{FileHistory, FileReadText, FileText, TextEncoding};
+use touchmark_proto::{
+    ClientPath, Error, ErrorCode, Evidence, Hash, HashOrAbsent, Millis, Request, SessionId,
+};
 
 use super::super::daemon_handle::DaemonHandle;
-use super::super::memory::Marked;
+use super::super::edits::Candidate;
+use super::super::memory::{Left, Marked};
 use super::super::{Change, Verdict, Writing, edits, notice};
 use super::{Outcome, reads, remember};
 
 /// Bytes of a tool's name that are kept.
 const TOOL: usize = 100;
+
+/// Bytes of a text to be written that are kept until the tool has run.
+const KEPT: usize = 64 << 10;
+
+/// How long after a tool's write a formatter's follows (ATTR-17).
+const FORMATTER: Millis = 5_000;
 
 /// Marks the files of a tool about to write, or says why it must not.
 pub(super) async fn begin(
@@ -27,7 +38,7 @@ pub(super) async fn begin(
     tool: &str,
     files: &[Writing],
 ) -> Outcome {
-    let mut plan: Vec<(EditFile, Vec<HashOrAbsent>)> = Vec::new();
+    let mut plan: Vec<(EditFile, Planned)> = Vec::new();
     for Writing { path, change } in files {
         let Some(place) = daemon.place(cwd, path).await else {
             continue;
@@ -35,35 +46,53 @@ pub(super) async fn begin(
         if plan.iter().any(|(file, _)| file.path == place) {
             // A patch that names a file twice: what comes of it is not known.
             plan.retain(|(file, _)| file.path != place);
-            plan.push((mark(place, None, None), Vec::new()));
+            plan.push((mark(place, None, None), Planned::default()));
             continue;
         }
+        let others = daemon.memory.beside(session, &place);
         let mut base = None;
-        let candidates = if edits::needs_bytes(change) {
-            let from = match change {
-                Change::Patch {
-                    from: Some(from), ..
-                } => daemon.place(cwd, from).await,
-                _ => Some(place.clone()),
-            };
-            let read = match &from {
-                Some(from) => bytes(daemon, session, from).await,
-                None => None,
-            };
-            base = read
-                .as_ref()
-                .map(|(hash, _)| *hash)
-                .filter(|_| from.as_ref() == Some(&place));
-            edits::candidates(change, read.as_ref().map(|(_, bytes)| bytes.as_slice()))
-        } else {
-            edits::candidates(change, None)
+        let read = match edits::needs_bytes(change) || !others.is_empty() {
+            true => {
+                let from = match change {
+                    Change::Patch {
+                        from: Some(from), ..
+                    } => daemon.place(cwd, from).await,
+                    _ => Some(place.clone()),
+                };
+                let read = match &from {
+                    Some(from) => bytes(daemon, session, from).await,
+                    None => None,
+                };
+                base = read
+                    .as_ref()
+                    .map(|(hash, _)| *hash)
+                    .filter(|_| from.as_ref() == Some(&place));
+                read.map(|(_, bytes)| bytes)
+            }
+            false => None,
         };
-        // Where tools differ, nothing is declared, and the commit decides.
-        let expect = match candidates.as_slice() {
-            [one] => Some(*one),
+        let mut planned = Planned {
+            candidates: edits::candidates(change, read.as_deref()),
+            change: Some(change).filter(|change| is_small(change)).cloned(),
+            beside: !others.is_empty(),
+        };
+        if planned.beside {
+            join(
+                daemon,
+                session,
+                &place,
+                &mut planned,
+                &others,
+                read.as_deref(),
+            );
+        }
+        // Where tools differ, or are under way together, nothing is declared,
+        // and the commit decides.
+        let expect = match planned.candidates.as_slice() {
+            [one] if !planned.beside => Some(one.hash),
             _ => None,
         };
-        plan.push((mark(place, expect, base), candidates));
+        plan.push((mark(place, expect, base), planned));
     }
     if plan.is_empty() {
         return Outcome::default();
@@ -80,16 +109,24 @@ pub(super) async fn begin(
         tool: Some(super::cut(tool, TOOL)),
         step: None,
     };
-    match daemon.ask(begin).await {
+    let begun = daemon.ask(begin).await;
+    let too_late = matches!(&begun, Err(error) if error.code == ErrorCode::TooLate);
+    if too_late {
+        // The tool runs unmarked; what it was told is known all the same.
+        let marked = plan
+            .into_iter()
+            .map(|(file, planned)| planned.marked(file, None));
+        remember(daemon, session, call, |known| {
+            known.marked = marked.collect()
+        });
+        return Outcome::default();
+    }
+    match begun {
         Ok(begun) => {
             let marked = plan
                 .into_iter()
                 .zip(begun.files)
-                .map(|((file, candidates), state)| Marked {
-                    path: file.path,
-                    began: state.hash,
-                    candidates,
-                })
+                .map(|((file, planned), state)| planned.marked(file, state.hash))
                 .collect();
             remember(daemon, session, call, |known| known.marked = marked);
             Outcome {
@@ -102,6 +139,59 @@ pub(super) async fn begin(
             }
         }
         Err(error) => refused(daemon, &error).await,
+    }
+}
+
+/// What is known of a write before it.
+#[derive(Default)]
+struct Planned {
+    candidates: Vec<Candidate>,
+    change: Option<Change>,
+    beside: bool,
+}
+
+impl Planned {
+    fn marked(self, file: EditFile, began: Option<Hash>) -> Marked {
+        Marked {
+            path: file.path,
+            began,
+            candidates: self.candidates,
+            change: Arc::new(self.change.unwrap_or(Change::Unknown)),
+            beside: self.beside,
+        }
+    }
+}
+
+/// Whether a change is worth keeping until its tool has run.
+fn is_small(change: &Change) -> bool {
+    match change {
+        Change::Whole(text) => text.len() <= KEPT,
+        Change::Replace(parts) => parts.iter().all(|part| part.new.len() <= KEPT),
+        _ => true,
+    }
+}
+
+/// Calls on one file that are announced together are carried out one after the
+/// other: what may be there after each has parts of the others.
+fn join(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    place: &ClientPath,
+    planned: &mut Planned,
+    others: &[(String, Arc<Change>)],
+    bytes: Option<&[u8]>,
+) {
+    let (Some(own), Some(bytes)) = (&planned.change, bytes) else {
+        return;
+    };
+    let mut changes: Vec<&Change> = vec![own];
+    changes.extend(others.iter().map(|(_, change)| &**change));
+    let mut found = edits::together(&changes, bytes).into_iter();
+    if let Some(own) = found.next() {
+        planned.candidates.extend(own);
+    }
+    for ((call, _), candidates) in others.iter().zip(found) {
+        daemon.memory.join(session, call, place, &candidates);
     }
 }
 
@@ -187,22 +277,26 @@ pub(super) async fn commit(
                     path,
                     began: None,
                     candidates: edits::candidates(change, None),
+                    change: Arc::new(Change::Unknown),
+                    beside: false,
                 });
             }
         }
     }
     let mut committed = Vec::new();
-    for Marked {
-        path,
-        began,
-        candidates,
-    } in marked
-    {
-        let now = reads::look(daemon, session, &path)
+    for marked in marked {
+        let now = reads::look(daemon, session, &marked.path)
             .await
             .map(|found| found.hash);
-        let hash = claim(now, began, &candidates, began_unknown);
-        committed.push(CommitFile { path, hash });
+        let written = claim(now, &marked, began_unknown);
+        if let Some(written) = written {
+            let path = marked.path.clone();
+            daemon.memory.leave(session, Left { path, written });
+        }
+        committed.push(CommitFile {
+            path: marked.path,
+            hash: written.map(|written| written.hash),
+        });
     }
     if committed.is_empty() {
         return;
@@ -216,19 +310,79 @@ pub(super) async fn commit(
     let _no_such_edit = daemon.ask(commit).await;
 }
 
-/// What a tool is said to have written.
-fn claim(
-    now: Option<Hash>,
-    began: Option<Hash>,
-    candidates: &[HashOrAbsent],
-    began_unknown: bool,
-) -> Option<HashOrAbsent> {
-    let found = HashOrAbsent::from(now);
-    if candidates.contains(&found) {
-        return Some(found);
+/// Formatters that an agent runs after its tools: some are done before the
+/// tool's hook hears of the end, some run beside it. What is there now and
+/// has the words of what the tool wrote is a formatter's (ATTR-17); what has
+/// other words somebody has typed. With `again`, what is as the tool left it
+/// is looked at once more.
+pub(super) async fn formatted(daemon: &DaemonHandle, session: &SessionId, again: bool) {
+    for Left { path, written } in daemon.memory.left(session) {
+        let Some(words) = written.words else { continue };
+        let Some((hash, bytes)) = bytes(daemon, session, &path).await else {
+            continue;
+        };
+        if HashOrAbsent::Hash(hash) == written.hash {
+            if again {
+                daemon.memory.leave(session, Left { path, written });
+            }
+            continue;
+        }
+        if edits::words(&bytes) != Some(words) || !is_unclaimed(daemon, &path, hash).await {
+            continue;
+        }
+        let saved = EditorDidSave {
+            path,
+            hash,
+            time: None,
+            formatted: true,
+        };
+        let _told_by_an_editor = daemon.ask(saved).await;
     }
-    // As it was before: a tool that wrote nothing looks like that.
-    if !began_unknown && now == began {
+}
+
+/// Whether nothing says who wrote what a file holds, and a tool of an agent's
+/// wrote what was there before it, not long ago.
+async fn is_unclaimed(daemon: &DaemonHandle, path: &ClientPath, hash: Hash) -> bool {
+    let history = FileHistory {
+        path: path.clone(),
+        limit: Some(8),
+        before: None,
+        sync: None,
+        verify: None,
+    };
+    let Ok(history) = daemon.ask(history).await else {
+        return false;
+    };
+    let versions = history.versions;
+    let newest = versions
+        .iter()
+        .position(|version| version.hash == Some(hash));
+    let (newest, older) = match newest.and_then(|at| versions.get(at..)) {
+        Some([newest, older @ ..]) => (newest, older),
+        _ => return false,
+    };
+    let before = older.iter().find(|version| version.hash != newest.hash);
+    // A correction may say only later that it was the agent's.
+    let written = versions.iter().find(|version| {
+        before.is_some_and(|before| before.hash == version.hash)
+            && matches!(version.evidence, Evidence::Declared | Evidence::Marked)
+    });
+    let Some(written) = written else {
+        return false;
+    };
+    newest.evidence == Evidence::Unmarked && newest.time.abs_diff(written.time) <= FORMATTER
+}
+
+/// What a tool is said to have written.
+fn claim(now: Option<Hash>, marked: &Marked, began_unknown: bool) -> Option<Candidate> {
+    let found = HashOrAbsent::from(now);
+    let candidates = &marked.candidates;
+    if let Some(found) = candidates.iter().find(|one| one.hash == found) {
+        return Some(*found);
+    }
+    // As it was before: a tool that wrote nothing looks like that. And where
+    // several were under way, nobody knows which content came of which.
+    if marked.beside || (!began_unknown && now == marked.began) {
         return None;
     }
     candidates.first().copied()
@@ -241,20 +395,23 @@ mod tests {
     #[test]
     fn what_a_tool_is_said_to_have_written() {
         let hash = |text: &str| Hash::of(text.as_bytes());
+        let candidate = |hash| Candidate { hash, words: None };
+        let marked = |candidates: &[HashOrAbsent], beside| Marked {
+            path: ClientPath::from("a"),
+            began: Some(hash("0")),
+            candidates: candidates.iter().copied().map(candidate).collect(),
+            change: Arc::new(Change::Unknown),
+            beside,
+        };
+        let said = |now, marked: &Marked| claim(now, marked, false).map(|said| said.hash);
         let (one, two) = (HashOrAbsent::Hash(hash("1")), HashOrAbsent::Hash(hash("2")));
-        let began = Some(hash("0"));
-        let both = [one, two];
-        assert_eq!(claim(Some(hash("2")), began, &both, false), Some(two));
-        assert_eq!(claim(began, began, &both, false), None, "nothing written");
-        assert_eq!(
-            claim(Some(hash("user")), began, &both, false),
-            Some(one),
-            "saved over"
-        );
-        assert_eq!(claim(Some(hash("x")), began, &[], false), None);
-        assert_eq!(
-            claim(None, began, &[HashOrAbsent::Absent], false),
-            Some(HashOrAbsent::Absent)
-        );
+        let (both, beside) = (marked(&[one, two], false), marked(&[one, two], true));
+        assert_eq!(said(Some(hash("2")), &both), Some(two));
+        assert_eq!(said(Some(hash("0")), &both), None, "nothing written");
+        assert_eq!(said(Some(hash("user")), &both), Some(one), "saved over");
+        assert_eq!(said(Some(hash("user")), &beside), None, "who knows");
+        assert_eq!(said(Some(hash("x")), &marked(&[], false)), None);
+        let gone = marked(&[HashOrAbsent::Absent], false);
+        assert_eq!(said(None, &gone), Some(HashOrAbsent::Absent));
     }
 }
