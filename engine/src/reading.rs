@@ -174,7 +174,14 @@ impl Engine {
         }
         // Where there is no file, there is nothing to be one.
         if newest_seen && matches!(outcome.found, Found::File(_)) {
+            let alone = self.file_of(path);
             self.join_alike(path, ticket);
+            let file = self.file_of(path);
+            let held = self.state.paths.get(&file).map(|state| state.held.hash);
+            if file != alone && held.is_some_and(|held| held != outcome.hash()) {
+                // What was found by this name is not known of the file yet.
+                self.look_too(path, &file);
+            }
         }
         let file = self.file_of(path);
         for batch in self.fences.batches.values_mut() {

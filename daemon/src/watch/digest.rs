@@ -63,8 +63,9 @@ impl Watcher {
         );
         if written && raw.by_directory && self.hard_links.has(&path) {
             // The file itself says so, once for all of its names: a close
-            // must not count twice (ATTR-8).
-            return;
+            // must not count twice (ATTR-8). But it may not have been watched
+            // yet when this happened.
+            return self.happened_to_file(&path, Hint::Touched, out);
         }
         match raw.kind {
             RawKind::MovedFrom => self.moved_from(path, raw.cookie, out),

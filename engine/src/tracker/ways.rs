@@ -377,7 +377,7 @@ impl Engine {
 
     /// Orders a look at another name, for which waits who waits for a look at
     /// the first.
-    fn look_too(&mut self, name: &RelPath, other: &RelPath) {
+    pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
         let ticket = self.order_read(other, false);
         for batch in self.fences.batches.values_mut() {
             if batch.contains_key(name) {
