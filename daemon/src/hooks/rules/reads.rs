@@ -256,16 +256,6 @@ fn printed_of(wanted: &[LineRange], output: &str, file: &str) -> Vec<LineRange> 
         let first = range.start.saturating_sub(1) as usize;
         lines.get(first..(range.end as usize).min(lines.len()))
     };
-    // What `cat -A` and the like make of a line is never shorter than it.
-    let bytes: usize = wanted
-        .iter()
-        .filter_map(of)
-        .flatten()
-        .map(|line| line.len() + 1)
-        .sum();
-    if output.trim_end().len() >= bytes.saturating_sub(trailing(wanted, &lines)) {
-        return wanted.to_vec();
-    }
     let mut printed = output.lines().filter(|line| *line != "--");
     let mut shown = Vec::new();
     for range in wanted {
@@ -287,6 +277,15 @@ fn printed_of(wanted: &[LineRange], output: &str, file: &str) -> Vec<LineRange> 
         });
         if end < range.end {
             break;
+        }
+    }
+    // What `cat -A` and the like make of a line is no such line, and never
+    // shorter. An output as short as this has not been cut.
+    if shown.is_empty() && output.len() as u64 <= SMALL {
+        let lines_wanted = wanted.iter().filter_map(of).flatten();
+        let bytes: usize = lines_wanted.map(|line| line.len() + 1).sum();
+        if output.trim_end().len() >= bytes.saturating_sub(trailing(wanted, &lines)) {
+            return wanted.to_vec();
         }
     }
     shown
