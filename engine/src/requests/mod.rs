@@ -9,7 +9,6 @@ use touchmark_proto::{RelPath, Request, RequestId};
 
 use crate::engine::Engine;
 use crate::observe::Scope;
-use crate::recall::command_number;
 use crate::tracker::spoken::Spoken;
 use queue::{Pending, Step};
 use table::{About, edit_named, session_mut};
@@ -44,16 +43,10 @@ impl Engine {
     pub(crate) fn spoken_in(&self, ask: &Request) -> Spoken {
         let edit = edit_named(ask).and_then(|named| self.edit_of(named));
         let edit = edit.and_then(|edit| Some(&self.state.edits.get(&edit)?.fact.session));
-        let window = match ask {
-            Request::CommandEnd(end) => end.command.as_deref().and_then(command_number),
-            _ => None,
-        };
-        let window = window.and_then(|window| self.state.commands.get(&window));
-        let window = window.map(|window| &window.fact.session);
         let named = paths(ask).into_iter();
         let named = named.filter_map(|path| self.resolve_name(path).ok());
         Spoken {
-            session: session(ask).or(edit).or(window).cloned(),
+            session: session(ask).or(edit).cloned(),
             named: named.map(|name| (self.file_of(&name), name)).collect(),
         }
     }
