@@ -25,8 +25,8 @@ use crate::labels;
 use crate::notes::{Note, Notes};
 use crate::recall::edit_name;
 use crate::record::{CommandFact, EditFact, Fact, Held, Record};
-use crate::view::is_own;
 use crate::tracker::names::Names;
+use crate::view::is_own;
 
 /// Ended edits whose late commits are still understood (ATTR-14).
 const ENDED_KEPT: usize = 256;

@@ -211,9 +211,7 @@ fn another_sessions_edit_is_waited_for() {
     let (_, heard) = talk.before_edit("a.txt", "one", "1");
     let reason = heard.denied();
     assert!(
-        reason.starts_with(
-            "a.txt is being changed by agent session agent-1 at this moment"
-        ),
+        reason.starts_with("a.txt is being changed by agent session agent-1 at this moment"),
         "{reason}"
     );
 }

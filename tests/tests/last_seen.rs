@@ -132,7 +132,9 @@ fn partial_reads_refresh_their_lines_and_no_others() {
             0 => format!("old {line}\n"),
             _ => format!("new {version} {line}\n"),
         });
-        std::iter::once(format!("line 1 of {version}\n")).chain(rest).collect()
+        std::iter::once(format!("line 1 of {version}\n"))
+            .chain(rest)
+            .collect()
     };
     let world = World::new();
     world.file("a.txt", body(0));
@@ -182,7 +184,7 @@ fn a_range_of_a_content_that_is_gone_is_no_more_than_that_range() {
     let mut agent = world.session("agent");
     agent.ok("file/mention", json!({"path": "a.txt"}));
     world.file("a.txt", lines("new", 50));
-    agent.ok("sync", json!({}));
+    agent.sync();
     let read = json!({"path": "a.txt", "hash": sha256(&old), "range": {"start": 1, "end": 50}});
     agent.ok("file/read", read);
     world.file("a.txt", &old);

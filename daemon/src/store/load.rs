@@ -235,7 +235,12 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
             }
         }
     };
-    let tail = checks::tail(noted.as_ref(), found.last, unclean, &high_water_mark::boot())?;
+    let tail = checks::tail(
+        noted.as_ref(),
+        found.last,
+        unclean,
+        &high_water_mark::boot(),
+    )?;
     let left_out = (!found.bad.is_empty()).then(|| unreadable::summary(&found.bad));
     Ok((found, Lost(left_out.or_else(|| tail.map(str::to_owned)))))
 }

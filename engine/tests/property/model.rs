@@ -159,6 +159,15 @@ impl Copy {
         }
     }
 
+    /// A write is confirmed, perhaps after the session has seen or written
+    /// what is there now.
+    pub fn confirmed(&mut self, content: Option<Hash>, now: HashOrAbsent) {
+        let newer = self.ever_seen && HashOrAbsent::from(self.last) == now;
+        if HashOrAbsent::from(content) == now || !newer {
+            self.wrote(content);
+        }
+    }
+
     /// The same of a write that is only taken for its own: should it prove
     /// not to be, the session believes what it did before.
     pub fn wrote_perhaps(&mut self, content: Option<Hash>) {

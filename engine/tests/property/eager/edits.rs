@@ -251,7 +251,7 @@ impl Eager {
                         vec![Fate::Applied, Fate::Unchanged]
                     }
                 } else {
-                    copy.wrote(hash.hash());
+                    copy.confirmed(hash.hash(), now);
                     copy.blurred = true;
                     if hash == began {
                         vec![Fate::Overwritten, Fate::Unchanged, Fate::NotApplied]
@@ -288,7 +288,7 @@ impl Eager {
                 }
             }
             (None, Some(hash)) => {
-                copy.wrote(hash.hash());
+                copy.confirmed(hash.hash(), now);
                 if now == hash {
                     if now == began {
                         copy.blurred = true;

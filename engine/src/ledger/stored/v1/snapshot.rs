@@ -10,8 +10,8 @@ use minicbor::{Decode, Decoder, Encode, Encoder};
 use touchmark_proto::{RelPath, SessionId};
 
 use super::{
-    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, Notes, Path, PathState, Program, Report,
-    Session, Stamp,
+    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, Notes, Path, PathState, Program,
+    Report, Session, Stamp,
 };
 use crate::engine::Kept;
 use crate::ledger::stored::mirror::{Mirror, Rare};
