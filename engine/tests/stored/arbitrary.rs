@@ -257,7 +257,7 @@ impl Arbitrary {
     }
 
     pub(crate) fn fact(&mut self) -> Fact {
-        match self.below(23) {
+        match self.below(27) {
             0 => Fact::SessionOpened {
                 session: self.session(),
                 agent: self.maybe(|from| Program {
@@ -362,6 +362,23 @@ impl Arbitrary {
             21 => Fact::CommandEnded {
                 command: self.below(80),
                 session: self.session(),
+            },
+            22 => Fact::Labelled {
+                session: self.session(),
+                label: self.text(),
+            },
+            23 => Fact::NameUsed {
+                session: self.session(),
+                name: self.path(),
+                file: self.path(),
+            },
+            24 => Fact::NamesJoined {
+                name: self.path(),
+                file: self.path(),
+            },
+            25 => Fact::NamesParted {
+                file: self.path(),
+                leaving: self.list(Self::path),
             },
             _ => Fact::Noted {
                 session: self.session(),

@@ -339,12 +339,84 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
         ),
     ]
     .into_iter()
+    .chain(of_names())
     .chain(notes().into_iter().map(|(name, note)| {
         let session = session("s");
         (name, Fact::Noted { session, note })
     }))
     .collect()
 }
+
+/// Kinds that came with format 1.
+fn of_names() -> Vec<(&'static str, Fact)> {
+    vec![
+        (
+            "labelled",
+            Fact::Labelled {
+                session: session("s"),
+                label: "agent-1".into(),
+            },
+        ),
+        (
+            "name-used",
+            Fact::NameUsed {
+                session: session("s"),
+                name: path("link"),
+                file: path("a"),
+            },
+        ),
+        (
+            "names-joined",
+            Fact::NamesJoined {
+                name: path("link"),
+                file: path("a"),
+            },
+        ),
+        (
+            "names-parted",
+            Fact::NamesParted {
+                file: path("a"),
+                leaving: vec![path("link"), path("d/link")],
+            },
+        ),
+    ]
+}
+
+/// The number a kind of fact is stored under. Who adds one adds an example.
+pub(crate) fn number(fact: &Fact) -> u8 {
+    match fact {
+        Fact::SessionOpened { .. } => 0,
+        Fact::SessionClosed { .. } => 1,
+        Fact::SessionForgotten { .. } => 2,
+        Fact::Baseline { .. } => 3,
+        Fact::Version(_) => 4,
+        Fact::Tracked { .. } => 5,
+        Fact::Untracked { .. } => 6,
+        Fact::Copied { .. } => 7,
+        Fact::CopyDropped { .. } => 8,
+        Fact::Read { .. } => 9,
+        Fact::Wrote { .. } => 10,
+        Fact::Invalidated { .. } => 11,
+        Fact::Compacted { .. } => 12,
+        Fact::Truncated { .. } => 13,
+        Fact::EditBegun(_) => 14,
+        Fact::EditEnded { .. } => 15,
+        Fact::Delivered { .. } => 16,
+        Fact::ResetTold { .. } => 17,
+        Fact::Lost { .. } => 18,
+        Fact::Saved { .. } => 19,
+        Fact::CommandBegun(_) => 20,
+        Fact::CommandEnded { .. } => 21,
+        Fact::Noted { .. } => 22,
+        Fact::Labelled { .. } => 23,
+        Fact::NameUsed { .. } => 24,
+        Fact::NamesJoined { .. } => 25,
+        Fact::NamesParted { .. } => 26,
+    }
+}
+
+/// How many kinds there are.
+pub(crate) const KINDS: u8 = 27;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {

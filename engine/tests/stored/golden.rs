@@ -6,7 +6,7 @@
 //! format. Lines are never changed: `TOUCHMARK_BLESS=1 cargo test -p
 //! touchmark-engine --test stored` adds the examples that have none yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -79,9 +79,20 @@ fn every_fact_ever_stored_is_read() {
 #[test]
 fn every_fact_is_stored_as_it_was() {
     let stored = stored_facts(1);
+    let kinds: BTreeSet<u8> = examples::facts()
+        .iter()
+        .map(|(_, fact)| examples::number(fact))
+        .collect();
+    assert!(kinds.into_iter().eq(0..examples::KINDS));
     for (name, fact) in examples::facts() {
         let bytes = stored.get(name);
         let bytes = bytes.unwrap_or_else(|| panic!("bless, so that {name} is kept"));
+        // The format, two things in an array, the kind.
+        let kind = match bytes[2] {
+            0x18 => bytes[3],
+            small => small,
+        };
+        assert_eq!(kind, examples::number(&fact), "{name}");
         assert_eq!(hex(&encode_fact(fact)), hex(bytes), "{name}");
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::engine::Kept;
 use crate::ledger::stored::mirror::{Mirror, Rare};
-use crate::{Stamps, State, knowledge, state};
+use crate::{Stamps, State, knowledge, state, tracker};
 
 /// [`Head`].
 const HEAD: u8 = 0;
@@ -127,7 +127,9 @@ impl From<&State> for Head {
             checkpoints_created: *checkpoints_created,
             calls_recorded: *calls_recorded,
             labels: Mirror::of(labels.clone()),
-            names: (!names.is_empty()).then(|| Mirror::of(names.clone())),
+            // Not only while a file has several names: names that parted keep
+            // the history up to then (FILE-2).
+            names: (*names != tracker::names::Names::default()).then(|| Mirror::of(names.clone())),
         }
     }
 }
