@@ -242,10 +242,6 @@ impl Engine {
                 return None;
             }
         } else {
-            let latest = state.latest();
-            if latest.is_some_and(|kept| self.is_provisional_for(session, kept)) {
-                return None;
-            }
             if newest <= knowledge.told {
                 return None;
             }

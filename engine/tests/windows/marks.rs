@@ -41,7 +41,7 @@ fn what_an_undeclared_mark_comes_to_is_what_is_there_at_its_end() {
         write f two
         history f -> two user unmarked [a]
         b takes -> f modified by user unmarked
-        a takes -> nothing
+        a takes -> f modified by user unmarked
         a commits f -> applied
         a takes -> nothing
         b takes -> nothing
@@ -111,10 +111,11 @@ fn a_mark_that_is_given_up_leaves_its_session_out() {
         a reads f
         a opens f
         write f user
-        a takes -> nothing
+        a takes -> f modified by user unmarked
         a aborts f
         history f -> user user unmarked
-        a takes -> f modified by user unmarked
+        a takes -> nothing
+        status a f -> stale
         ",
     );
 }

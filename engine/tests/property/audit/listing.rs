@@ -30,13 +30,6 @@ impl Audit {
             .collect()
     }
 
-    /// What came while a mark of its own was open is told at the mark's end.
-    fn has_ended_mark(&self, who: &SessionId, path: &str) -> bool {
-        let edits = self.edits.values().filter(|edit| edit.session == *who);
-        let mut files = edits.filter_map(|edit| edit.files.get(path)).flatten();
-        files.any(|file| file.ended && file.expect.is_none())
-    }
-
     pub(super) fn listed(
         &self,
         world: &World,
@@ -72,7 +65,7 @@ impl Audit {
                         && world.disk.changed_at(&path) > told.asked;
                     ensure!(
                         "MOD-2",
-                        newest > told.newest || moved || self.has_ended_mark(who, &path),
+                        newest > told.newest || moved,
                         "{change:?} was taken at moment {} and nothing has happened since",
                         told.moment
                     );
