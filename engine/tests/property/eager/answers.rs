@@ -225,6 +225,9 @@ impl Eager {
                         } else {
                             !cut
                         };
+                        // Without any of it in the context, nothing of its
+                        // own write is believed, either.
+                        seen.written &= range.is_some();
                     }
                 }
             }
