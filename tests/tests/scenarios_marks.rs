@@ -385,7 +385,7 @@ fn s18_agent_writes_the_old_bytes_back() {
         // Nobody says that this was the agent's tool and no user: it is a
         // change that takes the edit back (SEEN-2).
         let told = lane.agent.take();
-        assert_eq!(paths(&told), [marked.clone()], "{told:?}");
+        assert_eq!(paths(&told), std::slice::from_ref(&marked), "{told:?}");
         assert_eq!(told[0]["reverts"].as_array().map(Vec::len), Some(1));
         lane.silent();
         // The same with an edit that is given up: its content was the agent's.
@@ -395,7 +395,7 @@ fn s18_agent_writes_the_old_bytes_back() {
         lane.agent.abort(&edit);
         user::write(&path, "old\n");
         let told = lane.agent.take();
-        assert_eq!(paths(&told), [begun.clone()], "{told:?}");
+        assert_eq!(paths(&told), std::slice::from_ref(&begun), "{told:?}");
         lane.silent();
         // The edit was refused before it was written; the old bytes are
         // written over themselves.

@@ -86,6 +86,8 @@ pub(crate) enum Stage {
 }
 
 /// What came of looking at a request.
+// One at a time is on its way, and most are `Done`.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Step {
     /// It has taken effect.
     Done(Result<Answer, Error>),
