@@ -27,10 +27,10 @@ impl Engine {
             Ok(cursor) => cursor,
             Err(error) => return Step::Done(Err(error)),
         };
-        if let Some(session) = &ask.session {
-            if let Some(paths) = self.verify_paths(pending, session) {
-                return Step::Read(paths, false);
-            }
+        if let Some(session) = &ask.session
+            && let Some(paths) = self.verify_paths(pending, session)
+        {
+            return Step::Read(paths, false);
         }
         let after = match ask.since {
             Some(clock) => match self.known_clock(clock) {
@@ -58,6 +58,7 @@ impl Engine {
                     changes,
                     clock,
                     more,
+                    pending: pending.late(),
                 }),
                 lines,
                 previews: Vec::new(),
@@ -132,6 +133,7 @@ impl Engine {
                 cursor,
                 more: more.then_some(true),
                 reset: reset.then_some(true),
+                pending: pending.late(),
             }),
             lines,
             previews: Vec::new(),
