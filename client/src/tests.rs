@@ -37,6 +37,7 @@ fn counting() -> impl FnMut(&Request) -> Act + Send {
             n += 1;
             Act::Reply(Reply::Sync(Synced {
                 clock: Clock { epoch: 1, n },
+                pending: None,
             }))
         }
         _ => Act::Done,
@@ -69,6 +70,7 @@ fn a_pipeline_keeps_the_order_and_each_error() {
             100 => Act::Error(DaemonError::new(ErrorCode::Storage, "full")),
             _ => Act::Reply(Reply::Sync(Synced {
                 clock: Clock { epoch: 1, n },
+                pending: None,
             })),
         }
     });
@@ -92,10 +94,12 @@ fn a_silent_daemon_is_an_error_at_the_deadline_and_a_late_answer_is_dropped() {
             held = false;
             Act::Hold(Reply::Sync(Synced {
                 clock: Clock { epoch: 9, n: 9 },
+                pending: None,
             }))
         }
         Request::Sync(_) => Act::Reply(Reply::Sync(Synced {
             clock: Clock { epoch: 1, n: 2 },
+            pending: None,
         })),
         _ => Act::Done,
     });

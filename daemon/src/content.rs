@@ -7,6 +7,7 @@
 
 mod beneath;
 mod compare;
+mod grown;
 mod opened;
 mod secrets;
 #[cfg(all(test, target_os = "linux"))]
@@ -15,10 +16,10 @@ mod vouch;
 
 use std::cell::RefCell;
 use std::fs::{File, Metadata};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, Object, ReadOrder, ReadOutcome, Stamp};
@@ -26,6 +27,7 @@ use touchmark_proto::{Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, Root};
 use self::compare::stamp;
+use self::grown::{GROWS, Grown, Progress};
 pub use self::secrets::Secrets;
 use self::vouch::Vouching;
 use crate::system::stat::MetadataExt as _;
@@ -49,6 +51,7 @@ pub struct Reader {
     root: PathBuf,
     secrets: Secrets,
     vouching: Vouching,
+    grown: Grown,
     keep_file_max: u64,
     bytes_max: u64,
 }
@@ -94,9 +97,20 @@ impl From<Found> for Looked {
 /// Bytes that were read and hashed.
 struct Hashed {
     hash: Hash,
-    lines: u32,
+    /// What goes on where these bytes end.
+    hasher: Sha256,
+    line_feeds: u32,
+    last: u8,
     prefixes: Vec<(u64, Hash)>,
     bytes: Option<Vec<u8>>,
+}
+
+impl Hashed {
+    /// Line feeds, and one more if the last line has none.
+    fn lines(&self) -> u32 {
+        self.line_feeds
+            .saturating_add(u32::from(self.last != b'\n'))
+    }
 }
 
 impl Reader {
@@ -108,6 +122,7 @@ impl Reader {
             root: root.to_path_buf(),
             secrets,
             vouching: Vouching::new(root),
+            grown: Grown::default(),
             keep_file_max,
             bytes_max,
         }
@@ -152,9 +167,14 @@ impl Visit<'_> {
     /// Reads and hashes as ordered a file of at most so many bytes.
     pub fn read_up_to(&self, most: u64, order: &ReadOrder) -> Looked {
         let secret = self.reader.is_secret(&order.path);
+        let began = Instant::now();
         let mut looked = self.read_settled(most, order, secret);
         if let Looked::Read(report) = &mut looked {
             report.outcome.secret |= secret;
+            if report.size >= GROWS {
+                report.outcome.took =
+                    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            }
         }
         looked
     }
@@ -201,7 +221,7 @@ impl Visit<'_> {
                     .into();
                 }
             }
-            if size >= LARGE {
+            if size >= LARGE && self.reader.grown.is_unknown(&order.path) {
                 tries = tries.min(1);
             }
         }
@@ -214,7 +234,8 @@ impl Visit<'_> {
 
 impl Reader {
     /// Reads an open file once. The inner error is the size of a file that
-    /// changed meanwhile.
+    /// changed meanwhile. One that grew meanwhile is gone on with by the next
+    /// try.
     fn read_once(
         &self,
         file: &mut File,
@@ -225,16 +246,31 @@ impl Reader {
     ) -> io::Result<Result<Looked, u64>> {
         let size = before.len();
         let began = SystemTime::now();
-        if size > most {
-            return Ok(Ok(Looked::Larger(size)));
-        }
         let keep = order.keep && size <= self.keep_file_max && !secret;
         let bytes = order.bytes && size <= self.bytes_max;
-        let Some(read) = hash(file, size, &order.prefixes, keep || bytes)? else {
+        let known = (!order.whole && !keep && !bytes)
+            .then(|| self.grown.of(&order.path, file, before))
+            .flatten()
+            // The hash of a length that was never met is not to be had.
+            .filter(|known| {
+                let mut below = order.prefixes.iter().filter(|cut| **cut <= known.size);
+                below.all(|cut| known.lengths.iter().any(|(length, _)| length == cut))
+            });
+        if size - known.as_ref().map_or(0, |known| known.size) > most {
+            return Ok(Ok(Looked::Larger(size)));
+        }
+        let collect = keep || bytes;
+        let Some(read) = hash(file, size, &order.prefixes, collect, known.as_ref())? else {
             return Ok(Err(file.metadata()?.len()));
         };
         let after = file.metadata()?;
         let stamped = stamp(&after);
+        let continued = known.is_some();
+        if stamped == stamp(before) || stamped.size > size {
+            let lengths = known.map_or_else(Vec::new, |known| known.lengths);
+            self.grown
+                .note(&order.path, file, &stamped, &read, size, lengths);
+        }
         if stamp(before) != stamped {
             return Ok(Err(after.len()));
         }
@@ -243,14 +279,15 @@ impl Reader {
             mount: mounted.id,
             ..stamped
         };
-        let settled = mounted.vouches && self.vouching.is_settled(&stamped, began);
+        let settled = !continued && mounted.vouches && self.vouching.is_settled(&stamped, began);
+        let lines = read.lines();
         let kept: Option<Arc<[u8]>> = read.bytes.map(Into::into);
         Ok(Ok(Looked::Read(Box::new(Report {
             outcome: ReadOutcome {
                 found: Found::File(Content {
                     hash: read.hash,
                     size,
-                    lines: read.lines,
+                    lines,
                     mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
                         .unwrap_or(0),
                     stamp: stamped,
@@ -264,6 +301,7 @@ impl Reader {
                     device: after.dev(),
                     inode: after.ino(),
                 }),
+                took: 0,
             },
             keep: kept.filter(|_| keep),
             size,
@@ -276,24 +314,49 @@ thread_local! {
     static CHUNK: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
 }
 
-/// Hashes `size` bytes; `None` as soon as there turn out to be more or fewer.
-fn hash(file: &mut File, size: u64, prefixes: &[u64], collect: bool) -> io::Result<Option<Hashed>> {
+/// Hashes `size` bytes, going on from where an earlier hash stopped; `None` as
+/// soon as there turn out to be more or fewer.
+fn hash(
+    file: &mut File,
+    size: u64,
+    prefixes: &[u64],
+    collect: bool,
+    known: Option<&Progress>,
+) -> io::Result<Option<Hashed>> {
     let mut wanted: Vec<u64> = prefixes.iter().copied().filter(|n| *n <= size).collect();
     wanted.sort_unstable();
     wanted.dedup();
-    let mut wanted = wanted.into_iter().peekable();
-    let mut hasher = Sha256::new();
     let mut read = Hashed {
         hash: Hash([0; 32]),
-        lines: 0,
+        hasher: Sha256::new(),
+        line_feeds: 0,
+        last: b'\n',
         prefixes: Vec::new(),
         bytes: collect.then(Vec::new),
     };
     let mut total = 0_u64;
-    let mut last = b'\n';
+    if size >= GROWS {
+        file.seek(SeekFrom::Start(known.map_or(0, |known| known.size)))?;
+    }
+    if let Some(known) = known {
+        let met = known.lengths.iter();
+        read.prefixes = met
+            .filter(|(cut, _)| wanted.contains(cut))
+            .copied()
+            .collect();
+        wanted.retain(|cut| *cut > known.size);
+        read.hasher = known.hasher.clone();
+        (read.line_feeds, read.last, total) = (known.line_feeds, known.last, known.size);
+    }
+    let mut wanted = wanted.into_iter().peekable();
     CHUNK.with_borrow_mut(|chunk| {
         loop {
-            let count = match file.read(chunk) {
+            // Of a large file that is growing, what was asked for is enough.
+            let room = match size {
+                GROWS.. => usize::try_from(size - total).unwrap_or(BUFFER).min(BUFFER),
+                _ => BUFFER,
+            };
+            let count = match file.read(&mut chunk[..room]) {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -303,22 +366,22 @@ fn hash(file: &mut File, size: u64, prefixes: &[u64], collect: bool) -> io::Resu
             if total + data.len() as u64 > size {
                 return Ok(None);
             }
-            last = data[count - 1];
+            read.last = data[count - 1];
             let line_feeds = data.iter().filter(|byte| **byte == b'\n').count();
-            read.lines = read
-                .lines
+            read.line_feeds = read
+                .line_feeds
                 .saturating_add(u32::try_from(line_feeds).unwrap_or(u32::MAX));
             if let Some(bytes) = &mut read.bytes {
                 bytes.extend_from_slice(data);
             }
             while let Some(cut) = wanted.next_if(|cut| *cut <= total + data.len() as u64) {
                 let (head, rest) = data.split_at((cut - total) as usize);
-                hasher.update(head);
+                read.hasher.update(head);
                 total = cut;
                 data = rest;
-                read.prefixes.push((cut, finish(hasher.clone())));
+                read.prefixes.push((cut, finish(read.hasher.clone())));
             }
-            hasher.update(data);
+            read.hasher.update(data);
             total += data.len() as u64;
             // The stats say whether there is more. Of a file that says it is
             // empty, they do not: those of the system itself all do.
@@ -331,12 +394,9 @@ fn hash(file: &mut File, size: u64, prefixes: &[u64], collect: bool) -> io::Resu
         }
         // Only of an empty file: every other length was met above.
         for cut in wanted {
-            read.prefixes.push((cut, finish(hasher.clone())));
+            read.prefixes.push((cut, finish(read.hasher.clone())));
         }
-        if last != b'\n' {
-            read.lines = read.lines.saturating_add(1);
-        }
-        read.hash = finish(hasher);
+        read.hash = finish(read.hasher.clone());
         Ok(Some(read))
     })
 }

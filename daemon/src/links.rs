@@ -59,9 +59,20 @@ pub(crate) fn resolve(
     path: &RelPath,
     known_directory: impl Fn(&RelPath) -> bool,
 ) -> Resolved {
+    resolve_until(root, path, known_directory, |_| false)
+}
+
+/// The same, as far as a name that must not be touched: what lies there counts
+/// as [`End::Missing`] by its full name.
+pub(crate) fn resolve_until(
+    root: &Path,
+    path: &RelPath,
+    known_directory: impl Fn(&RelPath) -> bool,
+    barred: impl Fn(&RelPath) -> bool,
+) -> Resolved {
     let mut links = Vec::new();
     let mut ahead = Vec::new();
-    let end = walk(root, path, known_directory, &mut links, &mut ahead);
+    let end = walk(root, path, known_directory, barred, &mut links, &mut ahead);
     let missing = match &end {
         End::Missing(here) if !links.is_empty() => {
             let behind = ahead.iter().rev();
@@ -87,6 +98,7 @@ fn walk(
     root: &Path,
     path: &RelPath,
     known_directory: impl Fn(&RelPath) -> bool,
+    barred: impl Fn(&RelPath) -> bool,
     links: &mut Vec<RelPath>,
     ahead: &mut Vec<Vec<u8>>,
 ) -> End {
@@ -115,6 +127,11 @@ fn walk(
         };
         if !ahead.is_empty() && known_directory(&here) {
             continue;
+        }
+        if barred(&here) {
+            behind.extend(ahead.drain(..).rev());
+            let whole = RelPath::new(&behind.join(&b'/'));
+            return End::Missing(whole.unwrap_or(here));
         }
         let place = absolute(root, &here);
         let metadata = match place.symlink_metadata() {

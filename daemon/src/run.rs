@@ -20,6 +20,7 @@ mod fill;
 mod guarded;
 mod hooks;
 mod host;
+mod lane;
 mod open;
 mod outbox;
 mod place;

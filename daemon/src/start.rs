@@ -89,8 +89,8 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // Large files are hashed beside the loop, but not on every core.
-        .max_blocking_threads(2 + SEARCHES_AT_ONCE)
+        // Hooks and guarded writes look at files as well, each on its own.
+        .max_blocking_threads(16 + SEARCHES_AT_ONCE)
         .build()
         .map_err(|cause| Error::Part {
             part: "runtime",

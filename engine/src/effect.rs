@@ -86,6 +86,8 @@ pub struct ReadOrder {
     /// Whether the content should be kept by its hash, for line counts
     /// (within the configured caps, never of secrets).
     pub keep: bool,
+    /// All of it is to be read, also if it seems only to have grown (SYNC-4).
+    pub whole: bool,
 }
 
 /// An order to compare files with the stats that vouch for what is known of

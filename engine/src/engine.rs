@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 
-use crate::by_path::{ByPath, Paths, sorted};
+use crate::by_path::{ByPath, Paths};
 use crate::config::Config;
 use crate::effect::{Effect, Notice};
 use crate::handlers::audit::Audit;
@@ -47,6 +47,11 @@ pub struct Engine {
     pub(crate) lately: ByPath<Millis>,
     /// Reads ordered and not done.
     pub(crate) outstanding: ByPath<Outstanding>,
+    /// Paths whose changes come without events, and that are to be read before
+    /// an answer speaks of them (LOSS-2).
+    pub(crate) unseen: Paths,
+    /// Paths that could not be read: nothing tells when they can be (LOSS-4).
+    pub(crate) unreadable: Paths,
     /// Paths that `Track` is in force for.
     pub(crate) watched: BTreeSet<RelPath>,
     /// Paths watched for requests in waiting, that no session holds yet.
@@ -123,9 +128,6 @@ pub(crate) struct Fences {
     pub done: u64,
     /// One more is wanted once the running one is reached.
     pub wanted: bool,
-    /// For each fence reached: the reads that must be done before those who
-    /// waited for it are answered.
-    pub batches: BTreeMap<u64, ByPath<u64>>,
 }
 
 /// What may come due.
@@ -218,6 +220,8 @@ impl Engine {
             dirty: Paths::default(),
             lately: ByPath::default(),
             outstanding: ByPath::default(),
+            unseen: Paths::default(),
+            unreadable: Paths::default(),
             watched: BTreeSet::new(),
             borrowed: ByPath::default(),
             unsettled: Paths::default(),
@@ -303,7 +307,7 @@ impl Engine {
                     .collect();
                 self.lose_coverage(paths);
             }
-            Input::Unwatched { paths } => self.compare(paths),
+            Input::Unwatched { paths, at_once } => self.compare_unseen(paths, at_once),
             Input::Request {
                 request,
                 connection,
@@ -444,6 +448,8 @@ impl Engine {
             self.dirty.remove(path);
             self.unsettled.remove(path);
             self.unconfirmed.remove(path);
+            self.unseen.remove(path);
+            self.unreadable.remove(path);
             self.out.push(Effect::Untrack(path.clone()));
             if self.config.case_insensitive {
                 self.spellings.remove(&crate::resolve::fold(path));
@@ -473,7 +479,7 @@ impl Engine {
         if fence <= self.fences.done {
             return;
         }
-        self.fences.done = fence;
+        let before = std::mem::replace(&mut self.fences.done, fence);
         if !ordered {
             // Without a fence only reads tell: verify everything that the
             // waiting requests speak of (SYNC-2).
@@ -481,19 +487,17 @@ impl Engine {
                 pending.verify |= pending.fence.is_some_and(|wanted| wanted <= fence);
             }
         }
-        // What was hinted at before the fence must be read after it.
-        for path in sorted(self.dirty.drain()) {
-            self.order_read(&path, false);
-        }
-        let batch = self
-            .outstanding
+        // What was hinted at before the fence is read after it, by whom it
+        // concerns.
+        let behind: Vec<RequestId> = self
+            .pending
             .iter()
-            // Reads of one path may come back out of order: an older one
-            // still under way tells nothing that the newest has not told.
-            .filter(|(_, outstanding)| outstanding.applied < outstanding.newest)
-            .map(|(path, outstanding)| (path.clone(), outstanding.newest))
+            .filter(|(_, pending)| pending.fence.is_some_and(|of| of > before && of <= fence))
+            .map(|(request, _)| *request)
             .collect();
-        self.fences.batches.insert(fence, batch);
+        for request in behind {
+            self.gather(request);
+        }
         if std::mem::take(&mut self.fences.wanted) {
             self.start_fence();
         }
@@ -510,7 +514,7 @@ impl Engine {
             match timer {
                 Timer::Read(path) => {
                     if self.dirty.contains(&path) {
-                        self.order_read(&path, false);
+                        self.look_soon(&path);
                     }
                 }
                 Timer::Settle(path) => {

@@ -45,11 +45,13 @@ pub enum Input {
         /// The directory, or a single path.
         below: RelPath,
     },
-    /// Changes of these paths come without events (LOSS-2): they are compared
-    /// with the disk before the next answer.
+    /// Changes of these paths come without events (LOSS-2): each is read
+    /// before the next answer that speaks of it.
     Unwatched {
         /// Tracked paths.
         paths: Vec<RelPath>,
+        /// They are read although nobody asks.
+        at_once: bool,
     },
     /// A client asks.
     Request {
@@ -181,6 +183,9 @@ pub struct ReadOutcome {
     pub real: Option<RelPath>,
     /// Which file it is, where it has several links (FILE-1).
     pub object: Option<Object>,
+    /// How long the read took, where that was long enough to matter: the next
+    /// look that nobody asks for comes the later (LOSS-4).
+    pub took: Millis,
 }
 
 /// A file by itself, whatever its names. Its number is another file's once
@@ -212,6 +217,7 @@ impl From<Found> for ReadOutcome {
             secret: false,
             real: None,
             object: None,
+            took: 0,
         }
     }
 }

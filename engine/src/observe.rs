@@ -7,7 +7,7 @@ mod settle;
 mod versions;
 
 use touchmark_proto::events::EditPhase;
-use touchmark_proto::{Evidence, Hash, RelPath, SessionId};
+use touchmark_proto::{Evidence, Hash, RelPath};
 
 use crate::attribution::{Decision, Observation, decide};
 use crate::engine::Engine;
@@ -39,16 +39,6 @@ fn hold_back(live: &mut Live, held: Held, closed: bool) {
     }
 }
 
-/// What a request speaks of.
-pub(crate) enum Scope {
-    /// The whole workspace.
-    Everything,
-    /// These paths.
-    Paths(Vec<RelPath>),
-    /// What a session holds.
-    Session(SessionId),
-}
-
 /// What was hinted at since the last read.
 #[derive(Clone, Copy)]
 struct Hints {
@@ -74,6 +64,10 @@ impl Engine {
         let live = self.live.entry(path.clone()).or_default();
         live.retries = 0;
         live.obstacle = Obstacle::of(&outcome.found);
+        match &outcome.found {
+            Found::Unreadable { .. } => self.unreadable.insert(path.clone()),
+            _ => self.unreadable.remove(path),
+        };
         match &outcome.found {
             Found::File(content) => {
                 let hints = self.take_hints(path, ticket);

@@ -19,6 +19,10 @@ pub(crate) const TOUCH_DELAY: Millis = 10;
 /// asks: a name that changes all the time must not take all the time.
 const READ_PAUSE: Millis = 5;
 
+/// A read that took long is followed by a pause so many times as long, while
+/// nobody asks (LOSS-4).
+const PAUSES: u64 = 3;
+
 /// So many orders are remembered before those without meaning are dropped.
 const LATELY_KEPT: usize = 1_024;
 
@@ -28,26 +32,66 @@ const RETRY_DELAY: Millis = 20;
 /// The longest such pause.
 const RETRY_LONGEST: Millis = 2_000;
 
-/// Reads of one path ordered and not done.
+/// The read of one path that is under way, and the one that is owed after it.
+/// However many ask and whatever is hinted at meanwhile, there are no more.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outstanding {
+    /// The order under way.
+    under_way: u64,
+    /// The next order: whoever arrived since shares it.
+    owed: Option<Owed>,
+    /// Somebody has given up waiting for it.
+    pub slow: bool,
+}
+
+/// A read to begin as soon as the one under way is done.
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    ticket: u64,
+    bytes: bool,
+    whole: bool,
+}
+
+impl Outstanding {
     /// The newest order.
-    pub newest: u64,
-    /// How many.
-    pub count: u32,
-    /// The newest order whose outcome was taken in.
-    pub applied: u64,
+    pub(crate) fn newest(&self) -> u64 {
+        self.owed.map_or(self.under_way, |owed| owed.ticket)
+    }
 }
 
 impl Engine {
-    /// Orders a read of a path now.
+    /// Orders a read of a path that begins after now: at once, or after the
+    /// one that is under way.
     pub(crate) fn order_read(&mut self, path: &RelPath, bytes: bool) -> u64 {
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
+        self.order(path, bytes, false)
+    }
+
+    /// The same; `whole` if all of it is to be read, however it has grown.
+    pub(crate) fn order(&mut self, path: &RelPath, bytes: bool, whole: bool) -> u64 {
         self.dirty.remove(path);
-        let outstanding = self.outstanding.entry(path.clone()).or_default();
-        outstanding.newest = ticket;
-        outstanding.count += 1;
+        let next = self.next_ticket;
+        if let Some(outstanding) = self.outstanding.get_mut(path) {
+            let owed = outstanding.owed.get_or_insert(Owed {
+                ticket: next,
+                bytes,
+                whole,
+            });
+            owed.bytes |= bytes;
+            owed.whole |= whole;
+            self.next_ticket = next.max(owed.ticket + 1);
+            return owed.ticket;
+        }
+        self.next_ticket += 1;
+        let outstanding = Outstanding {
+            under_way: next,
+            ..Outstanding::default()
+        };
+        self.outstanding.insert(path.clone(), outstanding);
+        self.begin_read(path, next, bytes, whole);
+        next
+    }
+
+    fn begin_read(&mut self, path: &RelPath, ticket: u64, bytes: bool, whole: bool) {
         let prefixes = self.prefixes_wanted(path);
         self.out.push(Effect::Read(ReadOrder {
             path: path.clone(),
@@ -55,8 +99,18 @@ impl Engine {
             prefixes,
             bytes,
             keep: true,
+            whole,
         }));
-        ticket
+    }
+
+    /// Orders a read that nobody waits for, unless one is under way: what was
+    /// hinted at meanwhile is read some time after it.
+    pub(crate) fn look_soon(&mut self, path: &RelPath) {
+        if self.outstanding.contains_key(path) {
+            self.dirty.insert(path.clone());
+        } else {
+            self.order_read(path, false);
+        }
     }
 
     /// Contents that may turn out to be the beginning of the next one (ATTR-5).
@@ -118,7 +172,7 @@ impl Engine {
                 if !self.was_read_lately(path) =>
             {
                 self.lately.insert(path.clone(), self.now);
-                self.order_read(path, false);
+                self.look_soon(path);
             }
             Hint::Closed | Hint::WrittenAndClosed | Hint::Removed => {
                 self.read_in(path, READ_PAUSE);
@@ -145,20 +199,19 @@ impl Engine {
     }
 
     pub(crate) fn read_done(&mut self, path: &RelPath, ticket: u64, outcome: ReadOutcome) {
-        let mut newest_seen = true;
-        if let Some(outstanding) = self.outstanding.get_mut(path) {
-            outstanding.count -= 1;
-            // Large files are read aside and may come back out of order.
-            newest_seen = ticket >= outstanding.applied;
-            outstanding.applied = outstanding.applied.max(ticket);
-            if outstanding.count == 0 {
-                self.outstanding.remove(path);
-            }
-        }
-        let file = match newest_seen {
-            true => self.found_by(path, ticket, &outcome),
-            false => None,
+        let Some(mut outstanding) = self.outstanding.remove(path) else {
+            return;
         };
+        if outstanding.under_way != ticket {
+            self.outstanding.insert(path.clone(), outstanding);
+            return;
+        }
+        let owed = outstanding.owed.take();
+        if let Some(owed) = owed {
+            outstanding.under_way = owed.ticket;
+            self.outstanding.insert(path.clone(), outstanding);
+        }
+        let file = self.found_by(path, ticket, &outcome);
         // While the daemon itself writes here, only its last step counts.
         let last = file
             .as_ref()
@@ -173,7 +226,7 @@ impl Engine {
             self.looked(file, ticket);
         }
         // Where there is no file, there is nothing to be one.
-        if newest_seen && matches!(outcome.found, Found::File(_)) {
+        if matches!(outcome.found, Found::File(_)) {
             let alone = self.file_of(path);
             self.join_alike(path, ticket);
             let file = self.file_of(path);
@@ -184,20 +237,23 @@ impl Engine {
             }
         }
         let file = self.file_of(path);
-        for batch in self.fences.batches.values_mut() {
-            release(batch, path, ticket);
-        }
-        self.reconciliation.read_done(path, ticket);
+        self.reconciliation.read_done(path, ticket, self.now);
         for pending in self.pending.values_mut() {
             let awaited = release(&mut pending.reads, path, ticket);
-            // An older read that comes late knows less.
-            if newest_seen {
-                pending.take_found(path, &outcome, awaited);
-                if file != *path {
-                    let awaited = awaited || pending.found.contains_key(path);
-                    pending.take_found(&file, &outcome, awaited);
-                }
+            if awaited {
+                pending.since = self.now;
             }
+            pending.take_found(path, &outcome, awaited);
+            if file != *path {
+                let awaited = awaited || pending.found.contains_key(path);
+                pending.take_found(&file, &outcome, awaited);
+            }
+        }
+        if let Some(owed) = owed {
+            self.begin_read(path, owed.ticket, owed.bytes, owed.whole);
+        } else if self.dirty.contains(path) {
+            // A file that is written all the time must not take all of it.
+            self.read_in(path, READ_PAUSE.max(outcome.took.saturating_mul(PAUSES)));
         }
         self.forget_idle(path);
         self.forget_idle(&file);

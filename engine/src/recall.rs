@@ -196,6 +196,7 @@ pub fn since(
             changes,
             clock,
             more,
+            pending: None,
         }),
         lines,
         previews: Vec::new(),

@@ -6,8 +6,8 @@
 //! read: only what is tracked, so many files at a time, so that the loop gets
 //! its turns meanwhile. A file that is lost again before its turn came
 //! is still read once. Where coverage is lost again and again while nobody
-//! asks, the comparison begins later each time. Whoever asks waits for all of
-//! it and starts it at once.
+//! asks, the comparison begins later each time. Whoever asks starts it at once, and
+//! waits for what the question speaks of, which is read before its turn.
 
 use std::collections::BTreeSet;
 
@@ -49,6 +49,8 @@ pub(crate) struct Reconciliation {
     waiting: BTreeSet<RelPath>,
     /// Reads ordered and not done.
     ordered: ByPath<u64>,
+    /// When one of them was last done, or stats were compared.
+    progress: Millis,
     /// Nothing is ordered before, unless somebody asks.
     not_before: Millis,
     /// The pause after the latest loss.
@@ -58,13 +60,53 @@ pub(crate) struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// Whether what is believed may be out of date for want of a comparison:
-    /// nothing is answered then.
+    /// Whether anything is believed that may be out of date for want of a
+    /// comparison: nothing is answered that speaks of it.
     pub(crate) fn is_under_way(&self) -> bool {
         !self.unchecked.is_empty()
             || self.checking.is_some()
             || !self.waiting.is_empty()
             || !self.ordered.is_empty()
+    }
+
+    /// Whether that is so for a path.
+    pub(crate) fn concerns(&self, path: &RelPath) -> bool {
+        self.awaits(path) || self.ordered.contains_key(path)
+    }
+
+    /// All those paths; one may come twice.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = &RelPath> {
+        let checking = self.checking.iter().flat_map(|(_, paths)| paths);
+        let later = self.waiting.iter().rev().chain(self.unchecked.iter().rev());
+        later.chain(checking).chain(self.ordered.keys())
+    }
+
+    /// How many those are, at most.
+    pub(crate) fn len(&self) -> usize {
+        let checking = self.checking.as_ref().map_or(0, |(_, paths)| paths.len());
+        self.unchecked.len() + self.waiting.len() + checking + self.ordered.len()
+    }
+
+    /// When the comparison last came on.
+    pub(crate) fn progress(&self) -> Millis {
+        self.progress
+    }
+
+    /// Somebody asks about a path, so it is read before its turn; whether it
+    /// was waiting for that.
+    pub(crate) fn take(&mut self, path: &RelPath) -> bool {
+        let unchecked = self.unchecked.remove(path);
+        self.waiting.remove(path) || unchecked
+    }
+
+    /// The read of a path that is to be compared was ordered.
+    pub(crate) fn ordered(&mut self, path: &RelPath, ticket: u64) {
+        self.ordered.insert(path.clone(), ticket);
+    }
+
+    /// Nobody waits any longer for the read of a path, nor do the others.
+    pub(crate) fn set_aside(&mut self, path: &RelPath) {
+        self.ordered.remove(path);
     }
 
     /// Whether a path is still to be compared, so that a difference may be
@@ -79,8 +121,10 @@ impl Reconciliation {
     }
 
     /// A read is done.
-    pub(crate) fn read_done(&mut self, path: &RelPath, ticket: u64) {
-        release(&mut self.ordered, path, ticket);
+    pub(crate) fn read_done(&mut self, path: &RelPath, ticket: u64, now: Millis) {
+        if release(&mut self.ordered, path, ticket) {
+            self.progress = now;
+        }
     }
 }
 
@@ -148,7 +192,7 @@ impl Engine {
     }
 
     /// Whoever was writing may have closed unseen.
-    fn interrupt(&mut self, path: &RelPath) {
+    pub(crate) fn interrupt(&mut self, path: &RelPath) {
         if let Some(live) = self.live.get_mut(path) {
             live.writing = false;
         }
@@ -156,7 +200,15 @@ impl Engine {
 
     /// Changes of these paths come without an event (LOSS-2): what they hold
     /// is unknown at every question. For an audit that is no news.
-    pub(crate) fn compare(&mut self, paths: impl IntoIterator<Item = RelPath>) {
+    pub(crate) fn compare_unseen(&mut self, paths: Vec<RelPath>, at_once: bool) {
+        if at_once {
+            return self.compare(paths);
+        }
+        let watched = paths.into_iter().filter(|path| self.watched.contains(path));
+        self.unseen.extend(watched);
+    }
+
+    fn compare(&mut self, paths: impl IntoIterator<Item = RelPath>) {
         for path in paths {
             if self.watched.contains(&path) {
                 self.interrupt(&path);
@@ -171,6 +223,7 @@ impl Engine {
             return;
         }
         self.reconciliation.checking = None;
+        self.reconciliation.progress = self.now;
         // One that was lost again meanwhile is compared again.
         self.compare(differ);
     }
@@ -247,7 +300,10 @@ impl Engine {
             // Set again: a read that was under way has taken it.
             self.live.entry(path.clone()).or_default().gap = true;
             let ticket = self.order_read(&path, false);
-            self.reconciliation.ordered.insert(path, ticket);
+            // One that is known to be slow holds nobody up.
+            if !self.outstanding.get(&path).is_some_and(|read| read.slow) {
+                self.reconciliation.ordered.insert(path, ticket);
+            }
         }
     }
 
@@ -266,7 +322,6 @@ mod tests {
     use crate::effect::ReadOrder;
     use crate::input::{Found, Input};
     use crate::{Config, State};
-    use touchmark_proto::files::FileStatus;
     use touchmark_proto::{ConnectionId, Request, RequestId};
 
     struct Stage {
@@ -330,15 +385,7 @@ mod tests {
             self.feed(Input::Request {
                 request: RequestId(7),
                 connection: ConnectionId(1),
-                ask: Request::FileStatus(FileStatus {
-                    session: touchmark_proto::SessionId::new("s").unwrap(),
-                    paths: Some(Vec::new()),
-                    state: Vec::new(),
-                    sync: None,
-                    verify: None,
-                    limit: None,
-                    cursor: None,
-                }),
+                ask: Request::Sync(touchmark_proto::daemon::Sync {}),
                 until: None,
             });
         }
@@ -395,7 +442,10 @@ mod tests {
     fn a_place_without_events_is_compared_at_once() {
         let mut stage = Stage::new(3);
         let paths: Vec<RelPath> = stage.engine.watched.iter().take(2).cloned().collect();
-        stage.feed(Input::Unwatched { paths });
+        stage.feed(Input::Unwatched {
+            paths,
+            at_once: true,
+        });
         assert_eq!(stage.give_all(), 2);
         assert_eq!(stage.engine.counts.rescans, 0);
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, ClientPath, Clock, SessionId};
+use crate::{Change, ClientPath, Clock, RelPath, SessionId};
 
 /// Lists changes without taking them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +33,9 @@ pub struct Changes {
     pub clock: Clock,
     /// There is more: ask again with this cursor.
     pub more: Option<String>,
+    /// Paths spoken of that could not be read in time: what is said of them,
+    /// or not said, is of before. Ask again (LOSS-4).
+    pub pending: Option<Vec<RelPath>>,
 }
 
 /// When a delivery counts.
@@ -81,6 +84,9 @@ pub struct ModifiedTaken {
     pub more: Option<bool>,
     /// The state was lost since the last answer (DUR-2).
     pub reset: Option<bool>,
+    /// Paths spoken of that could not be read in time: what is said of them,
+    /// or not said, is of before. Ask again (LOSS-4).
+    pub pending: Option<Vec<RelPath>>,
 }
 
 /// Everything up to the cursor has arrived.

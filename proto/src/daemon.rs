@@ -173,6 +173,9 @@ pub struct Sync {}
 pub struct Synced {
     /// Now.
     pub clock: Clock,
+    /// Paths spoken of that could not be read in time: what is said of them,
+    /// or not said, is of before. Ask again (LOSS-4).
+    pub pending: Option<Vec<RelPath>>,
 }
 
 /// Compare everything that is believed with the disk.
@@ -210,6 +213,9 @@ pub struct Audited {
     pub checked: u64,
     /// Where belief and disk differ; none, if all is well.
     pub differences: Vec<Difference>,
+    /// Paths spoken of that could not be read in time: what is said of them,
+    /// or not said, is of before. Ask again (LOSS-4).
+    pub pending: Option<Vec<RelPath>>,
 }
 
 /// Remove every content that is kept for line counts and previews. Facts stay,

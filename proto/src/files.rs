@@ -198,6 +198,9 @@ pub struct FileStates {
     pub files: Vec<FileState>,
     /// There is more: ask again with this cursor.
     pub more: Option<String>,
+    /// Paths spoken of that could not be read in time: what is said of them,
+    /// or not said, is of before. Ask again (LOSS-4).
+    pub pending: Option<Vec<RelPath>>,
 }
 
 /// The session's records of files.

@@ -35,6 +35,7 @@ pub mod children;
 pub mod disk_fuzz;
 pub mod fetched;
 pub mod framed;
+pub mod fuse;
 pub mod hooks;
 pub mod limits;
 pub mod machine;

@@ -58,7 +58,7 @@ fn an_agents_afternoon() {
     world.file("notes.txt", "buy milk\n");
 
     // 13:00. The main agent looks around.
-    let mut main = world.session("main");
+    let mut main = Session::new(world.client(), "main", &world.path(""));
     let opened = main.ok(
         "session/open",
         json!({"agent": {"name": "tester", "version": "1"}}),
@@ -224,7 +224,7 @@ fn an_agents_afternoon() {
     watcher.wait().unwrap();
     user::replace(&world.path("package.json"), "{ \"name\": \"shop\" }\n");
     world.start();
-    let mut main = world.session("main");
+    let mut main = Session::new(world.client(), "main", &world.path(""));
     let mut sub = world.session("main/tests");
     let mut other = world.session("other");
     assert_eq!(main.ok("stats", json!({})), before);

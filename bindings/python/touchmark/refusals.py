@@ -109,6 +109,12 @@ class ReadOnly(Refused):
     """
 
 
+class UnknownSession(Refused):
+    """`unknownSession` (-32028): name a session by its id or label; `session/list` has
+    them.
+    """
+
+
 BY_CODE: Dict[str, Type[Refused]] = {
     "parseError": ParseError,
     "invalidRequest": InvalidRequest,
@@ -133,6 +139,7 @@ BY_CODE: Dict[str, Type[Refused]] = {
     "shuttingDown": ShuttingDown,
     "tooLate": TooLate,
     "readOnly": ReadOnly,
+    "unknownSession": UnknownSession,
 }
 
 __all__ = [
@@ -159,5 +166,6 @@ __all__ = [
     "TooLate",
     "UnknownClock",
     "UnknownEdit",
+    "UnknownSession",
     "Unreadable",
 ]

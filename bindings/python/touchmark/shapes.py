@@ -65,7 +65,11 @@ Verdict = Literal["first", "repeat", "extends", "changed"]
 VersionKind = Literal["created", "modified", "deleted", "renamed"]
 
 
-class Audited(TypedDict):
+class _AuditedOptional(TypedDict, total=False):
+    pending: "Optional[List[RelPath]]"
+
+
+class Audited(_AuditedOptional):
     """What is believed against the disk. What was found is believed from now on."""
 
     checked: int
@@ -145,6 +149,7 @@ class Change(_ChangeOptional):
 
 class _ChangesOptional(TypedDict, total=False):
     more: Optional[str]
+    pending: "Optional[List[RelPath]]"
 
 
 class Changes(_ChangesOptional):
@@ -487,6 +492,7 @@ class FileState(_FileStateOptional):
 
 class _FileStatesOptional(TypedDict, total=False):
     more: Optional[str]
+    pending: "Optional[List[RelPath]]"
 
 
 class FileStates(_FileStatesOptional):
@@ -610,6 +616,7 @@ class ModelRecorded(TypedDict):
 
 class _ModifiedTakenOptional(TypedDict, total=False):
     more: Optional[bool]
+    pending: "Optional[List[RelPath]]"
     reset: Optional[bool]
 
 
@@ -841,7 +848,11 @@ class Subscribed(TypedDict):
     subscription: int
 
 
-class Synced(TypedDict):
+class _SyncedOptional(TypedDict, total=False):
+    pending: "Optional[List[RelPath]]"
+
+
+class Synced(_SyncedOptional):
     """The clock after a fence."""
 
     clock: "Clock"

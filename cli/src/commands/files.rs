@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let mut all = client.call(asked.clone())?;
     while let Some(cursor) = all.more.take() {
         asked.cursor = Some(cursor);
-        let FileStates { files, more } = client.call(asked.clone())?;
+        let FileStates { files, more, .. } = client.call(asked.clone())?;
         all.files.extend(files);
         all.more = more;
     }

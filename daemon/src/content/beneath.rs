@@ -137,7 +137,8 @@ fn read_handle(
 
 fn failed(errno: Errno) -> Opened {
     match errno {
-        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => Opened::Absent { real: None },
+        // A name that is too long for one look says nothing about a file.
+        Errno::NOENT | Errno::NOTDIR => Opened::Absent { real: None },
         _ => Opened::Unreadable(std::io::Error::from(errno).to_string()),
     }
 }

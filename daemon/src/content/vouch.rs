@@ -6,11 +6,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use touchmark_engine::Stamp;
 
-use crate::system::mounted::{Mounted, dirty_time, mounted, mounted_home};
+use crate::system::mounted::{Handle, Mounted, dirty_time, mounted, mounted_home};
 use crate::system::stat::MetadataExt as _;
 
 /// The least time that a stat must lie back, whatever the system says.
 const LEAST: Duration = Duration::from_secs(60);
+
+/// How far back a stat must lie; `None` if no stat ever does.
+fn horizon() -> Option<Duration> {
+    // A test that cannot wait a minute says how long it can.
+    #[cfg(any(debug_assertions, feature = "crash-points"))]
+    if let Ok(told) = std::env::var("TOUCHMARK_TEST_HORIZON_MS") {
+        return told.parse().ok().map(Duration::from_millis);
+    }
+    dirty_time().map(|time| time.max(LEAST))
+}
 
 /// What is known of the file systems that are read from.
 #[derive(Clone, Debug)]
@@ -29,12 +39,12 @@ impl Vouching {
         });
         Self {
             home: home.ok(),
-            horizon: dirty_time().map(|time| time.max(LEAST)),
+            horizon: horizon(),
         }
     }
 
     /// The mount that an open file or directory of this device is on.
-    pub(super) fn mounted(&self, file: impl std::os::fd::AsFd, device: u64) -> Mounted {
+    pub(super) fn mounted(&self, file: impl Handle, device: u64) -> Mounted {
         match self.home {
             // Its number is in use, so no other file system can have it.
             Some((home, home_mount)) if home == device => home_mount,

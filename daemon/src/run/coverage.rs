@@ -22,7 +22,7 @@ impl Daemon {
             // Never reached: who waits behind it is told of the end.
             return;
         }
-        self.compare_blind_paths();
+        self.compare_blind_paths(false);
         if let Err(error) = self.watcher.fence(fence) {
             tracing::debug!("{error}");
             self.decide(Input::FenceFailed { fence });
@@ -43,7 +43,8 @@ impl Daemon {
         self.ending.is_none()
     }
 
-    fn compare_blind_paths(&mut self) {
+    /// `at_once`: although nobody asks.
+    fn compare_blind_paths(&mut self, at_once: bool) {
         if self.watcher.degraded().is_empty() {
             return;
         }
@@ -54,7 +55,7 @@ impl Daemon {
             .cloned()
             .collect();
         if !paths.is_empty() {
-            self.decide(Input::Unwatched { paths });
+            self.decide(Input::Unwatched { paths, at_once });
         }
     }
 
@@ -66,7 +67,7 @@ impl Daemon {
             self.next_mend = Some(now + MEND_PACE);
             self.mend_coverage();
             if !self.subscriptions.is_empty() {
-                self.compare_blind_paths();
+                self.compare_blind_paths(true);
                 self.carry_out_all();
             }
             self.look_at_places();

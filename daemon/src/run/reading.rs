@@ -1,15 +1,28 @@
 //! Looking at files: reading what the engine orders, comparing stats.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 
+use tokio::sync::mpsc::UnboundedSender;
 use touchmark_engine::{Comparison, Found, Hint, Input, ReadOrder};
 
 use super::Daemon;
-use crate::content::{Looked, Report};
+use super::lane::Lane;
+use crate::content::{Looked, Reader, Report};
 use crate::event::{Event, Reading};
 
 /// Larger files are read aside.
 const INLINE_BYTES: u64 = 256 << 10;
+
+/// Still larger ones are read by threads of their own: a file of gigabytes
+/// must not hold up the small ones behind it.
+const BATCH_BYTES: u64 = 8 << 20;
+
+/// Threads that read many files, and that read large ones: not every core.
+const THREADS: usize = 2;
+
+/// Threads for what lies on one mount that may hang.
+const MOUNT_THREADS: usize = 4;
 
 /// Files read within one turn; more are read aside.
 const INLINE_READS: usize = 32;
@@ -22,12 +35,28 @@ const TOGETHER: usize = 64;
 const UNDER_WAY: usize = 4;
 
 /// Reads beside the loop.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Aside {
+    batches: Lane<Vec<ReadOrder>>,
+    large: Lane<ReadOrder>,
+    /// For each place of which a read may hang.
+    mounts: BTreeMap<PathBuf, Lane<ReadOrder>>,
     /// Those that are not handed over yet.
     orders: VecDeque<ReadOrder>,
     /// How many have been handed over together and are not done.
     pub(super) under_way: usize,
+}
+
+impl Default for Aside {
+    fn default() -> Self {
+        Self {
+            batches: Lane::of(THREADS),
+            large: Lane::of(THREADS),
+            mounts: BTreeMap::new(),
+            orders: VecDeque::new(),
+            under_way: 0,
+        }
+    }
 }
 
 impl Aside {
@@ -46,9 +75,13 @@ impl Daemon {
     /// A few small files are read at once, which is faster than handing them
     /// over; many, large ones, and those that may block, aside.
     pub(super) fn read(&mut self, order: ReadOrder) {
-        if self.watcher.blind(&order.path) {
+        if let Some(place) = self.watcher.slow_place(&order.path) {
             // It may hang: nobody else's read waits for it.
-            return self.hand_over(vec![order], false);
+            let lanes = &mut self.aside.mounts;
+            let lane = lanes.entry(place);
+            let lane = lane.or_insert_with(|| Lane::of(MOUNT_THREADS));
+            lane.push(order, one_by_one(&self.reader, &self.events));
+            return;
         }
         let inline = self.inline_reads < INLINE_READS;
         self.inline_reads += usize::from(inline);
@@ -66,37 +99,37 @@ impl Daemon {
     /// Hands over what is to be read aside.
     pub(super) fn read_aside(&mut self) {
         while let Some(orders) = self.aside.next() {
-            self.hand_over(orders, true);
+            self.hand_over(orders);
         }
     }
 
-    /// Has a thread read these, the large ones last; `counted` among those
-    /// that others wait for.
-    fn hand_over(&self, orders: Vec<ReadOrder>, counted: bool) {
+    /// Has a thread read these; the largest are handed on.
+    fn hand_over(&self, orders: Vec<ReadOrder>) {
         let (reader, events) = (self.reader.clone(), self.events.clone());
-        tokio::task::spawn_blocking(move || {
-            let mut small = Vec::with_capacity(orders.len());
-            let mut large = Vec::new();
+        let lane = self.aside.large.clone();
+        self.aside.batches.push(orders, move |orders| {
+            let mut readings = Vec::with_capacity(orders.len());
+            let mut later = Vec::new();
             let visit = reader.visit();
             for order in orders {
                 match visit.read_up_to(INLINE_BYTES, &order) {
-                    Looked::Read(report) => small.push(Reading::of(order, report)),
-                    Looked::Larger(_) => large.push(order),
+                    Looked::Read(report) => readings.push(Reading::of(order, report)),
+                    Looked::Larger(BATCH_BYTES..) => {
+                        lane.push(order, one_by_one(&reader, &events));
+                    }
+                    Looked::Larger(_) => later.push(order),
                 }
             }
-            let send = |readings, last| {
-                let last = counted && last;
-                let _loop_has_ended = events.send(Event::Read { readings, last });
-            };
             drop(visit);
-            send(small, large.is_empty());
-            let mut large = large.into_iter().peekable();
-            while let Some(order) = large.next() {
+            let last = later.is_empty();
+            let _loop_has_ended = events.send(Event::Read { readings, last });
+            let mut later = later.into_iter().peekable();
+            while let Some(order) = later.next() {
                 let report = reader.read(&order);
-                send(
-                    vec![Reading::of(order, Box::new(report))],
-                    large.peek().is_none(),
-                );
+                let _loop_has_ended = events.send(Event::Read {
+                    readings: vec![Reading::of(order, Box::new(report))],
+                    last: later.peek().is_none(),
+                });
             }
         });
     }
@@ -160,6 +193,21 @@ impl Daemon {
             ticket,
             outcome,
         }
+    }
+}
+
+/// Reads one file and hands over what it found.
+fn one_by_one(
+    reader: &Reader,
+    events: &UnboundedSender<Event>,
+) -> impl Fn(ReadOrder) + Send + 'static {
+    let (reader, events) = (reader.clone(), events.clone());
+    move |order| {
+        let report = reader.read(&order);
+        let _loop_has_ended = events.send(Event::Read {
+            readings: vec![Reading::of(order, Box::new(report))],
+            last: false,
+        });
     }
 }
 

@@ -2,9 +2,11 @@
 //! how long a store through a memory map may leave no trace in a stat.
 
 use std::fs;
-use std::os::fd::AsFd;
 use std::sync::LazyLock;
 use std::time::Duration;
+
+/// What can be asked for its mount: an open file or directory.
+pub(crate) use std::os::fd::AsFd as Handle;
 
 use rustix::fs::{AtFlags, StatVfsMountFlags, StatxFlags, fstatfs, fstatvfs, statx};
 use sha2::{Digest as _, Sha256};
@@ -29,7 +31,7 @@ pub(crate) struct Mounted {
 
 /// The mount that a file is reached by. A device's number is given to the next
 /// image when the first is unmounted, so the mount itself is asked for.
-pub(crate) fn mounted(file: impl AsFd) -> Mounted {
+pub(crate) fn mounted(file: impl Handle) -> Mounted {
     let in_memory = is_in_memory(&file);
     let id = unique_id(&file);
     Mounted {
@@ -41,7 +43,7 @@ pub(crate) fn mounted(file: impl AsFd) -> Mounted {
 /// The same for the file system that holds the workspace itself. A writable
 /// one is known by its device: the times in it are those of real writes. A
 /// read-only one may be an image, made with fixed times.
-pub(crate) fn mounted_home(file: impl AsFd) -> Mounted {
+pub(crate) fn mounted_home(file: impl Handle) -> Mounted {
     let flags = fstatvfs(&file).map(|found| found.f_flag);
     if flags.is_ok_and(|flags| !flags.contains(StatVfsMountFlags::RDONLY)) {
         return Mounted {
@@ -52,11 +54,11 @@ pub(crate) fn mounted_home(file: impl AsFd) -> Mounted {
     mounted(file)
 }
 
-fn is_in_memory(file: impl AsFd) -> bool {
+fn is_in_memory(file: impl Handle) -> bool {
     fstatfs(file).is_ok_and(|found| IN_MEMORY.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))
 }
 
-fn unique_id(file: impl AsFd) -> Option<u64> {
+fn unique_id(file: impl Handle) -> Option<u64> {
     static BOOT: LazyLock<Option<Vec<u8>>> =
         LazyLock::new(|| fs::read("/proc/sys/kernel/random/boot_id").ok());
     let found = statx(

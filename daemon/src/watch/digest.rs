@@ -144,9 +144,8 @@ impl Watcher {
         // The name lay on the way, and what it was missed is there: what is
         // behind it by now may have been complete before it was watched.
         self.hint_as_found(&led_on, out);
-        let place = absolute(&self.root, path);
         // A link brings its content along: no close will follow.
-        let complete = place.symlink_metadata().is_ok_and(|metadata| {
+        let complete = self.look(path).is_ok_and(|metadata| {
             metadata.is_symlink() || (metadata.is_file() && metadata.nlink() > 1)
         });
         if !moved {
@@ -222,7 +221,7 @@ impl Watcher {
             self.hard_links
                 .drop_at(&entry, &self.root, self.directories.backend.as_mut());
             let names = self.follow_through(&entry);
-            let there = absolute(&self.root, &entry).symlink_metadata().is_ok();
+            let there = self.is_there(&entry);
             let hint = if there { Hint::Closed } else { Hint::Removed };
             Self::hint_names(&names, hint, out);
         }
@@ -327,7 +326,7 @@ impl Watcher {
         let (Some((from, to)), Some((last_from, last_to))) = (rename, &self.last_rename) else {
             return false;
         };
-        from == last_to && to == last_from && absolute(&self.root, from).symlink_metadata().is_ok()
+        from == last_to && to == last_from && self.is_there(from)
     }
 
     fn fence_event(&mut self, raw: &RawEvent, out: &mut Vec<Input>) {

@@ -77,11 +77,17 @@ pub(super) struct Directories {
     spare: BTreeMap<RelPath, ()>,
     /// For each file system met: why it reports too little, if it does.
     file_systems: HashMap<u64, Option<&'static str>>,
+    /// Places that are not touched, and why: every call there may hang.
+    remote: Vec<(PathBuf, &'static str)>,
     pub(super) backend: Box<dyn Backend>,
 }
 
 impl Directories {
-    pub(super) fn new(root: PathBuf, backend: Box<dyn Backend>) -> Self {
+    pub(super) fn new(
+        root: PathBuf,
+        remote: &[(PathBuf, &'static str)],
+        backend: Box<dyn Backend>,
+    ) -> Self {
         let mut directories = Self {
             root,
             top: Dir::default(),
@@ -89,6 +95,7 @@ impl Directories {
             degraded: BTreeSet::new(),
             spare: BTreeMap::new(),
             file_systems: HashMap::new(),
+            remote: remote.to_vec(),
             backend,
         };
         directories.watch_top();
@@ -105,6 +112,26 @@ impl Directories {
         self.top.silent = note_file_system(&mut self.file_systems, &self.root, &metadata);
         let results = self.backend.watch(std::slice::from_ref(&self.root));
         self.top.state = results.into_iter().next().map_or(State::Absent, state_of);
+    }
+
+    /// Whether the workspace's own file system reports too little: it may be
+    /// another machine's.
+    pub(super) fn root_is_silent(&self) -> bool {
+        self.top.silent.is_some()
+    }
+
+    /// The place of a remote file system that holds `path`, and why that is
+    /// not watched. Nothing there is touched on the loop's thread.
+    pub(super) fn remote(&self, path: &RelPath) -> Option<&(PathBuf, &'static str)> {
+        if self.remote.is_empty() {
+            return None;
+        }
+        let name = absolute(&self.root, path);
+        let over = self
+            .remote
+            .iter()
+            .filter(|(place, _)| name.starts_with(place));
+        over.max_by_key(|(place, _)| place.as_os_str().len())
     }
 
     /// Whether `path` is one of the directories needed.
@@ -228,7 +255,8 @@ impl Directories {
 
     /// Another file system was mounted at `path`, or one was taken away: the
     /// watches there and below are on what was there before.
-    pub(super) fn remounted(&mut self, path: &RelPath) {
+    pub(super) fn remounted(&mut self, path: &RelPath, remote: &[(PathBuf, &'static str)]) {
+        self.remote = remote.to_vec();
         // A number of the old one's may be another's now.
         self.file_systems.clear();
         let mut places = at_or_below(&self.spare, path);
@@ -279,7 +307,7 @@ impl Directories {
         let failed: Vec<_> = self
             .degraded
             .iter()
-            .filter(|path| self.has_failed(path))
+            .filter(|path| self.has_failed(path) && self.remote(path).is_none())
             .cloned()
             .collect();
         for path in failed {
@@ -318,6 +346,17 @@ impl Directories {
                     continue;
                 }
                 let name = absolute(&self.root, place);
+                let untouched = match self.remote(place) {
+                    Some((_, cause)) => Some(*cause),
+                    None => is_too_long(&name).then_some("its name is too long to be watched"),
+                };
+                if let Some(cause) = untouched.map(str::to_owned) {
+                    if let Some(dir) = self.below.get_mut(place) {
+                        dir.state = State::Failed(cause);
+                        self.degraded.insert(place.clone());
+                    }
+                    continue;
+                }
                 if let Ok(metadata) = name.symlink_metadata()
                     && metadata.is_dir()
                 {
@@ -390,6 +429,13 @@ impl Directories {
         }
         list
     }
+}
+
+/// Whether a path as a whole is longer than the system takes (PATH_MAX). Below
+/// an open directory it can be reached all the same.
+fn is_too_long(name: &Path) -> bool {
+    let looked = name.symlink_metadata();
+    looked.is_err_and(|error| error.kind() == std::io::ErrorKind::InvalidFilename)
 }
 
 fn is_refusal(result: &Result<(), Refused>) -> bool {

@@ -36,6 +36,7 @@ mod silent;
 mod tests;
 
 use std::collections::VecDeque;
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,7 +56,7 @@ pub use self::mounts::MountBell;
 use self::mounts::Mounts;
 use self::notifier::Notifier;
 pub use self::silent::silent_file_system;
-use crate::links::{End, absolute, relative, resolve};
+use crate::links::{End, absolute, relative, resolve_until};
 use crate::system::stat::MetadataExt as _;
 
 /// How to watch.
@@ -176,7 +177,7 @@ impl Watcher {
             choice,
             sink,
             generation: 0,
-            directories: Directories::new(root.to_path_buf(), backend),
+            directories: Directories::new(root.to_path_buf(), mounts.remote(), backend),
             cover: Cover::default(),
             hard_links: HardLinks::default(),
             mounts,
@@ -281,6 +282,7 @@ impl Watcher {
     /// meanwhile may have been missed, and the path is to be read again.
     pub fn watch_file(&mut self, path: &RelPath) -> bool {
         !self.cover.spoken_for(path).is_empty()
+            && self.directories.remote(path).is_none()
             && self
                 .hard_links
                 .watch(path, &self.root, self.directories.backend.as_mut())
@@ -355,7 +357,7 @@ impl Watcher {
             let Some(path) = relative(&self.root, &place) else {
                 continue;
             };
-            self.directories.remounted(&path);
+            self.directories.remounted(&path, self.mounts.remote());
             let mut entries = self.cover.entries_below(&path);
             entries.push(path.clone());
             let mut elsewhere = Vec::new();
@@ -431,11 +433,42 @@ impl Watcher {
     /// Whether changes of `path` may come without an event, so that it must
     /// be read when it is asked for (LOSS-2).
     pub fn blind(&self, path: &RelPath) -> bool {
+        if self.slow_place(path).is_some() {
+            return true;
+        }
         let entries = self.cover.entries_of(path);
         self.directories.blind(path).is_some()
             || entries.iter().any(|entry| {
                 self.directories.blind(entry).is_some() || self.hard_links.has_failed(entry)
             })
+    }
+
+    /// The place of which a look at `path` may hang: of a remote file system
+    /// that is mounted there, or leads there by a link; the workspace itself if
+    /// that is on one.
+    pub fn slow_place(&self, path: &RelPath) -> Option<PathBuf> {
+        if self.directories.root_is_silent() {
+            return Some(self.root.clone());
+        }
+        let remote = |entry| Some(self.directories.remote(entry)?.0.clone());
+        remote(path).or_else(|| self.cover.entries_of(path).iter().find_map(remote))
+    }
+
+    /// A look at a name, without following it; not where that may hang.
+    fn look(&self, path: &RelPath) -> io::Result<Metadata> {
+        match self.directories.remote(path) {
+            Some(_) => Err(io::ErrorKind::WouldBlock.into()),
+            None => absolute(&self.root, path).symlink_metadata(),
+        }
+    }
+
+    /// Whether there is something of that name; taken to be so where a look
+    /// may hang.
+    fn is_there(&self, path: &RelPath) -> bool {
+        match self.look(path) {
+            Ok(_) => true,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        }
     }
 
     /// Whether the workspace's directory was removed or renamed (LIFE-1).
@@ -465,7 +498,12 @@ impl Watcher {
         // A link may change while its target's directory is about to be
         // watched: look again until what is watched is what is there.
         for _ in 0..8 {
-            let resolved = resolve(&self.root, path, |dir| self.directories.is_watched(dir));
+            let resolved = resolve_until(
+                &self.root,
+                path,
+                |dir| self.directories.is_watched(dir),
+                |name| self.directories.remote(name).is_some(),
+            );
             let mut wanted = vec![path.clone()];
             let end = match resolved.end {
                 End::There(end, metadata) => {

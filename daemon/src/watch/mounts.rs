@@ -24,6 +24,9 @@ pub(super) struct Mounts {
     /// Of them, those where something else in the workspace is mounted once
     /// more, with where that is.
     again: Vec<(PathBuf, PathBuf)>,
+    /// Those of them whose file system is somewhere else and may not answer,
+    /// and why changes there make no events.
+    remote: Vec<(PathBuf, &'static str)>,
 }
 
 impl Mounts {
@@ -33,6 +36,7 @@ impl Mounts {
             table: File::open(TABLE).ok(),
             places: Vec::new(),
             again: Vec::new(),
+            remote: Vec::new(),
         };
         // Opened first and read afterwards: a change in between is noticed.
         mounts.places = mounts.read();
@@ -93,14 +97,22 @@ impl Mounts {
         found
     }
 
+    /// The places below the root that must not be touched by who must not
+    /// wait, and why changes there make no events.
+    pub(super) fn remote(&self) -> &[(PathBuf, &'static str)] {
+        &self.remote
+    }
+
     fn read(&mut self) -> Vec<PathBuf> {
-        let table = table().unwrap_or_default();
-        self.again = again(&self.root, &table);
-        let mut places: Vec<PathBuf> = table
-            .into_iter()
-            .map(|mount| mount.place)
-            .filter(|place| *place != self.root && place.starts_with(&self.root))
-            .collect();
+        let mut below = table().unwrap_or_default();
+        self.again = again(&self.root, &below);
+        below.retain(|mount| mount.place != self.root && mount.place.starts_with(&self.root));
+        let remote = below.iter().filter_map(|mount| {
+            let cause = remote(&mount.kind)?;
+            Some((mount.place.clone(), cause))
+        });
+        self.remote = remote.collect();
+        let mut places: Vec<PathBuf> = below.into_iter().map(|mount| mount.place).collect();
         places.sort();
         places.dedup();
         places
@@ -191,6 +203,24 @@ fn mount(line: &[u8]) -> Option<Mount> {
         place,
         kind: rest.next()?.to_vec(),
         options: rest.nth(1).map(unescaped).unwrap_or_default(),
+    })
+}
+
+/// Why changes on a file system of this kind may make no events, if it is one
+/// whose every call waits for somebody else: another machine, another program.
+fn remote(kind: &[u8]) -> Option<&'static str> {
+    Some(match kind {
+        b"nfs" | b"nfs4" => "NFS: changes made elsewhere make no events",
+        b"cifs" | b"smb3" | b"smbfs" => "SMB file system: changes made elsewhere make no events",
+        b"9p" => "9p file system: changes made elsewhere make no events",
+        b"ceph" => "Ceph: changes made elsewhere make no events",
+        b"afs" => "AFS: changes made elsewhere make no events",
+        b"lustre" => "Lustre: changes made elsewhere make no events",
+        b"autofs" => "automounted place: it is looked at only when asked about",
+        kind if kind.starts_with(b"fuse") || kind == b"virtiofs" => {
+            "FUSE file system: changes made behind it make no events"
+        }
+        _ => return None,
     })
 }
 
@@ -300,6 +330,7 @@ mod tests {
             table: None,
             places: Vec::new(),
             again: vec![pair("/w/b", "/w/a"), pair("/w/d/c", "/w/b/c")],
+            remote: Vec::new(),
         };
         let source = |path: &str| mounts.source(Path::new(path));
         assert_eq!(source("/w/a/f"), None);

@@ -67,6 +67,7 @@ impl Engine {
         done(Reply::Audit(Audited {
             checked: audit.believed.len() as u64,
             differences,
+            pending: pending.late(),
         }))
     }
 

@@ -14,12 +14,12 @@ use touchmark_proto::{
 use super::{done, show, show_authors};
 use crate::engine::{Engine, Timer};
 use crate::live::Live;
-use crate::observe::Scope;
 use crate::recall::{edit_name, edit_number};
 use crate::record::{EditFact, EditFileFact, Fact};
 use crate::requests::EditNamed;
 use crate::requests::limits::too_long;
 use crate::requests::queue::{Pending, Step};
+use crate::requests::scope::Scope;
 use crate::state::{EditFile, Kept};
 use crate::view::is_own;
 
@@ -390,7 +390,7 @@ impl Engine {
     }
 
     /// The session's newest open edit, of that call if one is named.
-    pub(super) fn open_edit(&self, session: &SessionId, call: Option<&str>) -> Option<u64> {
+    pub(crate) fn open_edit(&self, session: &SessionId, call: Option<&str>) -> Option<u64> {
         self.state
             .edits
             .values()

@@ -158,7 +158,11 @@ impl Engine {
                 files.push(file);
             }
         }
-        done(Reply::FileStatus(FileStates { files, more }))
+        done(Reply::FileStatus(FileStates {
+            files,
+            more,
+            pending: pending.late(),
+        }))
     }
 
     pub(crate) fn file_list(&mut self, pending: &mut Pending, ask: &FileList) -> Step {

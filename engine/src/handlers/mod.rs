@@ -148,6 +148,9 @@ impl Engine {
         // A file that cannot be read is not absent (LOSS-4).
         if let Some(obstacle) = found.and_then(Obstacle::of) {
             let unstable = obstacle == Obstacle::Unstable;
+            if matches!(obstacle, Obstacle::Unreadable(_)) {
+                self.unreadable.insert(path.clone());
+            }
             self.live.entry(path.clone()).or_default().obstacle = Some(obstacle);
             if unstable {
                 self.retry(path);

@@ -42,7 +42,7 @@ impl Engine {
         }
         match looked_at {
             None => {
-                let fence = self.ask_internally(Ask::Look);
+                let fence = self.ask_internally(Ask::Look(path.clone()));
                 let live = self.live.entry(path.clone()).or_default();
                 live.unconfirmed = Some(Unconfirmed {
                     stamp: content.stamp,

@@ -1,12 +1,12 @@
 //! Absences, copies and unclosed contents: what may still dissolve is waited
 //! for a little, then recorded.
 
-use super::Scope;
 use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::by_path::sorted;
 use crate::engine::{Engine, Timer};
 use crate::live::HeldBack;
 use crate::record::{Fact, Held};
+use crate::requests::scope::Scope;
 use touchmark_proto::{Hash, Millis, RelPath};
 
 impl Engine {
@@ -26,16 +26,7 @@ impl Engine {
             return;
         }
         let due = self.unsettled.iter().filter(|path| !self.may_return(path));
-        let due = due.filter(|path| match scope {
-            Scope::Everything => true,
-            Scope::Paths(paths) => paths.contains(path),
-            Scope::Session(session) => {
-                let copied = self.live.get(*path).and_then(|live| live.copy_of.as_ref());
-                self.state
-                    .knowledge(session, copied.unwrap_or(path))
-                    .is_some()
-            }
-        });
+        let due = due.filter(|path| self.speaks_of(scope, path));
         for path in sorted(due.cloned()) {
             self.settle(&path);
         }

@@ -2,15 +2,16 @@
 
 pub(crate) mod limits;
 pub(crate) mod queue;
+pub(crate) mod scope;
 mod table;
 mod whose;
 
 use touchmark_proto::{RelPath, Request, RequestId};
 
 use crate::engine::Engine;
-use crate::observe::Scope;
 use crate::tracker::spoken::Spoken;
 use queue::{Pending, Step};
+use scope::Scope;
 use table::{About, edit_named, session_mut};
 pub(crate) use table::{EditNamed, Use};
 pub use table::{ForShell, Row, paths, row, session};
@@ -34,7 +35,7 @@ impl Engine {
     }
 
     /// The paths of the workspace that a request names.
-    fn paths_named(&self, ask: &Request) -> Vec<RelPath> {
+    pub(crate) fn paths_named(&self, ask: &Request) -> Vec<RelPath> {
         let named = paths(ask).into_iter();
         named.filter_map(|path| self.resolve(path).ok()).collect()
     }
@@ -52,9 +53,12 @@ impl Engine {
     }
 
     /// What a request speaks of.
-    fn scope_of(&self, ask: &Request) -> Scope {
+    pub(crate) fn scope_of_request(&self, ask: &Request) -> Scope {
         let paths = self.paths_named(ask);
-        match row(ask).about {
+        let row = row(ask);
+        match row.about {
+            // The shell asks for what it needs.
+            _ if row.by_shell => Scope::Paths(Vec::new()),
             About::Paths if !paths.is_empty() => Scope::Paths(paths),
             About::Paths | About::Session => match session(ask) {
                 Some(session) => Scope::Session(session.clone()),
@@ -82,7 +86,7 @@ impl Engine {
         }
         // Whoever asks as of now is told of absences as absences.
         if pending.fence.is_some() {
-            let scope = self.scope_of(&ask);
+            let scope = self.scope_of(&pending.ask);
             self.settle_for(&scope);
         }
         match self.over_limit(pending, &ask) {

@@ -1,7 +1,7 @@
 //! Requests in waiting: behind a fence, behind reads, behind another
 //! session's edit. Requests of one connection take effect in their order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_proto::{
     ConnectionId, Error, ErrorCode, ErrorData, Millis, RelPath, Request, RequestId,
@@ -12,8 +12,8 @@ use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::engine::{CUT_DELAY, Engine, Timer};
 use crate::handlers::Write;
 use crate::input::{Learned, ReadOutcome};
-use crate::observe::Scope;
 use crate::requests::row;
+use crate::requests::scope::Scope;
 use crate::tracker::spoken::Spoken;
 
 /// How often a request waits for one more fence.
@@ -29,8 +29,8 @@ pub(crate) enum Ask {
     Lapse(u64),
     /// A command window's time is up, or its process has ended.
     EndCommand(u64),
-    /// What was hinted at is to be read behind a fence.
-    Look,
+    /// What was hinted at of this path is to be read behind a fence.
+    Look(RelPath),
 }
 
 /// A request that has not taken effect yet.
@@ -64,6 +64,16 @@ pub(crate) struct Pending {
     pub not_before: Option<Millis>,
     /// What it held before that second look (SEEN-1).
     pub first_hash: Option<Option<touchmark_proto::Hash>>,
+    /// Paths that it speaks of and does not wait for any longer.
+    pub late: BTreeSet<RelPath>,
+    /// Since when nothing has come that it waits for.
+    pub since: Millis,
+    /// When to look whether that has been too long, for a list.
+    pub patience: Option<Millis>,
+    /// It has been: it is answered without what has not come.
+    pub impatient: bool,
+    /// Something it speaks of that is still to be compared with the disk.
+    pub blocker: Option<RelPath>,
     /// What is being written for it.
     pub write: Option<Write>,
     /// What was found out for it.
@@ -138,6 +148,11 @@ impl Engine {
             looks: 0,
             not_before: None,
             first_hash: None,
+            late: BTreeSet::new(),
+            since: self.now,
+            patience: None,
+            impatient: false,
+            blocker: None,
             write: None,
             learned: None,
         });
@@ -150,6 +165,9 @@ impl Engine {
                 pending.reads.insert(path.clone(), ticket);
                 pending.borrowed.push(path);
             }
+        }
+        if !need.fence && self.scope_of(&pending.ask).is_list() {
+            self.be_patient(request, &mut pending);
         }
         self.pending.insert(request, pending);
     }
@@ -179,6 +197,11 @@ impl Engine {
                 looks: 0,
                 not_before: None,
                 first_hash: None,
+                late: BTreeSet::new(),
+                since: self.now,
+                patience: None,
+                impatient: false,
+                blocker: None,
                 write: None,
                 learned: None,
             }),
@@ -205,7 +228,6 @@ impl Engine {
                 break;
             }
         }
-        self.fences.batches.retain(|_, waiting| !waiting.is_empty());
     }
 
     /// The requests that can take effect, in the order they came in. However
@@ -215,12 +237,33 @@ impl Engine {
             .retain(|request| self.pending.contains_key(request));
         let firsts = self.queues.values().filter_map(VecDeque::front);
         let mut ready: Vec<RequestId> = firsts.chain(&self.aside).copied().collect();
+        self.note_blockers(&ready);
         ready.retain(|request| {
             let pending = self.pending.get(request);
             pending.is_some_and(|pending| self.is_ready(*request, pending))
         });
         ready.sort_unstable();
         ready
+    }
+
+    /// Finds out what of a comparison under way each of them waits for.
+    fn note_blockers(&mut self, requests: &[RequestId]) {
+        if !self.reconciliation.is_under_way() {
+            return;
+        }
+        for request in requests {
+            let Some(pending) = self.pending.get(request) else {
+                continue;
+            };
+            let blocker = pending.blocker.as_ref();
+            if blocker.is_some_and(|path| self.reconciliation.concerns(path)) {
+                continue;
+            }
+            let blocker = self.held_up_by(pending);
+            if let Some(pending) = self.pending.get_mut(request) {
+                pending.blocker = blocker;
+            }
+        }
     }
 
     fn is_ready(&self, request: RequestId, pending: &Pending) -> bool {
@@ -231,18 +274,20 @@ impl Engine {
                 self.queues.get(&connection).and_then(|queue| queue.front()) == Some(&request)
             }
         };
-        let fenced = pending.fence.is_none_or(|fence| {
-            fence <= self.fences.done
-                && self.fences.batches.get(&fence).is_none_or(ByPath::is_empty)
-        });
+        let fenced = pending.fence.is_none_or(|fence| fence <= self.fences.done);
         let waits = pending.not_before.is_some_and(|due| self.now < due);
+        let compared = pending.impatient
+            || pending
+                .blocker
+                .as_ref()
+                .is_none_or(|path| !self.reconciliation.concerns(path));
         first
             && pending.stage != Stage::Learning
             && !waits
             && fenced
             && pending.reads.is_empty()
-            && ((!self.reconciliation.is_under_way() && self.writing.is_empty())
-                || pending.is_for_the_shell())
+            && compared
+            && !self.is_written(pending)
     }
 
     /// Looks at one request; whether it made others possible.
@@ -274,7 +319,7 @@ impl Engine {
                 self.pending.remove(&request);
                 return true;
             }
-            Ask::Look => {
+            Ask::Look(_) => {
                 self.pending.remove(&request);
                 return true;
             }
@@ -296,13 +341,17 @@ impl Engine {
                 true
             }
             Step::Read(paths, bytes) => {
+                let whole = pending.verify || self.audits.contains_key(&request);
                 for path in paths {
                     if !pending.borrowed.contains(&path) {
                         self.borrow(&path);
                         pending.borrowed.push(path.clone());
                     }
-                    let ticket = self.order_read(&path, bytes);
+                    let ticket = self.order(&path, bytes, whole);
                     pending.reads.insert(path, ticket);
+                }
+                if self.scope_of(&pending.ask).is_list() {
+                    self.be_patient(request, &mut pending);
                 }
                 // One that waits for another session's edit has left its queue.
                 if pending.stage != Stage::Blocked {
@@ -366,13 +415,22 @@ impl Engine {
         if !as_of_now || self.unconfirmed.is_empty() {
             return false;
         }
+        let scope = self.scope_of(&pending.ask);
+        let of_it = self.unconfirmed.iter();
+        let of_it: Vec<RelPath> = of_it
+            .filter(|path| self.speaks_of(&scope, path) && !pending.late.contains(*path))
+            .cloned()
+            .collect();
+        if of_it.is_empty() {
+            return false;
+        }
         if pending.looks < LOOKS {
             pending.looks += 1;
             pending.fence = Some(self.want_fence());
-            self.dirty.extend(self.unconfirmed.iter().cloned());
+            self.dirty.extend(of_it);
             return true;
         }
-        let young = self.unconfirmed.iter().any(|path| {
+        let young = of_it.iter().any(|path| {
             let first = self.live.get(path).and_then(|live| live.unconfirmed);
             first.is_some_and(|first| first.since + CUT_DELAY > self.now)
         });
@@ -448,6 +506,9 @@ impl Engine {
         if let Some(until) = pending.wait_until {
             self.timers.remove(&(until, Timer::Request(request)));
         }
+        if let Some(due) = pending.patience {
+            self.timers.remove(&(due, Timer::Request(request)));
+        }
         for path in &pending.borrowed {
             self.give_back(path);
         }
@@ -486,6 +547,7 @@ impl Engine {
 
     /// A request's `withinMs` or `waitMs` has passed.
     pub(crate) fn request_due(&mut self, request: RequestId) {
+        self.lose_patience(request);
         let Some(pending) = self.pending.get(&request) else {
             return;
         };
@@ -563,6 +625,11 @@ impl Pending {
             self.first_hash.get_or_insert(earlier.hash());
         }
         *earlier = outcome.clone();
+    }
+
+    /// What its answer does not know of, for want of a read.
+    pub(crate) fn late(&self) -> Option<Vec<RelPath>> {
+        (!self.late.is_empty()).then(|| self.late.iter().cloned().collect())
     }
 
     /// Whether nothing about files is asked: the shell answers alone.

@@ -268,7 +268,10 @@ rows! {
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)
-            => done(Reply::Sync(Synced { clock: engine.state.clock(engine.state.n) }));
+            => done(Reply::Sync(Synced {
+                clock: engine.state.clock(engine.state.n),
+                pending: pending.late(),
+            }));
         Stats:            Query,   Asks [session], Names [],     at_once
             => engine.context().stats(&ask);
         Audit:            Query,   Names [],        Names [],     fenced(Everything)

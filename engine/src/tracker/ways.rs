@@ -379,11 +379,6 @@ impl Engine {
     /// the first.
     pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
         let ticket = self.order_read(other, false);
-        for batch in self.fences.batches.values_mut() {
-            if batch.contains_key(name) {
-                batch.insert(other.clone(), ticket);
-            }
-        }
         for pending in self.pending.values_mut() {
             if pending.reads.contains_key(name) || pending.found.contains_key(name) {
                 pending.reads.insert(other.clone(), ticket);

@@ -263,6 +263,7 @@ impl Disk {
             secret: false,
             real: None,
             object: None,
+            took: 0,
         }
     }
 }

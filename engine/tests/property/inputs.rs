@@ -184,6 +184,7 @@ impl Stage {
             prefixes: vec![self.rng.next()],
             bytes: false,
             keep: false,
+            whole: false,
         });
         let found = match self.rng.below(12) {
             0..=1 => Found::Absent,
@@ -240,6 +241,7 @@ impl Stage {
             secret: self.rng.pick(&[false, false, false, true]),
             real,
             object,
+            took: 0,
         };
         self.handle(Input::Read {
             path: order.path,

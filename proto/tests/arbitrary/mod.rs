@@ -605,8 +605,13 @@ pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
             label,
         })
     });
-    let states = (vec(file_state(), 0..3), any::<Option<String>>())
-        .prop_map(|(files, more)| Reply::FileStatus(FileStates { files, more }));
+    let states = (vec(file_state(), 0..3), any::<Option<String>>()).prop_map(|(files, more)| {
+        Reply::FileStatus(FileStates {
+            files,
+            more,
+            pending: None,
+        })
+    });
     let records = (vec(file_record(), 0..3), any::<Option<String>>())
         .prop_map(|(files, more)| Reply::FileList(FileRecords { files, more }));
     let versions = (vec(version(), 0..3), of(clock()))
@@ -618,6 +623,7 @@ pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
                 cursor,
                 more,
                 reset: more,
+                pending: None,
             })
         },
     );

@@ -18,12 +18,25 @@ export interface Audited {
   checked: number;
   /** Where belief and disk differ; none, if all is well. */
   differences: Difference[];
+  /**
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
+   */
+  pending?: RelPath[] | null;
 }
 
-/** Who wrote. */
+/**
+ * Who wrote. Two authors are equal where sort and session are: the label is
+ * for the eyes.
+ */
 export interface Author {
   /** What sort of writer. */
   kind: AuthorKind;
+  /**
+   * The session's label; `None` where it has none, or was forgotten
+   * (SES-2).
+   */
+  label?: string | null;
   /** The session, where the writer is an agent. */
   session?: SessionId | null;
 }
@@ -152,6 +165,16 @@ export interface Change {
   lost?: Version | null;
   /** The path. */
   path: RelPath;
+  /**
+   * The lines that those edits had written, counted in the content that
+   * the session wrote last; `None` where the texts are not kept.
+   */
+  revertedLines?: LineRange[] | null;
+  /**
+   * Edits of the session's own that this change took back, the oldest
+   * first (SEEN-7).
+   */
+  reverts?: string[] | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
   /** How many versions. */
@@ -168,6 +191,11 @@ export interface Changes {
   clock: Clock;
   /** There is more: ask again with this cursor. */
   more?: string | null;
+  /**
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
+   */
+  pending?: RelPath[] | null;
 }
 
 /** Remembers this moment. */
@@ -652,6 +680,8 @@ export interface EditorDirty {
  * docs/protocol.md.
  */
 export interface ErrorData {
+  /** The sessions that may have been meant: labels, else ids. */
+  candidates?: string[] | null;
   cause?: string | null;
   changedBy?: Author[] | null;
   client?: number | null;
@@ -666,6 +696,8 @@ export interface ErrorData {
   hash?: Hash | null;
   hint?: string;
   holder?: SessionId | null;
+  /** The holder's label. */
+  holderLabel?: string | null;
   limit?: number | null;
   matches?: number | null;
   path?: RelPath | null;
@@ -673,6 +705,8 @@ export interface ErrorData {
   recovered?: string[] | null;
   seenHash?: Hash | null;
   server?: number | null;
+  /** What was said in the place of a session. */
+  session?: string | null;
   since?: number | null;
   size?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -1019,6 +1053,11 @@ export interface FileStates {
   files: FileState[];
   /** There is more: ask again with this cursor. */
   more?: string | null;
+  /**
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
+   */
+  pending?: RelPath[] | null;
 }
 
 /** What are the session's copies worth? */
@@ -1384,6 +1423,11 @@ export interface ModifiedTaken {
   cursor: string;
   /** There is more: take again. */
   more?: boolean | null;
+  /**
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
+   */
+  pending?: RelPath[] | null;
   /** The state was lost since the last answer (DUR-2). */
   reset?: boolean | null;
 }
@@ -1703,6 +1747,8 @@ export interface SessionOpen {
 export interface SessionOpened {
   /** Now. */
   clock: Clock;
+  /** Its short name, for the eyes (SES-2). */
+  label?: string | null;
   /** What changed while it was away: a look, not a take. */
   modified: Change[];
   /** Whether it was known already. */
@@ -1722,6 +1768,8 @@ export interface SessionRow {
   agent?: Program | null;
   /** Edits begun. */
   edits: number;
+  /** Its short name, for the eyes (SES-2). */
+  label?: string | null;
   /** When it last asked something. */
   lastActive: number;
   /** Changes not yet delivered. */
@@ -1895,6 +1943,11 @@ export interface Sync {
 export interface Synced {
   /** Now. */
   clock: Clock;
+  /**
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
+   */
+  pending?: RelPath[] | null;
 }
 
 /** A background task. */
@@ -1952,6 +2005,8 @@ export interface TaskRow {
   command?: string | null;
   /** The agent's own name of it. */
   id: string;
+  /** The session's label (SES-2). */
+  label?: string | null;
   /** Its process. */
   pid?: number | null;
   /** Whose. */
@@ -2201,6 +2256,8 @@ export type Event =
       clock: Clock;
       /** Its name. */
       edit: string;
+      /** The session's label (SES-2). */
+      label?: string | null;
       /** Its paths. */
       paths: RelPath[];
       /** How it goes. */
@@ -2217,6 +2274,8 @@ export type Event =
     }
   | {
       clock: Clock;
+      /** The session's label (SES-2). */
+      label?: string | null;
       /** What. */
       path: RelPath;
       /** Which lines; the whole file if absent. */
@@ -2243,6 +2302,8 @@ export type Event =
     }
   | {
       clock: Clock;
+      /** The session's label (SES-2). */
+      label?: string | null;
       /** How it goes. */
       phase: SessionPhase;
       /** Which. */
@@ -2254,6 +2315,8 @@ export type Event =
       clock: Clock;
       /** Which. */
       file: FileState;
+      /** The session's label (SES-2). */
+      label?: string | null;
       /** Whose. */
       session: SessionId;
       subscription: number;
@@ -2317,4 +2380,6 @@ export const ERRORS = {
   tooLate: -32026,
   /** ask the user whether it may be changed, and have it made writable first; nothing was changed */
   readOnly: -32027,
+  /** name a session by its id or label; `session/list` has them */
+  unknownSession: -32028,
 } as const;

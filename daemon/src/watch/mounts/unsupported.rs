@@ -16,6 +16,10 @@ impl Mounts {
         None
     }
 
+    pub(super) fn remote(&self) -> &[(PathBuf, &'static str)] {
+        &[]
+    }
+
     pub(super) fn is_place(&self, _path: &Path) -> bool {
         false
     }

@@ -29,7 +29,8 @@ impl Audit {
         }
         match answer {
             Reply::FileStatus(states) => {
-                for file in &states.files {
+                let late = states.pending.as_deref().unwrap_or_default();
+                for file in states.files.iter().filter(|f| !late.contains(&f.path)) {
                     self.file_state(world, asked, &who, file, moment)?;
                 }
             }
@@ -81,7 +82,8 @@ impl Audit {
                     Ask::Take { peek, explicit, .. } => (*peek, *explicit),
                     _ => (false, false),
                 };
-                self.listed(world, asked, &who, &taken.changes, moment)?;
+                let late = taken.pending.as_deref().unwrap_or_default();
+                self.listed(world, asked, &who, (&taken.changes, late), moment)?;
                 let told = self.telling(world, asked, &taken.changes, moment);
                 let all = matches!(&asked.asking.ask, Ask::Take { paths: None, .. });
                 if explicit && !peek && !all {
@@ -101,7 +103,8 @@ impl Audit {
                 }
             }
             Reply::ModifiedList(list) => {
-                self.listed(world, asked, &who, &list.changes, moment)?;
+                let late = list.pending.as_deref().unwrap_or_default();
+                self.listed(world, asked, &who, (&list.changes, late), moment)?;
             }
             Reply::ModifiedAck(_) => {
                 let touchmark_proto::Request::ModifiedAck(ack) = &asked.request else {

@@ -35,14 +35,16 @@ impl Audit {
         world: &World,
         asked: &Asked,
         who: &SessionId,
-        changes: &[Change],
+        (changes, late): (&[Change], &[RelPath]),
         moment: u64,
     ) -> Verdict {
         if !asked.asking.sync {
             return Ok(());
         }
         let mut plain: BTreeSet<String> = BTreeSet::new();
-        for change in changes {
+        // What could not be read in time is said to be so (LOSS-4).
+        let in_time = |path: &str| late.iter().all(|late| text(late) != path);
+        for change in changes.iter().filter(|c| in_time(&text(&c.path))) {
             let path = text(&change.path);
             let there = world.disk.between(&path, asked.moment, moment);
             if change.lost.is_none() {
@@ -86,6 +88,7 @@ impl Audit {
         };
         for ((session, path), last) in &self.last {
             if session != who
+                || !in_time(path)
                 || only
                     .as_ref()
                     .is_some_and(|only| !only.contains(&path.as_str()))

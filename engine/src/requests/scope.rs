@@ -1,0 +1,257 @@
+//! What a request speaks of, and so what it waits for (SYNC-1): behind its
+//! fence, the reads of these paths and of no others.
+
+use std::collections::BTreeSet;
+
+use touchmark_proto::{Millis, RelPath, RequestId, SessionId};
+
+use super::queue::{Ask, Pending, Stage};
+use crate::by_path::sorted;
+use crate::engine::{Engine, Timer};
+
+/// How long a list waits while none of the reads that it waits for comes back.
+/// What is not read by then is `pending` in it.
+pub(crate) const PATIENCE: Millis = 1_000;
+
+/// What a request speaks of.
+pub(crate) enum Scope {
+    /// The whole workspace.
+    Everything,
+    /// These paths.
+    Paths(Vec<RelPath>),
+    /// What a session holds.
+    Session(SessionId),
+}
+
+impl Scope {
+    /// Whether the answer speaks of files that the request does not name: it
+    /// is given without those that cannot be read in time.
+    pub(crate) fn is_list(&self) -> bool {
+        !matches!(self, Self::Paths(_))
+    }
+}
+
+impl Engine {
+    /// What a request in waiting speaks of.
+    pub(crate) fn scope_of(&self, ask: &Ask) -> Scope {
+        match ask {
+            Ask::Client(ask) => self.scope_of_request(ask),
+            Ask::Lapse(edit) => Scope::Paths(self.paths_of_edit(*edit)),
+            Ask::EndCommand(_) => Scope::Everything,
+            Ask::Look(path) => Scope::Paths(vec![path.clone()]),
+        }
+    }
+
+    /// Whether a path belongs to what a request speaks of.
+    pub(crate) fn speaks_of(&self, scope: &Scope, path: &RelPath) -> bool {
+        match scope {
+            Scope::Everything => true,
+            Scope::Paths(paths) => paths.contains(path) || paths.contains(&self.file_of(path)),
+            Scope::Session(session) => {
+                let copied = self.live.get(path).and_then(|live| live.copy_of.as_ref());
+                let held = |path: &RelPath| {
+                    let file = self.file_of(path);
+                    self.state.knowledge(session, &file).is_some()
+                };
+                held(path) || copied.is_some_and(held)
+            }
+        }
+    }
+
+    /// A request's fence is reached: what was written to its paths before is
+    /// known by now as hints, and is to be read. All who arrived while a file
+    /// was being read share the next read of it.
+    pub(crate) fn gather(&mut self, request: RequestId) {
+        let Some(mut pending) = self.pending.remove(&request) else {
+            return;
+        };
+        let scope = self.scope_of(&pending.ask);
+        let owed = match &scope {
+            Scope::Paths(files) => {
+                let names = self.by_all_names(files.clone()).into_iter();
+                sorted(names.filter(|name| self.is_owed(name)))
+            }
+            _ => {
+                let soon = self.soon_held(&scope);
+                let owed = self
+                    .dirty
+                    .iter()
+                    .chain(&self.unseen)
+                    .chain(&self.unreadable)
+                    .chain(self.outstanding.keys())
+                    .filter(|path| self.speaks_of(&scope, path) || soon.contains(*path));
+                sorted(owed.cloned())
+            }
+        };
+        for path in owed {
+            // Read since it arrived: that is as of now.
+            if pending.reads.contains_key(&path) {
+                continue;
+            }
+            let slow = self.outstanding.get(&path).is_some_and(|read| read.slow);
+            if slow && scope.is_list() {
+                pending.late.insert(path);
+            } else {
+                let ticket = self.read_for_answer(&path);
+                pending.reads.insert(path, ticket);
+            }
+        }
+        if scope.is_list() {
+            self.be_patient(request, &mut pending);
+        }
+        self.pending.insert(request, pending);
+    }
+
+    /// What a session will hold once its requests in waiting have taken effect,
+    /// perhaps before this one.
+    fn soon_held(&self, scope: &Scope) -> BTreeSet<RelPath> {
+        let Scope::Session(session) = scope else {
+            return BTreeSet::new();
+        };
+        let asks = self
+            .pending
+            .values()
+            .filter_map(|pending| match &pending.ask {
+                Ask::Client(ask) if crate::requests::session(ask) == Some(session) => Some(ask),
+                _ => None,
+            });
+        let files = asks.flat_map(|ask| self.paths_named(ask)).collect();
+        self.by_all_names(files).into_iter().collect()
+    }
+
+    /// The names of some files: each is read by its own (FILE-1).
+    fn by_all_names(&self, mut files: Vec<RelPath>) -> Vec<RelPath> {
+        files.sort();
+        files.dedup();
+        if !self.has_several_names() {
+            return files;
+        }
+        files.iter().flat_map(|file| self.names_of(file)).collect()
+    }
+
+    /// Whether a read of the path would tell more than is known, or is under
+    /// way.
+    fn is_owed(&self, path: &RelPath) -> bool {
+        self.dirty.contains(path)
+            || self.unseen.contains(path)
+            || self.unreadable.contains(path)
+            || self.outstanding.contains_key(path)
+            || self.reconciliation.concerns(path)
+    }
+
+    /// The read that shows what was written to a path until now.
+    fn read_for_answer(&mut self, path: &RelPath) -> u64 {
+        let unseen = self.unseen.remove(path);
+        let lost = self.reconciliation.take(path);
+        if unseen || lost {
+            self.interrupt(path);
+            self.live.entry(path.clone()).or_default().gap = true;
+        }
+        let hinted = self.dirty.contains(path) || self.unreadable.contains(path);
+        let under_way = self.outstanding.get(path).map(|read| read.newest());
+        let ticket = match under_way {
+            Some(newest) if !(unseen || lost || hinted) => newest,
+            _ => self.order_read(path, false),
+        };
+        if lost {
+            self.reconciliation.ordered(path, ticket);
+        }
+        ticket
+    }
+
+    /// A list that has something to wait for waits so long at a time.
+    pub(crate) fn be_patient(&mut self, request: RequestId, pending: &mut Pending) {
+        pending.since = self.now;
+        let waits = !pending.reads.is_empty()
+            || !self.writing.is_empty()
+            || self.reconciliation.is_under_way();
+        if waits && pending.patience.is_none() {
+            let due = self.now + PATIENCE;
+            pending.patience = Some(due);
+            self.timers.insert((due, Timer::Request(request)));
+        }
+    }
+
+    /// A list has waited: if nothing that it waits for has come meanwhile, it
+    /// is answered without that.
+    pub(crate) fn lose_patience(&mut self, request: RequestId) {
+        let progress = self.reconciliation.progress();
+        let Some(pending) = self.pending.get_mut(&request) else {
+            return;
+        };
+        if pending.patience.is_none_or(|due| self.now < due) {
+            return;
+        }
+        pending.patience = None;
+        let reads = matches!(pending.stage, Stage::Fence | Stage::Reads)
+            && pending.fence.is_none_or(|fence| fence <= self.fences.done);
+        let since = match &pending.blocker {
+            Some(_) => pending.since.max(progress),
+            None => pending.since,
+        };
+        let due = since + PATIENCE;
+        if !reads || self.now < due {
+            let due = due.max(self.now + 1);
+            pending.patience = Some(due);
+            self.timers.insert((due, Timer::Request(request)));
+            return;
+        }
+        pending.impatient = true;
+        let ask = pending.ask.clone();
+        let mut late: Vec<RelPath> = std::mem::take(&mut pending.reads).into_keys().collect();
+        let scope = self.scope_of(&ask);
+        late.extend(
+            self.reconciliation
+                .under_way()
+                .filter(|path| self.speaks_of(&scope, path))
+                .cloned(),
+        );
+        for path in &late {
+            if let Some(read) = self.outstanding.get_mut(path) {
+                read.slow = true;
+                self.reconciliation.set_aside(path);
+            }
+        }
+        if let Some(pending) = self.pending.get_mut(&request) {
+            pending.late.extend(late);
+        }
+    }
+
+    /// Something that a request speaks of and that is still to be compared
+    /// with the disk.
+    pub(crate) fn held_up_by(&self, pending: &Pending) -> Option<RelPath> {
+        let lost = &self.reconciliation;
+        if pending.impatient || pending.is_for_the_shell() {
+            return None;
+        }
+        match self.scope_of(&pending.ask) {
+            Scope::Everything => lost.under_way().next().cloned(),
+            Scope::Paths(files) => {
+                let mut names = self.by_all_names(files).into_iter();
+                names.find(|name| lost.concerns(name))
+            }
+            scope @ Scope::Session(_) if self.has_several_names() => {
+                let mut lost = lost.under_way();
+                lost.find(|name| self.speaks_of(&scope, name)).cloned()
+            }
+            Scope::Session(session) => {
+                let files = &self.state.sessions.get(&session)?.files;
+                if lost.len() < files.len() {
+                    let mut lost = lost.under_way();
+                    lost.find(|path| files.contains_key(*path)).cloned()
+                } else {
+                    files.keys().rev().find(|path| lost.concerns(path)).cloned()
+                }
+            }
+        }
+    }
+
+    /// Whether the daemon itself is writing what a request speaks of.
+    pub(crate) fn is_written(&self, pending: &Pending) -> bool {
+        if self.writing.is_empty() || pending.impatient || pending.is_for_the_shell() {
+            return false;
+        }
+        let scope = self.scope_of(&pending.ask);
+        self.writing.keys().any(|path| self.speaks_of(&scope, path))
+    }
+}

@@ -1,0 +1,118 @@
+//! SYNC-1 and LOSS-4: an answer waits for what it speaks of, and for nothing
+//! else: not for a log that grows, not for a share that hangs.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use touchmark_tests::fuse::{self, Hanging};
+use touchmark_tests::{World, mounts, user};
+
+/// Far more than an answer takes on any machine, far less than a read of what
+/// hangs.
+const SOON: Duration = Duration::from_secs(5);
+
+fn sha(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[test]
+fn loss4_a_log_that_grows_without_pause_holds_nobody_up_and_is_known() {
+    let mut world = World::new();
+    let log = world.path("dev.log");
+    fs::write(&log, vec![b'x'; 48 << 20]).unwrap();
+    world.file("a.txt", "one\n");
+    let mut agent = world.session("s");
+    agent.ok(
+        "file/read",
+        json!({"path": "dev.log", "range": {"start": 1, "end": 1}}),
+    );
+    agent.read("a.txt");
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = std::thread::spawn({
+        let (stop, log) = (Arc::clone(&stop), log.clone());
+        move || {
+            let mut log = File::options().append(true).open(log).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                log.write_all(b"GET / 200\n").unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    });
+    for round in 0..20 {
+        user::write(&world.path("a.txt"), &format!("{round}\n"));
+        let asked = Instant::now();
+        let status = agent.ok("file/status", json!({"paths": ["a.txt"]}));
+        assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+        assert_eq!(status["files"][0]["state"], "stale", "{status}");
+        agent.read("a.txt");
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    let truth = sha(&fs::read(&log).unwrap());
+    for verify in [false, true] {
+        let ask = json!({"paths": ["dev.log"], "verify": verify});
+        let status = agent.ok("file/status", ask);
+        assert_eq!(
+            status["files"][0]["hash"], truth,
+            "verify {verify}: {status}"
+        );
+    }
+    world.healthy();
+}
+
+#[test]
+fn loss4_a_mount_that_hangs_costs_what_is_on_it() {
+    mounts::apart(|| {
+        let mut world = World::new();
+        let place = world.path("remote");
+        fs::create_dir_all(&place).unwrap();
+        world.file("a.txt", "one\n");
+        let Some(remote) = Hanging::new(&place) else {
+            return;
+        };
+        let mut other = world.session("other");
+        let mut agent = world.session("s");
+        other.read("a.txt");
+        agent.read("a.txt");
+        agent.read(&format!("remote/{}", fuse::FILE.0));
+        remote.hang();
+        assert!(
+            !fuse::answers(&place.join(fuse::FILE.0)),
+            "it does not hang"
+        );
+
+        // Who asks about another file, a hook among them, does not notice.
+        for round in 0..5 {
+            user::write(&world.path("a.txt"), &format!("{round}\n"));
+            let asked = Instant::now();
+            let status = other.ok("file/status", json!({"paths": ["a.txt"]}));
+            assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+            assert_eq!(status["files"][0]["state"], "stale", "{status}");
+            other.ok("modified/take", json!({}));
+            other.read("a.txt");
+            assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+        }
+        // A question about the file has its own deadline.
+        let mut patient = world.client();
+        let ask = json!({"session": "p", "paths": ["remote/f.txt"], "withinMs": 300});
+        patient.refused("file/status", ask, "tooLate");
+        // A list is answered without it, and says so; the next at once.
+        for _ in 0..2 {
+            let taken = agent.ok("modified/take", json!({}));
+            assert_eq!(taken["pending"], json!(["remote/f.txt"]), "{taken}");
+        }
+        drop(remote);
+        mounts::detach(&place);
+        world.kill();
+    });
+}
