@@ -88,7 +88,7 @@ fn guard1_nothing_stays_open_that_would_keep_a_mount_busy() {
         mounts::mount("tmpfs", "tmpfs", "size=2m", &mount);
         let mut agent = world.session("a");
         for round in 0..3 {
-            world.file("m/f", &format!("{round}\n"));
+            world.file("m/f", format!("{round}\n"));
             agent.read("m/f");
             agent.ok("file/write", json!({"path": "m/f", "text": "new\n"}));
         }
