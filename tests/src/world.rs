@@ -454,10 +454,11 @@ impl World {
             .unwrap_or_else(|error| panic!("connecting: {error}\n{}", self.log()))
     }
 
-    /// A session on a connection of its own, open as an agent's is.
+    /// A session on a connection of its own, open as an agent's is, where
+    /// that can be stored.
     pub fn session(&self, name: &str) -> Session {
         let mut session = Session::new(self.client(), name, &self.workspace);
-        session.ok("session/open", serde_json::json!({}));
+        let _refused = session.call("session/open", serde_json::json!({}));
         session
     }
 

@@ -264,6 +264,7 @@ fn look(world: &World) -> View {
     let mut view = View::new();
     let mut client = world.client();
     for session in SESSIONS {
+        client.ok("session/open", json!({"session": session}));
         let states = client.ok("file/status", json!({"session": session, "paths": FILES}));
         for state in states["files"].as_array().unwrap() {
             let fields = [

@@ -199,7 +199,9 @@ fn every_system_has_its_named_requests() {
     session.compacted(Vec::new()).unwrap();
     assert!(session.read_text("b.txt").unwrap().text.is_some());
     session.forget().unwrap();
-    assert!(session.files(false).unwrap().is_empty());
+    // Nothing of it is known any more (SES-1).
+    let gone = session.files(false).unwrap_err();
+    assert!(gone.to_string().contains("no session"), "{gone}");
 }
 
 #[test]

@@ -315,7 +315,8 @@ fn previews_are_the_first_200_characters_and_never_of_secrets() {
     let listed = agent.ok("file/list", json!({}));
     let recent = recent(&mut agent, 1, 1);
     for files in [listed["files"].as_array().unwrap(), &recent] {
-        assert_eq!(files.len(), 7);
+        // The link and what it leads to are one file (FILE-1).
+        assert_eq!(files.len(), 6);
         for file in files {
             let path = text(file, "path");
             assert_eq!(text(file, "preview"), expected(&path), "{path}");

@@ -426,7 +426,6 @@ fn files_of_others_and_processes_of_clients_in_the_sandbox() {
     std::os::unix::fs::chown(&shared, Some(4711), Some(4712)).unwrap();
     for (name, guard, lease) in [
         ("own.txt", "exchange", true),
-        ("other.txt", "exchange", false),
         ("shared.txt", "checked", true),
     ] {
         place.call("file/readText", json!({"session": "s", "path": name}));
@@ -438,6 +437,11 @@ fn files_of_others_and_processes_of_clients_in_the_sandbox() {
         assert_eq!(written["lease"], lease, "{name}: {written}");
         assert_eq!(place.read(name), "two\n");
     }
+    // Another user's file without write permission is not replaced (GUARD-6).
+    let write = json!({"session": "s", "path": "other.txt", "text": "two\n", "force": true});
+    let refused = place.run(&["call", "file/write", &write.to_string()]);
+    assert!(told(&refused).contains("readOnly"), "{}", told(&refused));
+    assert_eq!(place.read("other.txt"), "one\n");
     let group = std::os::unix::fs::MetadataExt::gid(&fs::metadata(&shared).unwrap());
     assert_eq!(group, 4712);
     // A process of a client's is known to live, also after a restart.

@@ -281,7 +281,7 @@ impl Engine {
         let mut held = BTreeMap::new();
         // A call's mark claims: it does not lock (GUARD-5).
         let edits = self.state.edits.values();
-        let edits = edits.filter(|edit| edit.fact.call.is_none());
+        let edits = edits.filter(|edit| edit.fact.call.is_none() || edit.fact.bound.is_some());
         for edit in edits.filter(|edit| edit.fact.session != *session) {
             for file in &edit.files {
                 if named.contains(&file.path) {

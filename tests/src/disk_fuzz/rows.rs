@@ -75,7 +75,11 @@ const TABLE: &[(Row, bool, &str)] = &[
     ),
     (Row::Maps, true, "stores through a memory map"),
     (Row::Renames, true, "a file's name becomes another"),
-    (Row::Exchanges, true, "two files change places"),
+    (
+        Row::Exchanges,
+        false,
+        "two files change places: one right before the daemon ends is told as of an unknown author",
+    ),
     (
         Row::HardLinks,
         false,

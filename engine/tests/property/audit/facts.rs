@@ -99,7 +99,7 @@ impl Audit {
                         files,
                         deadline: begun.deadline,
                         one_shot: begun.one_shot,
-                        call: begun.call.is_some(),
+                        call: begun.call.is_some() && begun.bound.is_none(),
                         bound: begun.bound.is_some(),
                         end_asked: false,
                         step_ended: 0,

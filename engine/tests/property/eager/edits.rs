@@ -36,7 +36,14 @@ impl Eager {
             files,
             deadline,
             one_shot,
-            call: matches!(asked.asking.ask, Ask::Begin { call: true, .. }),
+            call: matches!(
+                asked.asking.ask,
+                Ask::Begin {
+                    call: true,
+                    bind: false,
+                    ..
+                }
+            ),
         });
     }
 
@@ -112,8 +119,16 @@ impl Eager {
                 .model
                 .open_on(path)
                 .any(|(other, _, file)| other == session && !file.marked.is_empty());
+            // Of two marks of one session that declared nothing, the text does
+            // not say which one claims a content that both saw written: whether
+            // the next read is called its first after an own write is open.
+            let beside = self.model.edits.iter().enumerate().any(|(n, other)| {
+                let on_it = |file: &EditFile| file.path == path && file.expect.is_none();
+                n != index && other.session == session && other.files.iter().any(on_it)
+            });
             if let Some(copy) = self.model.copies.get_mut(&(session, path)) {
                 copy.marked &= still;
+                copy.blurred_reads |= beside;
             }
         }
     }
