@@ -153,6 +153,7 @@ fn lim1_what_is_held_open_has_a_limit_and_a_hint() {
 fn lim1_floods_of_requests_are_answered_in_turn() {
     let mut world = World::new();
     world.file("a.txt", "one\n");
+    world.session("f");
     beside_a_neighbour(&world, || {
         std::thread::scope(|scope| {
             for (method, params) in [

@@ -5,7 +5,7 @@ use crate::effect::{Answer, LinesWanted};
 use crate::engine::Engine;
 use crate::input::Found;
 use crate::record::Fact;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::queue::{LOOKS, Pending, Step};
 use crate::text::cut::{count_lines, cut};
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::events::Happening;
@@ -160,6 +160,16 @@ impl Engine {
                 }
                 if now.held.hash.is_none() && now.trouble.is_none() {
                     return Step::Done(Err(not_found(&path)));
+                }
+                let readable = pending
+                    .found
+                    .get(&path)
+                    .is_some_and(|outcome| matches!(outcome.found, crate::input::Found::File(_)));
+                if pending.rechecked && readable && pending.looks < LOOKS {
+                    // What came first was a read that nobody had ordered the
+                    // bytes of.
+                    pending.looks += 1;
+                    return Step::Read(vec![path], true);
                 }
                 if pending.rechecked {
                     return Step::Done(Err(Error::path(

@@ -17,7 +17,7 @@ use crate::requests::scope::Scope;
 use crate::tracker::spoken::Spoken;
 
 /// How often a request waits for one more fence.
-const LOOKS: u32 = 3;
+pub(crate) const LOOKS: u32 = 3;
 
 /// Who asks what.
 #[derive(Clone, Debug)]

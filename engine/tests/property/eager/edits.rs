@@ -29,7 +29,14 @@ impl Eager {
             done: false,
             marked: Vec::new(),
         });
-        let files = files.collect();
+        let files: Vec<EditFile> = files.collect();
+        for file in &files {
+            // Which of several edits of one session claims a content is not
+            // compared here; the stories of marks do (tests/windows).
+            if self.model.open_by(file.path, asked.asking.session) {
+                self.model.ignored.insert(file.path);
+            }
+        }
         self.model.edits.push(Edit {
             number,
             session: asked.asking.session,
