@@ -2,7 +2,7 @@
 
 use touchmark_proto::{Author, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
-use crate::state::{Kept, State};
+use crate::ledger::state::{KeptVersion, State};
 
 /// How long after a session's declared version a formatter's change still
 /// belongs to it (ATTR-17).
@@ -72,7 +72,7 @@ impl Decision {
     }
 
     /// Whether a version says so already.
-    pub fn is_of(&self, kept: &Kept) -> bool {
+    pub fn is_of(&self, kept: &KeptVersion) -> bool {
         match self {
             Self::By {
                 author,

@@ -8,7 +8,7 @@ use touchmark_proto::{
 };
 
 use crate::input::Stamp;
-use crate::record::Record;
+use crate::ledger::record::Record;
 use crate::requests::ForShell;
 
 /// Something the shell is to do. Effects are carried out in their order;
@@ -52,7 +52,7 @@ pub enum Effect {
         /// The answer.
         answer: Result<Box<Answer>, Error>,
     },
-    /// Answer a request out of the log; see [`crate::recall`].
+    /// Answer a request out of the log; see [`crate::ledger::recall`].
     Recall {
         /// Which.
         request: RequestId,

@@ -9,14 +9,14 @@ use crate::config::Config;
 use crate::effect::{Effect, Notice};
 use crate::handlers::audit::Audit;
 use crate::input::Input;
-use crate::live::Live;
-use crate::reading::Outstanding;
-use crate::reconcile::Reconciliation;
-use crate::record::{Fact, Record};
+use crate::ledger::record::{Fact, Record};
+use crate::ledger::state::State;
 use crate::requests::queue::{Ask, Pending};
-use crate::stamps::Stamps;
-use crate::state::State;
+use crate::tracker::live::Live;
+use crate::tracker::reading::Outstanding;
+use crate::tracker::reconcile::Reconciliation;
 use crate::tracker::spoken::Spoken;
+use crate::tracker::stamps::Stamps;
 use crate::tracker::ways::Ways;
 use touchmark_proto::events::Happening;
 
@@ -103,14 +103,14 @@ pub struct Engine {
 
 /// What a life of the engine leaves to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct Saved {
     /// The durable state.
     pub state: State,
     /// What saves reading; may be empty.
     pub stamps: Stamps,
 }
 
-impl From<State> for Kept {
+impl From<State> for Saved {
     fn from(state: State) -> Self {
         Self {
             state,
@@ -186,11 +186,11 @@ impl Engine {
     /// A new workspace hands over a [`State::new`] and no records.
     pub fn restore(
         config: Config,
-        kept: impl Into<Kept>,
+        kept: impl Into<Saved>,
         records: impl IntoIterator<Item = Record>,
         now: Millis,
     ) -> Self {
-        let Kept {
+        let Saved {
             mut state,
             mut stamps,
         } = kept.into();
@@ -206,7 +206,7 @@ impl Engine {
         let mut spellings = ByPath::default();
         if config.case_insensitive {
             for path in state.paths.keys() {
-                spellings.insert(crate::resolve::fold(path), path.clone());
+                spellings.insert(crate::tracker::resolve::fold(path), path.clone());
             }
         }
         Self {
@@ -425,7 +425,7 @@ impl Engine {
         if self.watched.insert(path.clone()) {
             if self.config.case_insensitive {
                 self.spellings
-                    .entry(crate::resolve::fold(path))
+                    .entry(crate::tracker::resolve::fold(path))
                     .or_insert_with(|| path.clone());
             }
             self.out.push(Effect::Track(path.clone()));
@@ -452,7 +452,7 @@ impl Engine {
             self.unreadable.remove(path);
             self.out.push(Effect::Untrack(path.clone()));
             if self.config.case_insensitive {
-                self.spellings.remove(&crate::resolve::fold(path));
+                self.spellings.remove(&crate::tracker::resolve::fold(path));
             }
         }
     }
@@ -540,7 +540,7 @@ impl Engine {
         let grace = self.graces.get(&edit).copied();
         let due = self.now >= open.fact.deadline || grace.is_some_and(|until| self.now >= until);
         if due {
-            self.ask_internally(Ask::Lapse(edit));
+            self.ask_internally(Ask::Expire(edit));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use touchmark_proto::writes::Guard;
 use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId};
 
-use crate::record::Record;
+use crate::ledger::record::Record;
 
 /// Something happened. The shell hands these over one by one, in the order
 /// in which it learned of them.

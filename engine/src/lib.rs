@@ -13,29 +13,15 @@ pub mod config;
 mod cursor;
 pub mod effect;
 mod engine;
-pub mod few;
-mod fold;
 pub mod globs;
 mod handlers;
 pub mod input;
-pub mod knowledge;
-mod labels;
 pub mod ledger;
-mod live;
-pub mod notes;
-mod observe;
 pub mod ranges;
-mod reading;
-pub mod recall;
-mod reconcile;
-pub mod record;
 pub mod requests;
-mod resolve;
-mod similarity;
-mod stamps;
-pub mod state;
+mod small_set;
 pub mod text;
-pub mod tracker;
+mod tracker;
 mod view;
 
 pub use config::Config;
@@ -43,11 +29,12 @@ pub use effect::{
     Answer, Comparison, Effect, LinesWanted, Marks, Moment, Notice, Question, ReadOrder, Recall,
     WriteOrder,
 };
-pub use engine::{Counts, Engine, Kept};
+pub use engine::{Counts, Engine, Saved};
 pub use input::{
     Content, Edited, Found, Hint, Input, Learned, Object, ReadOutcome, Stamp, WriteOutcome,
 };
-pub use record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
-pub use resolve::within;
-pub use stamps::Stamps;
-pub use state::State;
+pub use ledger::record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
+pub use ledger::state::State;
+pub use ledger::{recall, session_memory};
+pub use tracker::resolve::within;
+pub use tracker::stamps::Stamps;

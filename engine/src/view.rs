@@ -9,13 +9,13 @@ use touchmark_proto::{
 
 use crate::effect::LinesWanted;
 use crate::engine::Engine;
-use crate::fold::{Folded, kind_between};
 use crate::input::{Found, ReadOutcome};
-use crate::knowledge::{Knowledge, PastRecord};
-use crate::live::Obstacle;
-use crate::recall::{VersionMarks, version_of};
-use crate::record::Held;
-use crate::state::{Kept, LostVersion, PathState};
+use crate::ledger::fold::{Folded, kind_between};
+use crate::ledger::knowledge::{Knowledge, PastRecord};
+use crate::ledger::recall::{VersionMarks, version_of};
+use crate::ledger::record::Held;
+use crate::ledger::state::{KeptVersion, LostVersion, PathState};
+use crate::tracker::live::Obstacle;
 
 /// What a path holds at this moment.
 #[derive(Clone, Copy, Debug)]
@@ -210,7 +210,7 @@ impl Engine {
 
     /// Whether a session's own open mark may have made a version: what it
     /// comes to is said when the mark ends (ATTR-4).
-    pub(crate) fn is_provisional_for(&self, session: &SessionId, kept: &Kept) -> bool {
+    pub(crate) fn is_provisional_for(&self, session: &SessionId, kept: &KeptVersion) -> bool {
         kept.candidates().contains(session) && self.marks(kept).provisional
     }
 
@@ -515,7 +515,7 @@ impl Engine {
     }
 
     /// What the state knows of a version beyond its fact.
-    pub(crate) fn marks(&self, kept: &Kept) -> VersionMarks {
+    pub(crate) fn marks(&self, kept: &KeptVersion) -> VersionMarks {
         VersionMarks {
             overwritten: kept.lost,
             provisional: matches!(kept.evidence, Evidence::Marked | Evidence::Unmarked)
@@ -557,7 +557,7 @@ impl Engine {
 }
 
 /// Whether a version is the session's own declared or marked write.
-pub(crate) fn is_own(kept: &Kept, session: &SessionId) -> bool {
+pub(crate) fn is_own(kept: &KeptVersion, session: &SessionId) -> bool {
     kept.author_kind() == AuthorKind::Agent
         && kept.is_by(session)
         && kept.evidence != Evidence::Command

@@ -156,7 +156,7 @@ fn standing(state: &State, session: &SessionId) -> Standing {
     let Some(known) = state.sessions.get(session) else {
         return Standing::default();
     };
-    let checkpoints = &known.notes.checkpoints;
+    let checkpoints = &known.memory.checkpoints;
     let edits = state.edits.values();
     let commands = state.commands.values();
     Standing {

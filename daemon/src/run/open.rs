@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::ledger::stored::{Unreadable, decode_snapshot, encode_snapshot};
-use touchmark_engine::{Engine, Kept, State};
+use touchmark_engine::{Engine, Saved, State};
 use touchmark_proto::daemon::Configuration;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted};
 use touchmark_proto::{Request, SessionId, native};
@@ -249,7 +249,7 @@ impl Daemon {
 fn open_store(
     options: &store::Options,
     events: &UnboundedSender<Event>,
-) -> Result<(Opened, Kept), Error> {
+) -> Result<(Opened, Saved), Error> {
     let open = || {
         let events = events.clone();
         store::open(options, move |event| {
@@ -285,7 +285,7 @@ fn open_store(
 }
 
 /// What to go on from.
-fn kept(opened: &Opened) -> Result<Kept, Unreadable> {
+fn kept(opened: &Opened) -> Result<Saved, Unreadable> {
     let epoch = opened.epoch;
     let Some(snapshot) = &opened.snapshot else {
         return Ok(State::new(epoch, opened.trouble.is_some()).into());

@@ -14,9 +14,9 @@ use touchmark_proto::{
 
 use super::context::Context;
 use super::done;
-use crate::notes::{Call, Dropped, Note, Searched};
+use crate::ledger::session_memory::{Call, Dropped, Note, Searched};
+use crate::ledger::similarity::{alike, member};
 use crate::requests::queue::{Pending, Step};
-use crate::similarity::{alike, member};
 
 /// Calls of a tool that a new one is compared with: the last ones.
 const COMPARED: usize = 3;
@@ -191,7 +191,7 @@ impl Context<'_> {
     ) -> Option<(Call, Duplicate)> {
         let rule = self.config().calls_rules.get(tool).map(Vec::as_slice);
         let mut similar = None;
-        let calls = self.notes(session)?.calls.iter().rev();
+        let calls = self.memory(session)?.calls.iter().rev();
         for call in calls.filter(|call| call.tool == tool).take(COMPARED) {
             if call.args == arguments.canonical {
                 return Some((call.clone(), Duplicate::Identical));
@@ -330,7 +330,7 @@ impl Context<'_> {
             .iter()
             .filter_map(|(name, session)| {
                 let calls: Vec<u64> = session
-                    .notes
+                    .memory
                     .calls
                     .iter()
                     .take_while(|call| call.time < oldest)
@@ -347,13 +347,13 @@ impl Context<'_> {
     /// Drops the oldest calls of a session until the rest are few and small
     /// enough.
     fn make_room(&mut self, session: &SessionId) {
-        let Some(notes) = self.notes(session) else {
+        let Some(memory) = self.memory(session) else {
             return;
         };
-        let mut number = notes.calls.len() as u64;
-        let mut bytes: u64 = notes.calls.iter().map(Call::bytes).sum();
+        let mut number = memory.calls.len() as u64;
+        let mut bytes: u64 = memory.calls.iter().map(Call::bytes).sum();
         let mut evicted = Vec::new();
-        for call in &notes.calls {
+        for call in &memory.calls {
             if number <= self.config().calls_keep && bytes <= self.config().calls_bytes {
                 break;
             }
@@ -383,12 +383,12 @@ impl Context<'_> {
             if ask.session.as_ref().is_some_and(|wanted| wanted != name) {
                 continue;
             }
-            let tally = session.notes.tally;
+            let tally = session.memory.tally;
             counts.hits += tally.hits;
             counts.misses += tally.misses;
             counts.invalidated += tally.invalidated;
             counts.evicted += tally.evicted;
-            for call in &session.notes.calls {
+            for call in &session.memory.calls {
                 if call.time < oldest {
                     counts.evicted += 1;
                 } else {
@@ -402,8 +402,8 @@ impl Context<'_> {
 
     pub(crate) fn call_clear(&mut self, ask: &CallClear) -> Step {
         let calls: Vec<u64> = self
-            .notes(&ask.session)
-            .map(|notes| notes.calls.iter().map(|call| call.call).collect())
+            .memory(&ask.session)
+            .map(|memory| memory.calls.iter().map(|call| call.call).collect())
             .unwrap_or_default();
         let removed = calls.len() as u64;
         if removed > 0 {

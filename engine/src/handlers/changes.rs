@@ -11,7 +11,7 @@ use super::{done, path_cursor};
 use crate::cursor::{read_told, write_path, write_told};
 use crate::effect::{Answer, Effect, Recall};
 use crate::engine::Engine;
-use crate::record::Fact;
+use crate::ledger::record::Fact;
 use crate::requests::queue::{Pending, Step};
 use crate::view::Listed;
 

@@ -17,9 +17,9 @@ use super::{done, number_cursor, path_cursor, show_text};
 use crate::cursor::write_path;
 use crate::effect::{Moment, Question};
 use crate::input::{Edited, Learned};
-use crate::notes::{Note, PendingWarning};
-use crate::recall::checkpoint_name;
-use crate::record::Fact;
+use crate::ledger::recall::checkpoint_name;
+use crate::ledger::record::Fact;
+use crate::ledger::session_memory::{Note, PendingWarning};
 use crate::requests::queue::{Pending, Step};
 
 /// Characters of a label, of a message's name, of a note that are kept.
@@ -36,8 +36,8 @@ impl Context<'_> {
     /// checkpoint (ATTR-16).
     pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
         let kept = self
-            .notes(&ask.session)
-            .map_or(0, |notes| notes.checkpoints.len());
+            .memory(&ask.session)
+            .map_or(0, |memory| memory.checkpoints.len());
         if kept >= CHECKPOINTS {
             return Step::Done(Err(Error::new(
                 ErrorCode::TooLarge,
@@ -73,9 +73,9 @@ impl Context<'_> {
         let mut more = None;
         let mut last = after;
         let kept = self
-            .notes(&ask.session)
+            .memory(&ask.session)
             .into_iter()
-            .flat_map(|notes| notes.checkpoints.range(after.saturating_add(1)..));
+            .flat_map(|memory| memory.checkpoints.range(after.saturating_add(1)..));
         for (number, checkpoint) in kept {
             if checkpoints.len() == limit {
                 more = Some(last.to_string());
@@ -107,9 +107,9 @@ impl Context<'_> {
     /// A checkpoint of a session's by its name, with its fact.
     fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(u64, u64), Error> {
         let number = name.strip_prefix('k').and_then(|text| text.parse().ok());
-        let notes = self.notes(session);
+        let memory = self.memory(session);
         number
-            .and_then(|number: u64| Some((number, notes?.checkpoints.get(&number)?.n)))
+            .and_then(|number: u64| Some((number, memory?.checkpoints.get(&number)?.n)))
             .ok_or_else(|| {
                 Error::new(
                     ErrorCode::NotFound,
@@ -281,7 +281,7 @@ impl Context<'_> {
 
     /// A session's warning, without taking it.
     pub(super) fn pending_warning(&self, session: &SessionId) -> Option<Warning> {
-        let PendingWarning { files, note, time } = self.notes(session)?.warning.clone()?;
+        let PendingWarning { files, note, time } = self.memory(session)?.warning.clone()?;
         Some(Warning {
             files,
             note,
@@ -302,7 +302,7 @@ impl Context<'_> {
             .state()
             .sessions
             .iter()
-            .filter(|(name, session)| session.notes.warning.is_some() && !ask.live.contains(name))
+            .filter(|(name, session)| session.memory.warning.is_some() && !ask.live.contains(name))
             .map(|(name, _)| name.clone())
             .collect();
         for session in &orphaned {

@@ -9,8 +9,8 @@ use super::{done, show_text};
 use crate::effect::{Answer, Effect};
 use crate::engine::{Engine, Timer};
 use crate::globs::Globs;
-use crate::recall::{command_name, command_number};
-use crate::record::{CommandFact, Fact};
+use crate::ledger::recall::{command_name, command_number};
+use crate::ledger::record::{CommandFact, Fact};
 use crate::requests::limits::too_long;
 use crate::requests::queue::{Ask, Pending, Step};
 

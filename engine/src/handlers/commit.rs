@@ -14,12 +14,12 @@ use super::show;
 use crate::attribution::{Decision, reported, unclaimed};
 use crate::effect::Answer;
 use crate::engine::Engine;
-use crate::fold::{Folded, kind_between};
 use crate::input::Found;
-use crate::recall::{edit_number, version_of};
-use crate::record::{Fact, Held, VersionFact};
+use crate::ledger::fold::{Folded, kind_between};
+use crate::ledger::recall::{edit_number, version_of};
+use crate::ledger::record::{Fact, Held, VersionFact};
+use crate::ledger::state::KeptVersion;
 use crate::requests::queue::{Pending, Step};
-use crate::state::Kept;
 use crate::view::is_own;
 
 /// What became of one file.
@@ -458,12 +458,16 @@ impl Engine {
         Some(version)
     }
 
-    fn newest_kept(&self, path: &RelPath, which: impl Fn(&Kept) -> bool) -> Option<&Kept> {
+    fn newest_kept(
+        &self,
+        path: &RelPath,
+        which: impl Fn(&KeptVersion) -> bool,
+    ) -> Option<&KeptVersion> {
         let state = self.state.paths.get(path)?;
         state.versions.iter().rev().find(|kept| which(kept))
     }
 
-    fn newest_in(&self, path: &RelPath, which: impl Fn(&Kept) -> bool) -> Option<u64> {
+    fn newest_in(&self, path: &RelPath, which: impl Fn(&KeptVersion) -> bool) -> Option<u64> {
         self.newest_kept(path, which).map(|kept| kept.n)
     }
 
@@ -488,7 +492,7 @@ impl Engine {
         at: u64,
     ) -> Option<(Change, (Option<Hash>, Option<Hash>))> {
         let state = self.state.paths.get(path)?;
-        let others: Vec<&Kept> = state
+        let others: Vec<&KeptVersion> = state
             .versions
             .iter()
             .filter(|kept| kept.n > at && !is_own(kept, session))

@@ -6,10 +6,10 @@ use touchmark_proto::{ClientPath, Clock, Error, FileState, Millis, RelPath, Sess
 
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::notes::{Note, Notes};
-use crate::record::Fact;
+use crate::ledger::record::Fact;
+use crate::ledger::session_memory::{Note, SessionMemory};
+use crate::ledger::state::State;
 use crate::requests::queue::Pending;
-use crate::state::State;
 use crate::view::Now;
 
 /// The engine, as far as such a handler may use it.
@@ -68,8 +68,8 @@ impl Context<'_> {
     }
 
     /// What a session remembers beside files.
-    pub(super) fn notes(&self, session: &SessionId) -> Option<&Notes> {
-        Some(&self.0.state.sessions.get(session)?.notes)
+    pub(super) fn memory(&self, session: &SessionId) -> Option<&SessionMemory> {
+        Some(&self.0.state.sessions.get(session)?.memory)
     }
 
     /// Has a session remember something.

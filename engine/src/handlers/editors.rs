@@ -7,10 +7,10 @@ use touchmark_proto::{AuthorKind, ConnectionId, Evidence, RelPath, Reply};
 use super::done;
 use crate::attribution::by_editor;
 use crate::engine::Engine;
-use crate::live::Live;
-use crate::record::Fact;
+use crate::ledger::record::Fact;
 use crate::requests::limits::too_many;
 use crate::requests::queue::{Pending, Step};
+use crate::tracker::live::Live;
 
 impl Engine {
     /// It says nothing yet; only the path is looked at.

@@ -13,14 +13,14 @@ use touchmark_proto::{
 
 use super::{done, show, show_authors};
 use crate::engine::{Engine, Timer};
-use crate::live::Live;
-use crate::recall::{edit_name, edit_number};
-use crate::record::{EditFact, EditFileFact, Fact};
+use crate::ledger::recall::{edit_name, edit_number};
+use crate::ledger::record::{EditFact, EditFileFact, Fact};
+use crate::ledger::state::{EditFile, KeptVersion};
 use crate::requests::EditNamed;
 use crate::requests::limits::too_long;
 use crate::requests::queue::{Pending, Step};
 use crate::requests::scope::Scope;
-use crate::state::{EditFile, Kept};
+use crate::tracker::live::Live;
 use crate::view::is_own;
 
 /// Files of one edit at most: a frame bounds them anyway, an answer must.
@@ -432,7 +432,7 @@ impl Engine {
     /// An edit's deadline, or the end of its connection: what is there then
     /// is the session's (ATTR-4, ATTR-9). Of a call that never came back
     /// nobody knows whether it ran.
-    pub(crate) fn lapse(&mut self, edit: u64) {
+    pub(crate) fn expire(&mut self, edit: u64) {
         self.settle_for(&Scope::Paths(self.paths_of_edit(edit)));
         let Some(open) = self.state.edits.get(&edit) else {
             return;
@@ -548,7 +548,7 @@ impl Engine {
 /// Whether a version may be what an edit wrote that declared nothing: the
 /// session is named as a candidate, or it is the session's already by its own
 /// command, or by another mark.
-fn may_be_of(kept: &Kept, session: &SessionId) -> bool {
+fn may_be_of(kept: &KeptVersion, session: &SessionId) -> bool {
     let open = matches!(kept.evidence, Evidence::Unmarked | Evidence::Command);
     kept.is_by(session) || (open && kept.candidates().contains(session))
 }

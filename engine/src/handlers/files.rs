@@ -12,7 +12,7 @@ use super::{done, path_cursor};
 use crate::cursor::write_path;
 use crate::effect::{Answer, Effect, Marks, Recall};
 use crate::engine::Engine;
-use crate::record::Fact;
+use crate::ledger::record::Fact;
 use crate::requests::queue::{Pending, Step};
 
 impl Engine {

@@ -26,9 +26,9 @@ use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Reply, SessionId};
 
 use crate::effect::Answer;
 use crate::engine::Engine;
-use crate::live::Obstacle;
-use crate::record::Fact;
+use crate::ledger::record::Fact;
 use crate::requests::queue::{Pending, Step};
+use crate::tracker::live::Obstacle;
 
 pub(crate) use writes::Write;
 

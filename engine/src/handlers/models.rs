@@ -5,7 +5,7 @@ use touchmark_proto::{Error, Reply};
 
 use super::context::Context;
 use super::{done, number_cursor};
-use crate::notes::{ModelUse, Note};
+use crate::ledger::session_memory::{ModelUse, Note};
 use crate::requests::queue::Step;
 
 /// Bytes that a model's, a provider's, a mode's or a message's name may have.
@@ -23,15 +23,15 @@ impl Context<'_> {
             ))));
         }
         self.ensure_session(&ask.session);
-        let (same, heard) = self.notes(&ask.session).map_or((false, false), |notes| {
+        let (same, heard) = self.memory(&ask.session).map_or((false, false), |memory| {
             let same = |entry: &ModelUse| {
                 entry.model == ask.model_id
                     && entry.provider == ask.provider_id
                     && entry.mode == ask.mode
             };
-            let heard = |message| notes.messages.contains(message);
+            let heard = |message| memory.messages.contains(message);
             (
-                notes.models.last().is_some_and(same),
+                memory.models.last().is_some_and(same),
                 ask.message_id.as_ref().is_some_and(heard),
             )
         });
@@ -62,8 +62,8 @@ impl Context<'_> {
         };
         let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
         let models = self
-            .notes(&ask.session)
-            .map(|notes| notes.models.as_slice())
+            .memory(&ask.session)
+            .map(|memory| memory.models.as_slice())
             .unwrap_or_default();
         let entries = models
             .iter()

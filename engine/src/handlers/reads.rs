@@ -4,7 +4,7 @@ use super::{done, show, show_authors};
 use crate::effect::{Answer, LinesWanted};
 use crate::engine::Engine;
 use crate::input::Found;
-use crate::record::Fact;
+use crate::ledger::record::Fact;
 use crate::requests::queue::{LOOKS, Pending, Step};
 use crate::text::cut::{count_lines, cut};
 use touchmark_proto::daemon::Savings;

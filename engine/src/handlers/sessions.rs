@@ -11,7 +11,7 @@ use touchmark_proto::{Change, Reply, SessionId};
 use super::done;
 use crate::effect::Answer;
 use crate::engine::Engine;
-use crate::record::Fact;
+use crate::ledger::record::Fact;
 use crate::requests::limits::too_long;
 use crate::requests::queue::Step;
 use crate::view::Listed;

@@ -8,7 +8,7 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, RelPath, Reply};
 
 use super::{done, show};
 use crate::engine::Engine;
-use crate::record::Held;
+use crate::ledger::record::Held;
 use crate::requests::queue::{Pending, Step};
 
 impl Engine {

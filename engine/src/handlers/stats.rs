@@ -5,7 +5,7 @@ use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 
 use super::context::Context;
 use super::done;
-use crate::notes::{Note, sum};
+use crate::ledger::session_memory::{Note, sum};
 use crate::requests::queue::Step;
 use crate::requests::session;
 
@@ -14,7 +14,7 @@ impl Context<'_> {
         let sessions = self.state().sessions.iter();
         let savings = sessions
             .filter(|(name, _)| ask.session.as_ref().is_none_or(|wanted| wanted == *name))
-            .map(|(_, session)| session.notes.savings)
+            .map(|(_, session)| session.memory.savings)
             .fold(Savings::default(), sum);
         done(Reply::Stats(savings))
     }

@@ -7,8 +7,8 @@ use touchmark_proto::{RelPath, Reply, SessionId};
 use super::{done, number_cursor};
 use crate::effect::Answer;
 use crate::engine::Engine;
+use crate::ledger::state::State;
 use crate::requests::queue::{Pending, Step};
-use crate::state::State;
 
 impl Engine {
     /// Files of the session by their last access, the newest first.

@@ -13,7 +13,7 @@ use super::context::Context;
 use super::done;
 use crate::effect::Question;
 use crate::input::Learned;
-use crate::notes::{KeptTask, Note};
+use crate::ledger::session_memory::{KeptTask, Note};
 use crate::requests::queue::{Pending, Step};
 
 /// Bytes of an id, a command, a directory.
@@ -37,9 +37,9 @@ impl Context<'_> {
                 "a task has an id, and no text of more than {TEXT} bytes"
             ))));
         }
-        let full = self
-            .notes(&ask.session)
-            .is_some_and(|notes| notes.tasks.len() >= TASKS && !notes.tasks.contains_key(&task.id));
+        let full = self.memory(&ask.session).is_some_and(|memory| {
+            memory.tasks.len() >= TASKS && !memory.tasks.contains_key(&task.id)
+        });
         if full {
             return Step::Done(Err(Error::new(
                 ErrorCode::TooLarge,
@@ -167,7 +167,7 @@ impl Context<'_> {
             .sessions
             .iter()
             .filter(move |(name, _)| session.is_none_or(|wanted| wanted == *name))
-            .flat_map(|(name, session)| session.notes.tasks.values().map(move |kept| (name, kept)))
+            .flat_map(|(name, session)| session.memory.tasks.values().map(move |kept| (name, kept)))
     }
 }
 

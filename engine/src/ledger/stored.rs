@@ -10,8 +10,8 @@ mod v1;
 
 use minicbor::{Decoder, Encoder};
 
-use crate::engine::Kept;
-use crate::record::Fact;
+use crate::engine::Saved;
+use crate::ledger::record::Fact;
 use crate::{Stamps, State};
 use mirror::Mirror as _;
 
@@ -63,7 +63,7 @@ pub fn encode_snapshot(state: &State, stamps: &Stamps) -> Vec<u8> {
 ///
 /// # Errors
 /// [`Unreadable`].
-pub fn decode_snapshot(bytes: &[u8]) -> Result<Kept, Unreadable> {
+pub fn decode_snapshot(bytes: &[u8]) -> Result<Saved, Unreadable> {
     let mut kept = match format(bytes)? {
         0 => v0::snapshot(bytes).map_err(damaged)?,
         _ => whole(bytes, v1::snapshot::decode)?,

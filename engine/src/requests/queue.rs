@@ -26,7 +26,7 @@ pub(crate) enum Ask {
     Client(Request),
     /// An edit's time is up; a deadline stands behind a fence like a query
     /// (ATTR-16).
-    Lapse(u64),
+    Expire(u64),
     /// A command window's time is up, or its process has ended.
     EndCommand(u64),
     /// What was hinted at of this path is to be read behind a fence.
@@ -308,8 +308,8 @@ impl Engine {
             return false;
         }
         let step = match pending.ask.clone() {
-            Ask::Lapse(edit) => {
-                self.lapse(edit);
+            Ask::Expire(edit) => {
+                self.expire(edit);
                 self.pending.remove(&request);
                 return true;
             }

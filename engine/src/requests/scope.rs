@@ -36,7 +36,7 @@ impl Engine {
     pub(crate) fn scope_of(&self, ask: &Ask) -> Scope {
         match ask {
             Ask::Client(ask) => self.scope_of_request(ask),
-            Ask::Lapse(edit) => Scope::Paths(self.paths_of_edit(*edit)),
+            Ask::Expire(edit) => Scope::Paths(self.paths_of_edit(*edit)),
             Ask::EndCommand(_) => Scope::Everything,
             Ask::Look(path) => Scope::Paths(vec![path.clone()]),
         }

@@ -12,14 +12,14 @@ use crate::{
 };
 
 /// An engine, and a disk whose contents are numbers.
-struct Stage {
+struct Fixture {
     engine: Engine,
     disk: BTreeMap<&'static str, u8>,
     facts: Vec<Fact>,
     requests: u64,
 }
 
-impl Stage {
+impl Fixture {
     fn new(config: Config) -> Self {
         Self {
             engine: Engine::restore(config, State::new(1, false), [], 1_000),
@@ -135,25 +135,25 @@ fn what_is_asked_of_one_file_cuts_no_save_of_another_short() {
         ),
     ];
     let told = |method: &str, params: &Value| {
-        let mut stage = Stage::new(Config::default());
-        stage.disk.extend([("a", 1), ("b", 1)]);
-        stage.ok("file/read", json!({"session": "s", "path": "a"}));
-        stage.ok("file/read", json!({"session": "t", "path": "b"}));
+        let mut fixture = Fixture::new(Config::default());
+        fixture.disk.extend([("a", 1), ("b", 1)]);
+        fixture.ok("file/read", json!({"session": "s", "path": "a"}));
+        fixture.ok("file/read", json!({"session": "t", "path": "b"}));
         let begin = json!({"session": "s", "files": [{"path": "a"}], "callId": "c"});
-        stage.ok("edit/begin", begin);
-        stage.disk.remove("b");
-        stage.hint("b", Hint::Removed);
-        stage.ask(method, params.clone());
-        stage.disk.insert("b", 2);
-        stage.hint("b", Hint::Closed);
-        stage.ok("sync", json!({}));
+        fixture.ok("edit/begin", begin);
+        fixture.disk.remove("b");
+        fixture.hint("b", Hint::Removed);
+        fixture.ask(method, params.clone());
+        fixture.disk.insert("b", 2);
+        fixture.hint("b", Hint::Closed);
+        fixture.ok("sync", json!({}));
         let of_b = |fact: &&Fact| matches!(fact, Fact::Version(version) if version.path.as_bytes() == b"b");
-        stage.facts.iter().filter(of_b).count()
+        fixture.facts.iter().filter(of_b).count()
     };
     for (method, params) in about_a {
         assert_eq!(told(method, params), 1, "{method} {params}");
     }
-    // The stage can tell: who asks about it ends it.
+    // The fixture can tell: who asks about it ends it.
     for (method, params) in [
         ("file/status", json!({"session": "t", "paths": ["b"]})),
         ("modified/list", json!({"session": "t"})),
@@ -167,25 +167,25 @@ fn what_is_asked_of_one_file_cuts_no_save_of_another_short() {
 /// A limit refuses what would go beyond it, and nothing else.
 #[test]
 fn what_opens_and_tracks_nothing_is_refused_by_no_limit() {
-    let mut stage = Stage::new(Config {
+    let mut fixture = Fixture::new(Config {
         sessions: 1,
         tracked: 1,
         own_files: 0,
         ..Config::default()
     });
-    stage.disk.extend([("a", 1), ("b", 1)]);
-    stage.ok("file/read", json!({"session": "s", "path": "a"}));
+    fixture.disk.extend([("a", 1), ("b", 1)]);
+    fixture.ok("file/read", json!({"session": "s", "path": "a"}));
     let look = json!({"session": "s", "path": "b", "track": false});
-    stage.ok("file/readText", look);
-    stage.ok("warning/take", json!({"session": "s"}));
-    assert_eq!(stage.engine.state().sessions.len(), 1);
-    assert_eq!(stage.engine.state().paths.len(), 1);
+    fixture.ok("file/readText", look);
+    fixture.ok("warning/take", json!({"session": "s"}));
+    assert_eq!(fixture.engine.state().sessions.len(), 1);
+    assert_eq!(fixture.engine.state().paths.len(), 1);
     for (method, params) in [
         ("file/read", json!({"session": "s", "path": "b"})),
         ("file/readText", json!({"session": "t", "path": "a"})),
         ("session/open", json!({"session": "t"})),
     ] {
-        let answer = stage.ask(method, params).unwrap();
+        let answer = fixture.ask(method, params).unwrap();
         assert!(answer.is_err(), "{method}");
     }
 }

@@ -62,7 +62,7 @@ impl Engine {
 
     /// The session of that label.
     fn labelled(&self, label: &str) -> Option<SessionId> {
-        let (word, number) = crate::labels::parts(label)?;
+        let (word, number) = crate::ledger::labels::parts(label)?;
         // Without going through all sessions where nobody can have it.
         (number <= *self.state.labels.get(word)?).then_some(())?;
         let mut sessions = self.state.sessions.iter();

@@ -6,7 +6,7 @@ use touchmark_proto::events::Happening;
 use touchmark_proto::{Change, Error, FileState, RelPath, Reply, SessionId, Version};
 
 use crate::handlers::show;
-use crate::state::State;
+use crate::ledger::state::State;
 
 /// By which names an answer speaks.
 #[derive(Clone, Debug, Default)]

@@ -14,8 +14,8 @@ use touchmark_proto::RelPath;
 use crate::by_path::ByPath;
 use crate::engine::Engine;
 use crate::input::{Found, Object, ReadOutcome};
-use crate::live::Live;
-use crate::record::Fact;
+use crate::ledger::record::Fact;
+use crate::tracker::live::Live;
 
 /// Where a name was found to lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use touchmark_engine::{
-    Comparison, Config, Content, Edited, Effect, Engine, Found, Hint, Input, Kept, Learned, Object,
-    Question, ReadOrder, ReadOutcome, Record, Stamp, State, WriteOrder, WriteOutcome,
+    Comparison, Config, Content, Edited, Effect, Engine, Found, Hint, Input, Learned, Object,
+    Question, ReadOrder, ReadOutcome, Record, Saved, Stamp, State, WriteOrder, WriteOutcome,
 };
 use touchmark_proto::writes::Guard;
 use touchmark_proto::{
@@ -318,7 +318,7 @@ impl Stage {
         self.writes.clear();
         self.fences.clear();
         self.asked.clear();
-        let mut kept = Kept::from(State::new(EPOCH, false));
+        let mut kept = Saved::from(State::new(EPOCH, false));
         if self.rng.chance(50) {
             kept.stamps = self.engine.stamps().clone();
         }

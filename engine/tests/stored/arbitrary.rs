@@ -1,7 +1,7 @@
 //! Facts of every kind with any fields, from a number.
 
 use touchmark_engine::globs::Globs;
-use touchmark_engine::notes::{Call, Dropped, Note, Searched};
+use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{CommandFact, EditFact, EditFileFact, Fact, Held, Stamp, VersionFact};
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;

@@ -4,7 +4,7 @@
 //! an example of its own.
 
 use touchmark_engine::globs::Globs;
-use touchmark_engine::notes::{Call, Dropped, Note, Searched};
+use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
     CommandFact, EditFact, EditFileFact, Fact, Held, Record, Stamp, Stamps, State, VersionFact,
 };

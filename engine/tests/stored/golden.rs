@@ -117,8 +117,8 @@ fn every_snapshot_ever_stored_is_read() {
     let session = touchmark_proto::SessionId::new("s").unwrap();
     let session = &state.sessions[&session];
     assert_eq!(session.files.len(), 3);
-    assert_eq!(session.notes.checkpoints.len(), 1);
-    assert_eq!(session.notes.calls.len(), 3);
-    assert_eq!(session.notes.savings.bytes_not_sent, 70_000);
+    assert_eq!(session.memory.checkpoints.len(), 1);
+    assert_eq!(session.memory.calls.len(), 3);
+    assert_eq!(session.memory.savings.bytes_not_sent, 70_000);
     assert_eq!((state.edits.len(), state.commands.len()), (2, 1));
 }

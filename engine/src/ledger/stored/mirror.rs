@@ -11,7 +11,7 @@ use minicbor::decode::{Decode, Decoder, Error as DecodeError};
 use minicbor::encode::{Encode, Encoder, Error as EncodeError, Write};
 use serde::Deserialize;
 
-use crate::few::Few;
+use crate::small_set::SmallSet;
 
 /// A stored value that stands for one of the engine's.
 pub(super) trait Mirror<T>: Sized {
@@ -61,7 +61,7 @@ macro_rules! a_list_of {
         }
     )* };
 }
-a_list_of!(BTreeSet<B>, Few<B>);
+a_list_of!(BTreeSet<B>, SmallSet<B>);
 
 impl<A: Mirror<B>, B> Mirror<Vec<B>> for Vec<A> {
     fn of(value: Vec<B>) -> Self {

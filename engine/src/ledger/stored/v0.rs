@@ -11,10 +11,10 @@ use touchmark_proto::{Error, ErrorCode};
 
 use super::mirror::{Mirror, Rare};
 use super::v1::{
-    Command, Edit, EndedEdit, Fact, Head, Knowledge, LostVersion, Notes, Path, PathState, Program,
-    Report, Session as Id, SessionHead,
+    Command, Edit, EndedEdit, Fact, Head, Knowledge, LostVersion, Path, PathState, Program,
+    SaveReport, Session as Id, SessionHead, SessionMemory,
 };
-use crate::engine::Kept;
+use crate::engine::Saved;
 
 /// The first byte of a snapshot.
 const LAYOUT: u8 = 2;
@@ -29,7 +29,7 @@ pub(super) fn fact(bytes: &[u8]) -> Result<Fact, Error> {
 }
 
 /// A snapshot.
-pub(super) fn snapshot(bytes: &[u8]) -> Result<Kept, Error> {
+pub(super) fn snapshot(bytes: &[u8]) -> Result<Saved, Error> {
     if bytes.first() != Some(&LAYOUT) {
         return Err(Error::new(ErrorCode::InvalidRequest, "no such layout"));
     }
@@ -66,7 +66,7 @@ struct State {
     sessions: Vec<(Id, Session)>,
     edits: Vec<(u64, Edit)>,
     ended: Vec<EndedEdit>,
-    reports: Vec<Report>,
+    reports: Vec<SaveReport>,
     edits_begun: u64,
     versions_recorded: u64,
     commands: Vec<(u64, Command)>,
@@ -89,11 +89,11 @@ struct Session {
     pending: Vec<Path>,
     lost: Rare<Vec<LostVersion>>,
     reset_told: bool,
-    notes: Notes,
+    memory: SessionMemory,
 }
 
 impl Session {
-    fn back(self) -> crate::state::Session {
+    fn back(self) -> crate::ledger::state::Session {
         let head = SessionHead {
             agent: self.agent,
             parent: self.parent,
@@ -106,7 +106,7 @@ impl Session {
             pending: self.pending,
             lost: self.lost,
             reset_told: self.reset_told,
-            notes: self.notes,
+            memory: self.memory,
             label: None,
         };
         head.session(self.files.back())

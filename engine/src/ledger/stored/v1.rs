@@ -8,14 +8,14 @@
 
 mod facts;
 mod leaves;
-mod notes;
+mod session_memory;
 pub(super) mod snapshot;
 mod state;
 
 pub(super) use facts::Fact;
 pub(super) use leaves::{Path, Program, Session};
-pub(super) use notes::Notes;
+pub(super) use session_memory::SessionMemory;
 pub(super) use snapshot::{Head, SessionHead};
 pub(super) use state::{
-    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PathState, Report, Stamp,
+    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PathState, SaveReport, Stamp,
 };

@@ -6,8 +6,8 @@ mod users;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_engine::{
-    Answer, Comparison, Config, Effect, Engine, Found, Hint, Input, Kept, ReadOrder, ReadOutcome,
-    Record, State,
+    Answer, Comparison, Config, Effect, Engine, Found, Hint, Input, ReadOrder, ReadOutcome, Record,
+    Saved, State,
 };
 use touchmark_proto::{
     ConnectionId, Error, Hash, HashOrAbsent, Millis, RelPath, Reply, Request, RequestId,
@@ -124,7 +124,7 @@ pub struct World {
     done: Vec<DoneRead>,
     writers: BTreeMap<usize, Writer>,
     outside: BTreeMap<Path, usize>,
-    snapshot: Option<(Kept, usize)>,
+    snapshot: Option<(Saved, usize)>,
     last_cursor: BTreeMap<usize, String>,
     connections: BTreeMap<u64, u64>,
     next_connection: u64,
@@ -219,7 +219,7 @@ impl World {
         if let Some(engine) = self.engine.take()
             && self.records.len().is_multiple_of(2)
         {
-            let kept = Kept {
+            let kept = Saved {
                 state: engine.state().clone(),
                 stamps: engine.stamps().clone(),
             };

@@ -4,9 +4,9 @@ use super::leaves::{
     Author, Content, Declared, EditPhase, Evidence, Globs, LineRange, Path, Program, Session,
     Source, Verdict, VersionKind,
 };
-use super::notes::Note;
+use super::session_memory::Note;
+use crate::ledger::record;
 use crate::ledger::stored::mirror::{Mirror, Rare, structs, variants};
-use crate::record;
 
 structs! {
     Held = record::Held {

@@ -10,12 +10,13 @@ use minicbor::{Decode, Decoder, Encode, Encoder};
 use touchmark_proto::{RelPath, SessionId};
 
 use super::{
-    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, Notes, Path, PathState, Program,
-    Report, Session, Stamp,
+    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, Path, PathState, Program, SaveReport,
+    Session, SessionMemory, Stamp,
 };
-use crate::engine::Kept;
+use crate::engine::Saved;
 use crate::ledger::stored::mirror::{Mirror, Rare};
-use crate::{Stamps, State, knowledge, state, tracker};
+use crate::ledger::{knowledge, names, state};
+use crate::{Stamps, State};
 
 /// [`Head`].
 const HEAD: u8 = 0;
@@ -41,7 +42,7 @@ pub(in crate::ledger::stored) struct Head {
     #[n(5)]
     pub(in crate::ledger::stored) ended: Vec<EndedEdit>,
     #[n(6)]
-    pub(in crate::ledger::stored) reports: Vec<Report>,
+    pub(in crate::ledger::stored) reports: Vec<SaveReport>,
     #[n(7)]
     pub(in crate::ledger::stored) edits_begun: u64,
     #[n(8)]
@@ -86,7 +87,7 @@ pub(in crate::ledger::stored) struct SessionHead {
     #[n(10)]
     pub(in crate::ledger::stored) reset_told: bool,
     #[n(11)]
-    pub(in crate::ledger::stored) notes: Notes,
+    pub(in crate::ledger::stored) memory: SessionMemory,
     #[n(12)]
     pub(in crate::ledger::stored) label: Option<String>,
 }
@@ -129,7 +130,7 @@ impl From<&State> for Head {
             labels: Mirror::of(labels.clone()),
             // Not only while a file has several names: names that parted keep
             // the history up to then (FILE-2).
-            names: (*names != tracker::names::Names::default()).then(|| Mirror::of(names.clone())),
+            names: (*names != names::Names::default()).then(|| Mirror::of(names.clone())),
         }
     }
 }
@@ -177,7 +178,7 @@ impl From<&state::Session> for SessionHead {
             pending,
             lost,
             reset_told,
-            notes,
+            memory,
             label,
         } = session;
         Self {
@@ -192,7 +193,7 @@ impl From<&state::Session> for SessionHead {
             pending: Mirror::of(pending.clone()),
             lost: Mirror::of(lost.clone()),
             reset_told: *reset_told,
-            notes: Mirror::of(notes.clone()),
+            memory: Mirror::of(memory.clone()),
             label: label.clone(),
         }
     }
@@ -216,7 +217,7 @@ impl SessionHead {
             pending: self.pending.back(),
             lost: self.lost.back(),
             reset_told: self.reset_told,
-            notes: self.notes.back(),
+            memory: self.memory.back(),
             label: self.label,
         }
     }
@@ -254,7 +255,7 @@ pub(in crate::ledger::stored) fn encode(
     Ok(())
 }
 
-pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Kept, DecodeError> {
+pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Saved, DecodeError> {
     let mut head: Option<Head> = None;
     let mut paths = Vec::new();
     let mut stamps = Vec::new();
@@ -291,7 +292,7 @@ pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Kept, 
     }
     let head = head.ok_or_else(|| DecodeError::message("it has no head"))?;
     let state = head.state(paths.into_iter().collect(), sessions.into_iter().collect());
-    Ok(Kept {
+    Ok(Saved {
         state,
         stamps: stamps.into_iter().collect(),
     })

@@ -4,20 +4,21 @@ use super::facts::{CommandBegun, EditBegun, Held};
 use super::leaves::{
     AuthorKind, Content, Declared, Evidence, Globs, Lines, Path, Session, Source, VersionKind,
 };
+use crate::input;
+use crate::ledger::names;
 use crate::ledger::stored::mirror::{Mirror, Rare, structs};
-use crate::tracker::names;
-use crate::{input, knowledge, state};
+use crate::ledger::{knowledge, state};
 
 structs! {
     PathState = state::PathState {
         0 held: Held,
         1 baseline: u64,
-        3 versions: Rare<Vec<Kept>>,
+        3 versions: Rare<Vec<KeptVersion>>,
         2 newest: u64,
         5 taken: Rare<Vec<(Session, u64)>>,
         4 holders: Rare<Vec<Session>>,
     }
-    Kept = state::Kept {
+    KeptVersion = state::KeptVersion {
         0 n: u64,
         1 time: u64,
         2 first_time: u64,
@@ -77,7 +78,7 @@ structs! {
     LostVersion = state::LostVersion {
         0 n: u64,
         1 path: Path,
-        2 version: Kept,
+        2 version: KeptVersion,
         3 by: u64,
     }
     Edit = state::Edit { 0 fact: EditBegun, 1 n: u64, 2 files: Vec<EditFile> }
@@ -93,7 +94,7 @@ structs! {
         1 session: Session,
         2 call: Option<String>,
     }
-    Report = state::Report {
+    SaveReport = state::SaveReport {
         0 path: Path,
         1 hash: Content,
         2 time: u64,

@@ -6,7 +6,7 @@ use crate::by_path::ByPath;
 use crate::effect::{Effect, ReadOrder};
 use crate::engine::{Engine, Timer};
 use crate::input::{Content, Found, Hint, ReadOutcome};
-use crate::live::Live;
+use crate::tracker::live::Live;
 
 /// How long a write in progress waits to be read while nobody asks: its close
 /// mostly comes first, and half a save is no version (ATTR-12).

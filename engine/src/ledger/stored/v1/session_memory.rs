@@ -4,11 +4,11 @@ use touchmark_proto::daemon;
 use touchmark_proto::tasks;
 
 use super::leaves::{Content, Path, TaskType};
+use crate::ledger::session_memory;
 use crate::ledger::stored::mirror::{Mirror, Rare, names, structs, variants};
-use crate::notes;
 
 variants! {
-    Note = notes::Note {
+    Note = session_memory::Note {
         0 CheckpointCreated {
             0 checkpoint: u64,
             1 label: Option<String>,
@@ -32,7 +32,7 @@ variants! {
         10 Saved(savings: Savings),
         11 MessageSeen { 0 message: String },
     }
-    Searched = notes::Searched {
+    Searched = session_memory::Searched {
         0 No {},
         1 Below(path: Path),
         2 Everywhere {},
@@ -40,7 +40,7 @@ variants! {
 }
 
 names! {
-    Dropped = notes::Dropped { 0 Invalidated, 1 Evicted, 2 Cleared }
+    Dropped = session_memory::Dropped { 0 Invalidated, 1 Evicted, 2 Cleared }
 }
 
 structs! {
@@ -62,7 +62,7 @@ structs! {
         6 duplicate_bytes: Rare<u64>,
         7 notices: Rare<u64>,
     }
-    Call = notes::Call {
+    Call = session_memory::Call {
         0 call: u64,
         1 time: u64,
         2 n: u64,
@@ -72,32 +72,32 @@ structs! {
         6 rests_on: Vec<(Path, Option<Content>)>,
         7 searched: Searched,
     }
-    Checkpoint = notes::Checkpoint {
+    Checkpoint = session_memory::Checkpoint {
         0 n: u64,
         1 time: u64,
         2 label: Option<String>,
         3 message: Option<String>,
         4 step: Option<u64>,
     }
-    PendingWarning = notes::PendingWarning {
+    PendingWarning = session_memory::PendingWarning {
         0 files: Vec<Path>,
         1 note: Option<String>,
         2 time: u64,
     }
-    ModelUse = notes::ModelUse {
+    ModelUse = session_memory::ModelUse {
         0 time: u64,
         1 model: String,
         2 provider: String,
         3 mode: String,
     }
-    KeptTask = notes::KeptTask { 0 task: Task, 1 started: Option<u64> }
-    CallTally = notes::CallTally {
+    KeptTask = session_memory::KeptTask { 0 task: Task, 1 started: Option<u64> }
+    CallTally = session_memory::CallTally {
         0 hits: Rare<u64>,
         1 misses: Rare<u64>,
         2 invalidated: Rare<u64>,
         3 evicted: Rare<u64>,
     }
-    Notes = notes::Notes {
+    SessionMemory = session_memory::SessionMemory {
         0 checkpoints: Rare<Vec<(u64, Checkpoint)>>,
         1 warning: Option<PendingWarning>,
         2 models: Rare<Vec<ModelUse>>,

@@ -2,7 +2,7 @@
 
 use crate::attribution::unclaimed;
 use crate::engine::Engine;
-use crate::record::Fact;
+use crate::ledger::record::Fact;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Evidence, RelPath, SessionId};
 

@@ -1,8 +1,8 @@
 //! What versions, and corrections of them, make of the state.
 
-use super::{Kept, LostVersion, State};
-use crate::few;
-use crate::record::VersionFact;
+use super::{KeptVersion, LostVersion, State};
+use crate::ledger::record::VersionFact;
+use crate::small_set;
 use touchmark_proto::{Evidence, HashOrAbsent, Millis, RelPath, SessionId};
 
 impl State {
@@ -33,7 +33,7 @@ impl State {
         if !fact.unobserved {
             path.newest = n;
         }
-        few::push_back(&mut path.versions, Kept::new(n, time, fact));
+        small_set::push_back(&mut path.versions, KeptVersion::new(n, time, fact));
         for holder in &path.holders {
             if let Some(session) = self.sessions.get_mut(holder) {
                 session.pending.insert(fact.path.clone());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use touchmark_proto::{Hash, Millis, RelPath, SessionId};
 
 use crate::input::{Found, Stamp};
-use crate::record::Held;
+use crate::ledger::record::Held;
 
 /// The passing state of one watched path.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,10 @@
 //! What sessions hold and have seen.
 
 use super::{PathState, State};
-use crate::few::Few;
-use crate::knowledge::{Knowledge, PastRecord};
+use crate::ledger::knowledge::{Knowledge, PastRecord};
+use crate::ledger::record::Held;
 use crate::ranges::RangeSet;
-use crate::record::Held;
+use crate::small_set::SmallSet;
 use std::collections::VecDeque;
 use touchmark_proto::files::Source;
 use touchmark_proto::{HashOrAbsent, LineRange, Millis, RelPath, SessionId};
@@ -75,7 +75,7 @@ impl State {
                 versions: VecDeque::new(),
                 newest: n,
                 taken: Vec::new(),
-                holders: Few::default(),
+                holders: SmallSet::default(),
             })
         });
         for holder in holders {

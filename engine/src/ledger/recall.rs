@@ -11,8 +11,8 @@ use touchmark_proto::{
 
 use crate::cursor::write_path;
 use crate::effect::{Answer, LinesWanted, Marks};
-use crate::fold::{Folded, kind_between};
-use crate::record::{Fact, Held, Record, VersionFact};
+use crate::ledger::fold::{Folded, kind_between};
+use crate::ledger::record::{Fact, Held, Record, VersionFact};
 use touchmark_proto::{Author, Reply};
 
 /// What is known of a version beyond its fact.

@@ -4,7 +4,7 @@
 use touchmark_proto::events::Happening;
 use touchmark_proto::{Author, Change, Error, FileState, Reply, SessionId, Version};
 
-use crate::state::State;
+use crate::ledger::state::State;
 
 /// The word of a session whose program is not known.
 const NOBODY: &str = "agent";

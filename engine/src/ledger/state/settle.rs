@@ -6,7 +6,7 @@
 //! (MOD-1). After that, what every session has behind it is let go, and what
 //! differs in nothing but time and content becomes one.
 
-use super::{Kept, PathState, State};
+use super::{KeptVersion, PathState, State};
 use touchmark_proto::{Millis, RelPath};
 
 /// After so long nothing is decided about a version that is not the newest:
@@ -38,7 +38,8 @@ impl State {
             .filter_map(|holder| Some(self.sessions.get(holder)?.files.get(path)?.at))
             .collect();
         copies.sort_unstable();
-        let decided = |kept: &Kept| kept.n < open && kept.time.saturating_add(DECIDED_AFTER) <= now;
+        let decided =
+            |kept: &KeptVersion| kept.n < open && kept.time.saturating_add(DECIDED_AFTER) <= now;
         state.settle(&copies, decided);
         while state.versions.len() > MOST {
             state.versions.pop_front();
@@ -47,10 +48,11 @@ impl State {
 }
 
 impl PathState {
-    fn settle(&mut self, copies: &[u64], decided: impl Fn(&Kept) -> bool) {
+    fn settle(&mut self, copies: &[u64], decided: impl Fn(&KeptVersion) -> bool) {
         let told_to_all = copies.first().copied().unwrap_or(0);
-        let apart =
-            |older: &Kept, newer: &Kept| copies.iter().any(|at| (older.n..newer.n).contains(at));
+        let apart = |older: &KeptVersion, newer: &KeptVersion| {
+            copies.iter().any(|at| (older.n..newer.n).contains(at))
+        };
         let mut index = 0;
         while let (Some(kept), Some(next)) =
             (self.versions.get(index), self.versions.get(index + 1))
@@ -89,25 +91,25 @@ impl PathState {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::record::{Fact, Held, Record, VersionFact};
+    use crate::ledger::record::{Fact, Held, Record, VersionFact};
     use touchmark_proto::files::{Source, Verdict};
     use touchmark_proto::{Author, Evidence, Hash, SessionId, VersionKind};
 
     /// A state with one file, which sessions hold.
-    struct Stage {
+    struct Fixture {
         state: State,
         path: RelPath,
     }
 
-    impl Stage {
+    impl Fixture {
         fn new(sessions: &[&str]) -> Self {
             let path = RelPath::new(b"f").unwrap();
-            let mut stage = Self {
+            let mut fixture = Self {
                 state: State::new(1, false),
                 path: path.clone(),
             };
             let held = held(0);
-            stage.at(
+            fixture.at(
                 0,
                 Fact::Baseline {
                     path: path.clone(),
@@ -115,7 +117,7 @@ mod tests {
                 },
             );
             for session in sessions {
-                stage.at(
+                fixture.at(
                     0,
                     Fact::Tracked {
                         session: SessionId::new(session).unwrap(),
@@ -125,7 +127,7 @@ mod tests {
                     },
                 );
             }
-            stage
+            fixture
         }
 
         fn at(&mut self, time: Millis, fact: Fact) -> u64 {
@@ -162,7 +164,7 @@ mod tests {
         /// Of each version at hand: how many it is, its content, since when.
         fn at_hand(&self) -> Vec<(u32, u8, Millis)> {
             let versions = &self.state.paths[&self.path].versions;
-            let of = |kept: &Kept| (kept.count, kept.hash.unwrap().0[0], kept.first_time);
+            let of = |kept: &KeptVersion| (kept.count, kept.hash.unwrap().0[0], kept.first_time);
             versions.iter().map(of).collect()
         }
     }
@@ -178,78 +180,78 @@ mod tests {
 
     #[test]
     fn versions_that_may_still_be_corrected_stay_one_by_one() {
-        let mut stage = Stage::new(&["a"]);
+        let mut fixture = Fixture::new(&["a"]);
         for content in 1..=20 {
-            stage.version(u64::from(content) * 1_000, content, Author::USER);
+            fixture.version(u64::from(content) * 1_000, content, Author::USER);
         }
-        assert_eq!(stage.at_hand().len(), 20);
+        assert_eq!(fixture.at_hand().len(), 20);
     }
 
     #[test]
     fn what_a_session_has_not_read_becomes_one_per_author() {
-        let mut stage = Stage::new(&["a"]);
+        let mut fixture = Fixture::new(&["a"]);
         let other = Author::agent(SessionId::new("b").unwrap());
         for content in 1..=5 {
-            stage.version(u64::from(content), content, Author::USER);
+            fixture.version(u64::from(content), content, Author::USER);
         }
-        stage.version(6, 6, other);
-        stage.version(7, 7, Author::USER);
-        stage.version(8, 8, Author::USER);
-        stage.version(100_000, 9, Author::USER);
+        fixture.version(6, 6, other);
+        fixture.version(7, 7, Author::USER);
+        fixture.version(8, 8, Author::USER);
+        fixture.version(100_000, 9, Author::USER);
         assert_eq!(
-            stage.at_hand(),
+            fixture.at_hand(),
             [(5, 5, 1), (1, 6, 6), (2, 8, 7), (1, 9, 100_000)]
         );
-        let first = stage.state.paths[&stage.path].versions.front().unwrap();
+        let first = fixture.state.paths[&fixture.path].versions.front().unwrap();
         assert_eq!(first.before, held(0).hash, "before the oldest of them");
     }
 
     #[test]
     fn no_copy_speaks_of_the_middle_of_what_became_one() {
-        let mut stage = Stage::new(&["a", "b"]);
-        stage.version(1, 1, Author::USER);
-        stage.version(2, 2, Author::USER);
-        stage.read(3, "b", 2);
-        stage.version(4, 3, Author::USER);
-        stage.version(5, 4, Author::USER);
-        stage.version(100_000, 5, Author::USER);
-        assert_eq!(stage.at_hand(), [(2, 2, 1), (2, 4, 4), (1, 5, 100_000)]);
+        let mut fixture = Fixture::new(&["a", "b"]);
+        fixture.version(1, 1, Author::USER);
+        fixture.version(2, 2, Author::USER);
+        fixture.read(3, "b", 2);
+        fixture.version(4, 3, Author::USER);
+        fixture.version(5, 4, Author::USER);
+        fixture.version(100_000, 5, Author::USER);
+        assert_eq!(fixture.at_hand(), [(2, 2, 1), (2, 4, 4), (1, 5, 100_000)]);
     }
 
     #[test]
     fn what_every_session_has_read_is_let_go_but_for_the_newest_of_another() {
-        let mut stage = Stage::new(&["a", "b"]);
+        let mut fixture = Fixture::new(&["a", "b"]);
         let own = Author::agent(SessionId::new("a").unwrap());
         for content in 1..=5 {
-            stage.version(u64::from(content), content, Author::USER);
+            fixture.version(u64::from(content), content, Author::USER);
         }
         for content in 6..=8 {
-            stage.version(u64::from(content), content, own.clone());
+            fixture.version(u64::from(content), content, own.clone());
         }
-        stage.read(9, "a", 8);
-        stage.version(50_000, 9, own.clone());
+        fixture.read(9, "a", 8);
+        fixture.version(50_000, 9, own.clone());
         // B has read nothing yet.
         let (users, owns) = ((5, 5, 1), (3, 8, 6));
-        assert_eq!(stage.at_hand(), [users, owns, (1, 9, 50_000)]);
-        stage.read(50_001, "a", 9);
-        stage.read(50_001, "b", 9);
-        stage.version(99_000, 10, own.clone());
-        stage.version(99_001, 11, own);
+        assert_eq!(fixture.at_hand(), [users, owns, (1, 9, 50_000)]);
+        fixture.read(50_001, "a", 9);
+        fixture.read(50_001, "b", 9);
+        fixture.version(99_000, 10, own.clone());
+        fixture.version(99_001, 11, own);
         assert_eq!(
-            stage.at_hand(),
+            fixture.at_hand(),
             [users, (1, 9, 50_000), (1, 10, 99_000), (1, 11, 99_001)]
         );
     }
 
     #[test]
     fn what_an_open_edit_may_speak_of_stays() {
-        let mut stage = Stage::new(&["a"]);
+        let mut fixture = Fixture::new(&["a"]);
         let session = SessionId::new("a").unwrap();
-        stage.version(1, 1, Author::USER);
-        stage.version(2, 2, Author::USER);
-        stage.at(
+        fixture.version(1, 1, Author::USER);
+        fixture.version(2, 2, Author::USER);
+        fixture.at(
             3,
-            Fact::EditBegun(crate::record::EditFact {
+            Fact::EditBegun(crate::ledger::record::EditFact {
                 edit: 1,
                 session: session.clone(),
                 call: None,
@@ -261,12 +263,12 @@ mod tests {
                 step: None,
             }),
         );
-        stage.version(4, 3, Author::USER);
-        stage.version(5, 4, Author::USER);
-        stage.version(100_000, 5, Author::USER);
+        fixture.version(4, 3, Author::USER);
+        fixture.version(5, 4, Author::USER);
+        fixture.version(100_000, 5, Author::USER);
         let whole = [(2, 2, 1), (1, 3, 4), (1, 4, 5), (1, 5, 100_000)];
-        assert_eq!(stage.at_hand(), whole);
-        stage.at(
+        assert_eq!(fixture.at_hand(), whole);
+        fixture.at(
             100_001,
             Fact::EditEnded {
                 edit: 1,
@@ -275,7 +277,7 @@ mod tests {
                 phase: touchmark_proto::events::EditPhase::Committed,
             },
         );
-        stage.version(200_000, 6, Author::USER);
-        assert_eq!(stage.at_hand(), [(5, 5, 1), (1, 6, 200_000)]);
+        fixture.version(200_000, 6, Author::USER);
+        assert_eq!(fixture.at_hand(), [(5, 5, 1), (1, 6, 200_000)]);
     }
 }

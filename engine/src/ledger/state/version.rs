@@ -5,12 +5,12 @@ use touchmark_proto::{
     Author, AuthorKind, Evidence, Hash, Millis, RelPath, SessionId, VersionKind,
 };
 
-use crate::record::{Held, VersionFact};
+use crate::ledger::record::{Held, VersionFact};
 
 /// A version as it is known now, corrections included; or several that
 /// nobody can tell apart any more (see `settle`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptVersion {
     /// Its fact; of several, the newest.
     pub n: u64,
     /// When it was recorded; of several, the newest.
@@ -54,7 +54,7 @@ pub(crate) struct KeptAside {
     pub(crate) candidates: Vec<SessionId>,
 }
 
-impl Kept {
+impl KeptVersion {
     /// As it was recorded.
     pub(super) fn new(n: u64, time: Millis, fact: &VersionFact) -> Self {
         let mut kept = Self {

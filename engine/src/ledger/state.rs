@@ -5,27 +5,27 @@
 
 mod copies;
 mod edits;
-mod kept;
 mod names;
 mod settle;
+mod version;
 mod versions;
 
-pub use kept::Kept;
-pub(crate) use kept::KeptAside;
+pub(crate) use version::KeptAside;
+pub use version::KeptVersion;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_proto::daemon::Program;
 use touchmark_proto::{Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
-use crate::few::Few;
 use crate::globs::Cover;
-use crate::knowledge::{Knowledge, PastRecord};
-use crate::labels;
-use crate::notes::{Note, Notes};
-use crate::recall::edit_name;
-use crate::record::{CommandFact, EditFact, Fact, Held, Record};
-use crate::tracker::names::Names;
+use crate::ledger::knowledge::{Knowledge, PastRecord};
+use crate::ledger::labels;
+use crate::ledger::names::Names;
+use crate::ledger::recall::edit_name;
+use crate::ledger::record::{CommandFact, EditFact, Fact, Held, Record};
+use crate::ledger::session_memory::{Note, SessionMemory};
+use crate::small_set::SmallSet;
 use crate::view::is_own;
 
 /// Ended edits whose late commits are still understood (ATTR-14).
@@ -51,7 +51,7 @@ pub struct State {
     /// Edits that ended lately, the newest last.
     pub ended: VecDeque<EndedEdit>,
     /// Editors' reports that have not spoken for a version yet.
-    pub reports: Vec<Report>,
+    pub reports: Vec<SaveReport>,
     /// Edits begun so far.
     pub edits_begun: u64,
     /// Versions recorded so far.
@@ -79,13 +79,13 @@ pub struct PathState {
     /// The fact where its log begins.
     pub baseline: u64,
     /// Its versions, the newest last, corrected attributions in place.
-    pub versions: VecDeque<Kept>,
+    pub versions: VecDeque<KeptVersion>,
     /// The newest version's fact; the baseline's where there is none.
     pub newest: u64,
     /// Corrections that took a version away from a session: whose, which fact.
     pub taken: Vec<(SessionId, u64)>,
     /// Sessions that hold it.
-    pub holders: Few<SessionId>,
+    pub holders: SmallSet<SessionId>,
 }
 
 /// A session.
@@ -117,7 +117,7 @@ pub struct Session {
     /// It has been told that the state was lost.
     pub reset_told: bool,
     /// What it remembers beside files.
-    pub notes: Notes,
+    pub memory: SessionMemory,
     /// Its short name (SES-2); `None` for one that was opened before there
     /// were any and has recorded nothing since.
     pub label: Option<String>,
@@ -131,7 +131,7 @@ pub struct LostVersion {
     /// Where.
     pub path: RelPath,
     /// The version that is lost.
-    pub version: Kept,
+    pub version: KeptVersion,
     /// The version that took its place.
     pub by: u64,
 }
@@ -184,7 +184,7 @@ pub struct EndedEdit {
 
 /// An editor's report of a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct SaveReport {
     /// Which file.
     pub path: RelPath,
     /// What was written.
@@ -238,7 +238,7 @@ impl State {
         let checkpoints = self
             .sessions
             .values()
-            .flat_map(|session| session.notes.checkpoints.values());
+            .flat_map(|session| session.memory.checkpoints.values());
         checkpoints
             .map(|checkpoint| checkpoint.n)
             .min()
@@ -312,7 +312,7 @@ impl State {
                         versions: VecDeque::new(),
                         newest: n,
                         taken: Vec::new(),
-                        holders: Few::default(),
+                        holders: SmallSet::default(),
                     }),
                 );
             }
@@ -407,7 +407,7 @@ impl State {
                     }
                 }
                 state.lost.retain(|entry| !lost.contains(&entry.n));
-                state.notes.savings.notices += (paths.len() + lost.len()) as u64;
+                state.memory.savings.notices += (paths.len() + lost.len()) as u64;
                 let told: Vec<RelPath> = paths.iter().map(|(path, _)| path.clone()).collect();
                 for path in &told {
                     self.settle_pending(session, path);
@@ -425,7 +425,7 @@ impl State {
                 hash,
                 time,
                 formatted,
-            } => self.reports.push(Report {
+            } => self.reports.push(SaveReport {
                 path: path.clone(),
                 hash: *hash,
                 time: *time,
@@ -450,7 +450,7 @@ impl State {
                 if let Note::CallRecorded(call) = note {
                     self.calls_recorded = self.calls_recorded.max(call.call);
                 }
-                self.session_mut(session, time).notes.apply(n, time, note);
+                self.session_mut(session, time).memory.apply(n, time, note);
             }
             Fact::Labelled { session, label } => {
                 if let Some((word, number)) = labels::parts(label) {
@@ -485,7 +485,7 @@ impl State {
                 pending: BTreeSet::new(),
                 lost: Vec::new(),
                 reset_told: false,
-                notes: Notes::default(),
+                memory: SessionMemory::default(),
                 label: None,
             })
     }
@@ -514,7 +514,7 @@ impl PathState {
         believed: Option<Hash>,
         now: Option<Hash>,
     ) -> Vec<String> {
-        let own = |kept: &&Kept| is_own(kept, session);
+        let own = |kept: &&KeptVersion| is_own(kept, session);
         let newest = self.versions.iter().rposition(|kept| own(&kept));
         let Some(newest) = newest else {
             return Vec::new();
@@ -542,7 +542,7 @@ impl PathState {
     }
 
     /// The newest version, if any was recorded since the baseline.
-    pub fn latest(&self) -> Option<&Kept> {
+    pub fn latest(&self) -> Option<&KeptVersion> {
         self.versions.back()
     }
 }

@@ -9,7 +9,7 @@ use crate::by_path::ByPath;
 use touchmark_proto::RelPath;
 
 use crate::input::{Content, Stamp};
-use crate::record::{Fact, Record};
+use crate::ledger::record::{Fact, Record};
 
 /// For a tracked path the stat at which the content was read that the path is
 /// recorded to hold.
@@ -72,9 +72,9 @@ mod tests {
     use super::*;
     use crate::Config;
     use crate::effect::{Comparison, Effect, ReadOrder};
-    use crate::engine::{Engine, Kept};
+    use crate::engine::{Engine, Saved};
     use crate::input::{Found, Hint, Input};
-    use crate::state::State;
+    use crate::ledger::state::State;
     use touchmark_proto::edits::EditMark;
     use touchmark_proto::files::FileRead;
     use touchmark_proto::{
@@ -82,7 +82,7 @@ mod tests {
     };
 
     /// An engine, one file, and what is to be done for it.
-    struct Stage {
+    struct Fixture {
         engine: Engine,
         content: Content,
         requests: u64,
@@ -109,10 +109,10 @@ mod tests {
         }
     }
 
-    impl Stage {
+    impl Fixture {
         /// A session has read the file.
         fn new(content: Content) -> Self {
-            let mut stage = Self {
+            let mut fixture = Self {
                 engine: Engine::restore(Config::default(), State::new(1, false), [], 1),
                 content,
                 requests: 0,
@@ -120,7 +120,7 @@ mod tests {
                 reads: Vec::new(),
                 comparisons: Vec::new(),
             };
-            stage.ask(Request::FileRead(FileRead {
+            fixture.ask(Request::FileRead(FileRead {
                 session: SessionId::new("s").unwrap(),
                 path: "a".into(),
                 hash: None,
@@ -132,9 +132,9 @@ mod tests {
                 sync: None,
                 verify: None,
             }));
-            stage.read_all();
-            assert!(stage.engine.state().paths.contains_key(&path()));
-            stage
+            fixture.read_all();
+            assert!(fixture.engine.state().paths.contains_key(&path()));
+            fixture
         }
 
         fn ask(&mut self, ask: Request) {
@@ -186,7 +186,7 @@ mod tests {
 
         /// The next life, with what this one would leave in a snapshot.
         fn restart(&mut self) {
-            let kept = Kept {
+            let kept = Saved {
                 state: self.engine.state().clone(),
                 stamps: self.engine.stamps().clone(),
             };
@@ -208,62 +208,62 @@ mod tests {
 
     #[test]
     fn a_stamp_vouches_until_it_differs() {
-        let mut stage = Stage::new(content(1, true));
-        stage.restart();
-        assert!(stage.engine.is_reconciling());
-        assert!(stage.comparisons[0].track);
-        stage.compared(false);
-        assert!(!stage.engine.is_reconciling());
-        assert_eq!((stage.reads.len(), stage.newest()), (0, None));
+        let mut fixture = Fixture::new(content(1, true));
+        fixture.restart();
+        assert!(fixture.engine.is_reconciling());
+        assert!(fixture.comparisons[0].track);
+        fixture.compared(false);
+        assert!(!fixture.engine.is_reconciling());
+        assert_eq!((fixture.reads.len(), fixture.newest()), (0, None));
 
-        stage.content = content(2, true);
-        stage.feed(Input::Overflow);
-        assert!(!stage.comparisons[0].track);
-        stage.compared(true);
-        assert!(stage.engine.is_reconciling());
-        stage.read_all();
-        assert!(!stage.engine.is_reconciling());
-        assert_eq!(stage.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
+        fixture.content = content(2, true);
+        fixture.feed(Input::Overflow);
+        assert!(!fixture.comparisons[0].track);
+        fixture.compared(true);
+        assert!(fixture.engine.is_reconciling());
+        fixture.read_all();
+        assert!(!fixture.engine.is_reconciling());
+        assert_eq!(fixture.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
         assert_eq!(
-            stage.engine.stamps().of(&path()),
+            fixture.engine.stamps().of(&path()),
             Some(content(2, true).stamp)
         );
     }
 
     #[test]
     fn a_stamp_of_before_a_version_does_not_vouch_after_it() {
-        let mut stage = Stage::new(content(1, true));
-        let kept = Kept {
-            state: stage.engine.state().clone(),
-            stamps: stage.engine.stamps().clone(),
+        let mut fixture = Fixture::new(content(1, true));
+        let kept = Saved {
+            state: fixture.engine.state().clone(),
+            stamps: fixture.engine.stamps().clone(),
         };
         // Recorded after the snapshot; then the daemon is killed, and the old
         // file, with its old stat, is put back.
-        stage.content = content(2, true);
-        stage.feed(Input::Hint {
+        fixture.content = content(2, true);
+        fixture.feed(Input::Hint {
             path: path(),
             hint: Hint::Closed,
         });
-        stage.read_all();
-        let records = std::mem::take(&mut stage.records);
-        stage.content = content(1, true);
-        stage.begin(Engine::restore(Config::default(), kept, records, 1));
-        assert_eq!((stage.comparisons.len(), stage.reads.len()), (0, 1));
-        stage.read_all();
-        assert_eq!(stage.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
+        fixture.read_all();
+        let records = std::mem::take(&mut fixture.records);
+        fixture.content = content(1, true);
+        fixture.begin(Engine::restore(Config::default(), kept, records, 1));
+        assert_eq!((fixture.comparisons.len(), fixture.reads.len()), (0, 1));
+        fixture.read_all();
+        assert_eq!(fixture.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
     }
 
     #[test]
     fn a_stamp_within_a_clock_tick_vouches_for_nothing() {
-        let mut stage = Stage::new(content(1, false));
-        stage.restart();
-        assert_eq!((stage.comparisons.len(), stage.reads.len()), (0, 1));
+        let mut fixture = Fixture::new(content(1, false));
+        fixture.restart();
+        assert_eq!((fixture.comparisons.len(), fixture.reads.len()), (0, 1));
     }
 
     #[test]
     fn a_content_that_is_held_back_is_not_vouched_for() {
-        let mut stage = Stage::new(content(1, true));
-        stage.ask(Request::EditMark(EditMark {
+        let mut fixture = Fixture::new(content(1, true));
+        fixture.ask(Request::EditMark(EditMark {
             session: SessionId::new("s").unwrap(),
             path: "a".into(),
             expect: Some(HashOrAbsent::Hash(Hash([9; 32]))),
@@ -272,34 +272,34 @@ mod tests {
             ttl_ms: None,
             step: None,
         }));
-        stage.read_all();
+        fixture.read_all();
         // Half of what was declared: no version, since more may come (ATTR-5).
-        stage.content = content(2, true);
-        stage.feed(Input::Hint {
+        fixture.content = content(2, true);
+        fixture.feed(Input::Hint {
             path: path(),
             hint: Hint::Written,
         });
-        stage.feed(Input::Hint {
+        fixture.feed(Input::Hint {
             path: path(),
             hint: Hint::Touched,
         });
-        stage.ask(Request::Sync(touchmark_proto::daemon::Sync {}));
-        stage.read_all();
-        assert_eq!(stage.newest(), None);
-        stage.restart();
-        assert_eq!((stage.comparisons.len(), stage.reads.len()), (0, 1));
+        fixture.ask(Request::Sync(touchmark_proto::daemon::Sync {}));
+        fixture.read_all();
+        assert_eq!(fixture.newest(), None);
+        fixture.restart();
+        assert_eq!((fixture.comparisons.len(), fixture.reads.len()), (0, 1));
     }
 
     #[test]
     fn a_difference_found_before_the_comparison_is_of_the_gap() {
-        let mut stage = Stage::new(content(1, true));
-        stage.content = content(2, true);
-        stage.restart();
-        stage.feed(Input::Hint {
+        let mut fixture = Fixture::new(content(1, true));
+        fixture.content = content(2, true);
+        fixture.restart();
+        fixture.feed(Input::Hint {
             path: path(),
             hint: Hint::Closed,
         });
-        stage.read_all();
-        assert_eq!(stage.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
+        fixture.read_all();
+        assert_eq!(fixture.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
     }
 }

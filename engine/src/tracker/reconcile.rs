@@ -16,7 +16,7 @@ use touchmark_proto::{Millis, RelPath};
 use crate::by_path::ByPath;
 use crate::effect::{Comparison, Effect};
 use crate::engine::{Engine, Timer};
-use crate::reading::release;
+use crate::tracker::reading::release;
 
 /// Files read at a time.
 const WINDOW: usize = 512;
@@ -324,14 +324,14 @@ mod tests {
     use crate::{Config, State};
     use touchmark_proto::{ConnectionId, Request, RequestId};
 
-    struct Stage {
+    struct Fixture {
         engine: Engine,
         now: Millis,
         reads: Vec<ReadOrder>,
         replies: usize,
     }
 
-    impl Stage {
+    impl Fixture {
         /// Everything is watched, and nothing was asked.
         fn new(files: usize) -> Self {
             let state = State::new(1, false);
@@ -394,59 +394,59 @@ mod tests {
     #[test]
     fn files_are_read_so_many_at_a_time_and_each_once() {
         let files = 3 * WINDOW;
-        let mut stage = Stage::new(files);
-        stage.feed(Input::Overflow);
-        assert_eq!(stage.reads.len(), WINDOW);
-        stage.ask();
+        let mut fixture = Fixture::new(files);
+        fixture.feed(Input::Overflow);
+        assert_eq!(fixture.reads.len(), WINDOW);
+        fixture.ask();
         // Lost again before the first was read: no second read is ordered of
         // what is being read, nor of what waits.
-        stage.feed(Input::Overflow);
-        assert_eq!(stage.reads.len(), WINDOW);
-        assert_eq!(stage.replies, 0);
-        assert_eq!(stage.give_all(), files + WINDOW);
-        assert_eq!(stage.replies, 1);
-        assert!(!stage.engine.reconciliation.is_under_way());
+        fixture.feed(Input::Overflow);
+        assert_eq!(fixture.reads.len(), WINDOW);
+        assert_eq!(fixture.replies, 0);
+        assert_eq!(fixture.give_all(), files + WINDOW);
+        assert_eq!(fixture.replies, 1);
+        assert!(!fixture.engine.reconciliation.is_under_way());
     }
 
     #[test]
     fn losses_in_a_row_are_compared_later_unless_somebody_asks() {
-        let mut stage = Stage::new(3);
-        stage.feed(Input::Overflow);
-        assert_eq!(stage.give_all(), 3);
+        let mut fixture = Fixture::new(3);
+        fixture.feed(Input::Overflow);
+        assert_eq!(fixture.give_all(), 3);
         let mut pauses = Vec::new();
         for _ in 0..8 {
-            stage.feed(Input::Overflow);
-            assert_eq!(stage.reads.len(), 0);
-            let due = stage.engine.deadline().unwrap();
-            pauses.push(due - stage.now);
-            stage.now = due;
-            stage.feed(Input::Tick);
-            assert_eq!(stage.give_all(), 3);
+            fixture.feed(Input::Overflow);
+            assert_eq!(fixture.reads.len(), 0);
+            let due = fixture.engine.deadline().unwrap();
+            pauses.push(due - fixture.now);
+            fixture.now = due;
+            fixture.feed(Input::Tick);
+            assert_eq!(fixture.give_all(), 3);
         }
         assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
         // Whoever asks waits for the comparison, and for nothing else.
-        stage.feed(Input::Overflow);
-        assert_eq!(stage.reads.len(), 0);
-        stage.ask();
-        assert_eq!(stage.reads.len(), 3);
-        assert_eq!(stage.replies, 0);
-        stage.give_all();
-        assert_eq!(stage.replies, 1);
+        fixture.feed(Input::Overflow);
+        assert_eq!(fixture.reads.len(), 0);
+        fixture.ask();
+        assert_eq!(fixture.reads.len(), 3);
+        assert_eq!(fixture.replies, 0);
+        fixture.give_all();
+        assert_eq!(fixture.replies, 1);
         // After some quiet, a loss stands alone.
-        stage.now += IN_A_ROW;
-        stage.feed(Input::Overflow);
-        assert_eq!(stage.give_all(), 3);
+        fixture.now += IN_A_ROW;
+        fixture.feed(Input::Overflow);
+        assert_eq!(fixture.give_all(), 3);
     }
 
     #[test]
     fn a_place_without_events_is_compared_at_once() {
-        let mut stage = Stage::new(3);
-        let paths: Vec<RelPath> = stage.engine.watched.iter().take(2).cloned().collect();
-        stage.feed(Input::Unwatched {
+        let mut fixture = Fixture::new(3);
+        let paths: Vec<RelPath> = fixture.engine.watched.iter().take(2).cloned().collect();
+        fixture.feed(Input::Unwatched {
             paths,
             at_once: true,
         });
-        assert_eq!(stage.give_all(), 2);
-        assert_eq!(stage.engine.counts.rescans, 0);
+        assert_eq!(fixture.give_all(), 2);
+        assert_eq!(fixture.engine.counts.rescans, 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Edits, from their beginning to their end.
 
 use super::{ENDED_KEPT, Edit, EditFile, EndedEdit, State};
-use crate::record::EditFact;
+use crate::ledger::record::EditFact;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Millis, RelPath, SessionId};
 

@@ -2,8 +2,8 @@
 
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
-use crate::reading::TOUCH_DELAY;
-use crate::record::Held;
+use crate::ledger::record::Held;
+use crate::tracker::reading::TOUCH_DELAY;
 use touchmark_proto::RelPath;
 
 impl Engine {

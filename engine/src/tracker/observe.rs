@@ -12,9 +12,9 @@ use touchmark_proto::{Evidence, Hash, RelPath};
 use crate::attribution::{Decision, Observation, decide};
 use crate::engine::Engine;
 use crate::input::{Content, Found, ReadOutcome};
-use crate::live::{HeldBack, Live, Obstacle};
-use crate::reading::WRITE_DELAY;
-use crate::record::Held;
+use crate::ledger::record::Held;
+use crate::tracker::live::{HeldBack, Live, Obstacle};
+use crate::tracker::reading::WRITE_DELAY;
 
 impl From<Content> for Held {
     fn from(content: Content) -> Self {

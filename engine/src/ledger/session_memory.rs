@@ -200,7 +200,7 @@ pub struct CallTally {
 
 /// All that a session has remembered beside files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct SessionMemory {
     /// Moments, by their number.
     pub checkpoints: BTreeMap<u64, Checkpoint>,
     /// The warning that waits to be taken.
@@ -219,7 +219,7 @@ pub struct Notes {
     pub savings: Savings,
 }
 
-impl Notes {
+impl SessionMemory {
     /// Folds one note in.
     pub(crate) fn apply(&mut self, n: u64, time: Millis, note: &Note) {
         match note {
@@ -325,8 +325,8 @@ mod tests {
     use super::*;
     use touchmark_proto::tasks::TaskType;
 
-    fn folded(notes: &[Note]) -> Notes {
-        let mut folded = Notes::default();
+    fn folded(notes: &[Note]) -> SessionMemory {
+        let mut folded = SessionMemory::default();
         for (n, note) in (1..).zip(notes) {
             folded.apply(n, 1_000 + n, note);
         }
@@ -357,13 +357,13 @@ mod tests {
 
     #[test]
     fn a_checkpoint_keeps_its_fact_and_its_time() {
-        let notes = folded(&[
+        let memory = folded(&[
             checkpoint(1),
             checkpoint(2),
             Note::CheckpointDeleted { checkpoint: 1 },
         ]);
-        assert_eq!(notes.checkpoints.len(), 1);
-        let kept = &notes.checkpoints[&2];
+        assert_eq!(memory.checkpoints.len(), 1);
+        let kept = &memory.checkpoints[&2];
         assert_eq!((kept.n, kept.time, kept.step), (2, 1_002, Some(4)));
     }
 
@@ -373,12 +373,12 @@ mod tests {
             files: vec![RelPath::new(name.as_bytes()).unwrap()],
             note: None,
         };
-        let mut notes = folded(&[warn("a"), warn("b")]);
-        let warning = notes.warning.clone().unwrap();
+        let mut memory = folded(&[warn("a"), warn("b")]);
+        let warning = memory.warning.clone().unwrap();
         assert_eq!(warning.files, [RelPath::new(b"b").unwrap()]);
         assert_eq!(warning.time, 1_002);
-        notes.apply(3, 1_003, &Note::WarningTaken);
-        assert_eq!(notes.warning, None);
+        memory.apply(3, 1_003, &Note::WarningTaken);
+        assert_eq!(memory.warning, None);
     }
 
     #[test]
@@ -389,14 +389,14 @@ mod tests {
             mode: "code".into(),
             message: Some("first".into()),
         };
-        let mut notes = folded(&[model]);
-        assert_eq!((notes.models.len(), notes.messages.len()), (1, 1));
+        let mut memory = folded(&[model]);
+        assert_eq!((memory.models.len(), memory.messages.len()), (1, 1));
         for number in 0..MESSAGES {
             let message = number.to_string();
-            notes.apply(9, 9, &Note::MessageSeen { message });
+            memory.apply(9, 9, &Note::MessageSeen { message });
         }
-        assert_eq!((notes.models.len(), notes.messages.len()), (1, MESSAGES));
-        assert!(!notes.messages.contains(&"first".to_owned()));
+        assert_eq!((memory.models.len(), memory.messages.len()), (1, MESSAGES));
+        assert!(!memory.messages.contains(&"first".to_owned()));
     }
 
     #[test]
@@ -413,13 +413,13 @@ mod tests {
             started,
         };
         let remove = |id: &str| Note::TaskRemoved { id: id.into() };
-        let notes = folded(&[save("a", Some(1)), save("a", None), save("b", Some(2))]);
-        assert_eq!(notes.tasks.len(), 2);
-        assert_eq!(notes.tasks["a"].started, None);
-        let mut notes = notes;
-        notes.apply(4, 4, &remove("a"));
-        notes.apply(5, 5, &remove("a"));
-        assert_eq!(notes.tasks.keys().collect::<Vec<_>>(), ["b"]);
+        let memory = folded(&[save("a", Some(1)), save("a", None), save("b", Some(2))]);
+        assert_eq!(memory.tasks.len(), 2);
+        assert_eq!(memory.tasks["a"].started, None);
+        let mut memory = memory;
+        memory.apply(4, 4, &remove("a"));
+        memory.apply(5, 5, &remove("a"));
+        assert_eq!(memory.tasks.keys().collect::<Vec<_>>(), ["b"]);
     }
 
     #[test]
@@ -428,7 +428,7 @@ mod tests {
             calls: calls.to_vec(),
             reason,
         };
-        let notes = folded(&[
+        let memory = folded(&[
             Note::CallRecorded(call(1)),
             Note::CallRecorded(call(2)),
             Note::CallRecorded(call(3)),
@@ -440,12 +440,12 @@ mod tests {
             drop(&[2], Dropped::Evicted),
             drop(&[4], Dropped::Cleared),
         ]);
-        let left: Vec<u64> = notes.calls.iter().map(|call| call.call).collect();
+        let left: Vec<u64> = memory.calls.iter().map(|call| call.call).collect();
         assert_eq!(left, [3]);
-        let tally = notes.tally;
+        let tally = memory.tally;
         assert_eq!((tally.hits, tally.misses), (1, 2));
         assert_eq!((tally.invalidated, tally.evicted), (1, 1));
-        assert_eq!(notes.calls[0].bytes(), 2 + 6);
+        assert_eq!(memory.calls[0].bytes(), 2 + 6);
     }
 
     #[test]
@@ -457,9 +457,9 @@ mod tests {
                 ..Savings::default()
             })
         };
-        let notes = folded(&[saved(1, 10), saved(2, 5)]);
-        assert_eq!(notes.savings.repeats, 3);
-        assert_eq!(notes.savings.bytes_not_sent, 15);
-        assert_eq!(notes.savings.notices, 0);
+        let memory = folded(&[saved(1, 10), saved(2, 5)]);
+        assert_eq!(memory.savings.repeats, 3);
+        assert_eq!(memory.savings.bytes_not_sent, 15);
+        assert_eq!(memory.savings.notices, 0);
     }
 }

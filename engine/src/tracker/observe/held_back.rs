@@ -4,9 +4,9 @@
 use crate::attribution::{Decision, Observation, decide, marked, passed};
 use crate::engine::{CUT_DELAY, Engine};
 use crate::input::Content;
-use crate::live::{HeldBack, Unconfirmed};
-use crate::record::Held;
+use crate::ledger::record::Held;
 use crate::requests::queue::Ask;
+use crate::tracker::live::{HeldBack, Unconfirmed};
 use touchmark_proto::{Hash, RelPath};
 
 impl Engine {

@@ -1,9 +1,9 @@
 //! Names that become one file, and names that part (FILE-1, FILE-2).
 
 use super::{PathState, State};
-use crate::few::Few;
-use crate::knowledge::Knowledge;
-use crate::tracker::names::Parting;
+use crate::ledger::knowledge::Knowledge;
+use crate::ledger::names::Parting;
+use crate::small_set::SmallSet;
 use touchmark_proto::{Hash, RelPath, SessionId};
 
 /// Versions at hand of one file at most, as where they are made.
@@ -96,8 +96,8 @@ impl State {
             .map(|holder| (holder.clone(), self.names.parting(holder, file, leaving)))
             .collect();
         let mut own = known.clone();
-        own.holders = Few::default();
-        let mut stay = Few::default();
+        own.holders = SmallSet::default();
+        let mut stay = SmallSet::default();
         for (holder, parting) in &holders {
             if *parting != Parting::Leaves {
                 stay.insert(holder.clone());

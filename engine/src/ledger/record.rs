@@ -9,7 +9,7 @@ use touchmark_proto::{
 };
 
 use crate::globs::Globs;
-use crate::notes::Note;
+use crate::ledger::session_memory::Note;
 
 /// One fact, with its place in the order of all facts.
 #[derive(Clone, Debug, PartialEq, Eq)]

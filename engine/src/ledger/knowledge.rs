@@ -7,9 +7,9 @@
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::{Hash, LineRange, Millis, SessionId};
 
-use crate::few;
+use crate::ledger::state::PathState;
 use crate::ranges::RangeSet;
-use crate::state::PathState;
+use crate::small_set;
 
 /// Contents told apart per session and file. The lines of older ones are stale
 /// until they are shown again, whatever the file holds.
@@ -208,7 +208,7 @@ impl Knowledge {
         entry.assumed = false;
         entry.ranges.add(ranges);
         entry.resident.add(ranges);
-        few::push(&mut self.seen, entry);
+        small_set::push(&mut self.seen, entry);
         self.bound();
     }
 
@@ -222,7 +222,7 @@ impl Knowledge {
                 seen.read |= also.read;
                 seen.written |= also.written;
             }
-            None => few::push(&mut self.seen, also.clone()),
+            None => small_set::push(&mut self.seen, also.clone()),
         }
         self.bound();
     }
@@ -242,7 +242,7 @@ impl Knowledge {
         self.unsure = RangeSet::default();
         let before = std::mem::take(&mut self.seen);
         self.displaced = (!before.is_empty()).then(|| Box::new(before));
-        few::push(
+        small_set::push(
             &mut self.seen,
             Seen {
                 hash,
@@ -337,7 +337,7 @@ impl Knowledge {
     pub fn supersede(&mut self, mut record: PastRecord) {
         record.step = record.step.or(self.record.step);
         let old = std::mem::replace(&mut self.record, record);
-        few::push(&mut self.past, old);
+        small_set::push(&mut self.past, old);
         if self.past.len() > RECORDS_KEPT {
             self.past.remove(0);
         }

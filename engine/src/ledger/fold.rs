@@ -2,7 +2,7 @@
 
 use touchmark_proto::{Author, Change, Evidence, Hash, Millis, RelPath, VersionKind};
 
-use crate::state::Kept;
+use crate::ledger::state::KeptVersion;
 
 /// What happened between two contents of a path.
 pub(crate) fn kind_between(before: Option<Hash>, after: Option<Hash>) -> VersionKind {
@@ -35,7 +35,7 @@ impl Folded {
         }
     }
 
-    pub(crate) fn of<'a>(versions: impl IntoIterator<Item = &'a Kept>) -> Self {
+    pub(crate) fn of<'a>(versions: impl IntoIterator<Item = &'a KeptVersion>) -> Self {
         let mut folded = Self::default();
         for kept in versions {
             folded.take(kept);
@@ -43,7 +43,7 @@ impl Folded {
         folded
     }
 
-    pub(crate) fn take(&mut self, kept: &Kept) {
+    pub(crate) fn take(&mut self, kept: &KeptVersion) {
         let times = (kept.first_time, kept.time);
         self.several(times, kept.count, &kept.author(), kept.evidence);
         if let Some(from) = kept.from() {

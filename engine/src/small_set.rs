@@ -26,15 +26,15 @@ fn more(count: usize) -> usize {
 
 /// A small set, sorted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Few<T>(Vec<T>);
+pub struct SmallSet<T>(Vec<T>);
 
-impl<T> Default for Few<T> {
+impl<T> Default for SmallSet<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T: Ord> Few<T> {
+impl<T: Ord> SmallSet<T> {
     /// Takes an element in, unless it is there.
     pub fn insert(&mut self, element: T) {
         if let Err(place) = self.0.binary_search(&element) {
@@ -61,7 +61,7 @@ impl<T: Ord> Few<T> {
     }
 }
 
-impl<T: Ord> FromIterator<T> for Few<T> {
+impl<T: Ord> FromIterator<T> for SmallSet<T> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         let mut all = Self::default();
         for element in elements {
@@ -71,7 +71,7 @@ impl<T: Ord> FromIterator<T> for Few<T> {
     }
 }
 
-impl<T> IntoIterator for Few<T> {
+impl<T> IntoIterator for SmallSet<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
@@ -80,7 +80,7 @@ impl<T> IntoIterator for Few<T> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a Few<T> {
+impl<'a, T> IntoIterator for &'a SmallSet<T> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;
 

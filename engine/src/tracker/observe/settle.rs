@@ -4,9 +4,9 @@
 use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::by_path::sorted;
 use crate::engine::{Engine, Timer};
-use crate::live::HeldBack;
-use crate::record::{Fact, Held};
+use crate::ledger::record::{Fact, Held};
 use crate::requests::scope::Scope;
+use crate::tracker::live::HeldBack;
 use touchmark_proto::{Hash, Millis, RelPath};
 
 impl Engine {

@@ -2,8 +2,8 @@
 
 use crate::attribution::Decision;
 use crate::engine::Engine;
-use crate::fold::kind_between;
-use crate::record::{Fact, Held, VersionFact};
+use crate::ledger::fold::kind_between;
+use crate::ledger::record::{Fact, Held, VersionFact};
 use touchmark_proto::events::Happening;
 use touchmark_proto::{
     Author, AuthorKind, Evidence, HashOrAbsent, RelPath, SessionId, VersionKind,

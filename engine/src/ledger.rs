@@ -1,3 +1,0 @@
-//! What is recorded: how facts and the state are stored.
-
-pub mod stored;

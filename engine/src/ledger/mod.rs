@@ -1,0 +1,13 @@
+//! What is recorded: facts, the state that folding them gives, and how both
+//! are stored.
+
+pub(crate) mod fold;
+pub mod knowledge;
+pub(crate) mod labels;
+pub mod names;
+pub mod recall;
+pub mod record;
+pub mod session_memory;
+pub(crate) mod similarity;
+pub mod state;
+pub mod stored;
