@@ -21,9 +21,9 @@ pub(super) struct Mounts {
     /// event is noticed.
     table: Option<File>,
     places: Vec<PathBuf>,
-    /// Of them, those where something else in the workspace is mounted once
-    /// more, with where that is.
-    again: Vec<(PathBuf, PathBuf)>,
+    /// What is mounted there, and the mount that the workspace is in, the first
+    /// of them; empty if nothing can be reached by two of them.
+    again: Vec<Mount>,
     /// Those of them whose file system is somewhere else and may not answer,
     /// and why changes there make no events.
     remote: Vec<(PathBuf, &'static str)>,
@@ -56,9 +56,9 @@ impl Mounts {
         }
         // What is mounted once more may have been renamed where it lies, and
         // that is no change of the table.
-        let again = self.again.clone();
+        let before = std::mem::take(&mut self.again);
         let now = self.read();
-        if changes == 0 && again == self.again {
+        if changes == 0 && before == self.again {
             return None;
         }
         let mut places = std::mem::replace(&mut self.places, now);
@@ -74,27 +74,18 @@ impl Mounts {
         self.places.iter().any(|place| place == path)
     }
 
-    /// Where in the workspace a path leads that passes something mounted
-    /// there once more (FILE-1).
+    /// The name in the workspace that a path has as well, and is known by,
+    /// where one directory or file is mounted in two places (FILE-1).
     pub(super) fn source(&self, path: &Path) -> Option<PathBuf> {
-        let mut found: Option<PathBuf> = None;
-        for _ in 0..self.again.len() {
-            let now = found.as_deref().unwrap_or(path);
-            let next = self.again.iter().rev().find_map(|(place, source)| {
-                let rest = now.strip_prefix(place).ok()?;
-                let at_place = rest.as_os_str().is_empty();
-                Some(if at_place {
-                    source.clone()
-                } else {
-                    source.join(rest)
-                })
-            });
-            match next {
-                Some(next) => found = Some(next),
-                None => break,
-            }
-        }
-        found
+        let (mount, rest) = shown(&self.again, path)?;
+        let lies = mount.root.join(rest);
+        let known = self.again.iter().find_map(|other| {
+            let name = other.name_of(mount.device, &lies)?;
+            let inside = name.starts_with(&self.root) && name != self.root;
+            let (seen, _) = shown(&self.again, &name).filter(|_| inside)?;
+            (seen.id == other.id).then_some(name)
+        })?;
+        (known != path).then_some(known)
     }
 
     /// The places below the root that must not be touched by who must not
@@ -148,35 +139,68 @@ impl MountBell {
     }
 }
 
-/// The places below `root` where another directory, or file, from below it is
-/// mounted, each with where that lies.
-fn again(root: &Path, table: &[Mount]) -> Vec<(PathBuf, PathBuf)> {
+/// The mount that `root` is in and those below it, if what is below one of them
+/// can be reached by another as well.
+fn again(root: &Path, table: &[Mount]) -> Vec<Mount> {
     let above = table.iter().filter(|mount| root.starts_with(&mount.place));
     // Of several at one place, the last is seen.
     let Some(own) = above.max_by_key(|mount| mount.place.as_os_str().len()) else {
         return Vec::new();
     };
     let inside = |mount: &&Mount| mount.place != *root && mount.place.starts_with(root);
-    table
-        .iter()
-        .filter(inside)
-        .filter(|mount| mount.device == own.device)
-        .filter_map(|mount| {
-            let source = own.place.join(mount.root.strip_prefix(&own.root).ok()?);
-            let below = source != *root && source.starts_with(root);
-            (below && source != mount.place).then(|| (mount.place.clone(), source))
+    let mut mounts = vec![own.clone()];
+    mounts.extend(table.iter().filter(inside).cloned());
+    let overlap = mounts.iter().enumerate().any(|(n, one)| {
+        let mut others = mounts[..n].iter();
+        others.any(|other| {
+            let nested = one.root.starts_with(&other.root) || other.root.starts_with(&one.root);
+            one.device == other.device && nested
         })
-        .collect()
+    });
+    if overlap { mounts } else { Vec::new() }
+}
+
+/// The mount that shows what is at a path, and the rest of the path below it;
+/// the first is the one that all others stand in.
+fn shown<'a>(mounts: &'a [Mount], path: &'a Path) -> Option<(&'a Mount, &'a Path)> {
+    let mut mount = mounts.first()?;
+    // One on top of another has that one as its parent.
+    for _ in mounts {
+        let upon = mounts
+            .iter()
+            .filter(|on| on.parent == mount.id && on.id != mount.id && path.starts_with(&on.place));
+        match upon.min_by_key(|on| on.place.as_os_str().len()) {
+            Some(on) => mount = on,
+            None => break,
+        }
+    }
+    Some((mount, path.strip_prefix(&mount.place).ok()?))
 }
 
 /// One line of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Mount {
+    id: u64,
+    /// The one that it stands in, or on.
+    parent: u64,
     device: (u32, u32),
     /// What of the file system is mounted.
     root: PathBuf,
     place: PathBuf,
     kind: Vec<u8>,
     options: Vec<u8>,
+}
+
+impl Mount {
+    /// Where it shows what lies there on a file system, if it does.
+    fn name_of(&self, device: (u32, u32), lies: &Path) -> Option<PathBuf> {
+        let rest = lies.strip_prefix(&self.root).ok()?;
+        let at_place = rest.as_os_str().is_empty();
+        (self.device == device).then(|| match at_place {
+            true => self.place.clone(),
+            false => self.place.join(rest),
+        })
+    }
 }
 
 fn table() -> io::Result<Vec<Mount>> {
@@ -191,13 +215,23 @@ fn table() -> io::Result<Vec<Mount>> {
 /// `36 35 98:0 /root /place opts tags.. - kind source options`: proc(5).
 fn mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
-    let device = std::str::from_utf8(fields.nth(2)?).ok()?;
+    let text = |field| std::str::from_utf8(field).ok();
+    let id = text(fields.next()?)?.parse().ok()?;
+    let parent = text(fields.next()?)?.parse().ok()?;
+    let device = text(fields.next()?)?;
     let (major, minor) = device.split_once(':')?;
     let path = |field| PathBuf::from(std::ffi::OsString::from_vec(unescaped(field)));
-    let root = path(fields.next()?);
+    let field = fields.next()?;
+    let root = match field.strip_suffix(b"//deleted") {
+        None => path(field),
+        // It lies nowhere any more: below no other.
+        Some(gone) => path(gone.strip_prefix(b"/").unwrap_or(gone)),
+    };
     let place = path(fields.next()?);
     let mut rest = fields.skip_while(|field| *field != b"-").skip(1);
     Some(Mount {
+        id,
+        parent,
         device: (major.parse().ok()?, minor.parse().ok()?),
         root,
         place,
@@ -311,33 +345,51 @@ mod tests {
                 .map(|line| format!("{line} rw - ext4 /dev/a rw"));
             lines.filter_map(|line| mount(line.as_bytes())).collect()
         };
-        let found = |lines: &[&str]| again(Path::new("/home/w"), &table(lines));
-        let pair = |place: &str, source: &str| (PathBuf::from(place), PathBuf::from(source));
-        let home = "2 1 8:1 /users /home";
-        assert_eq!(
-            found(&["1 0 8:2 / /", home, "3 2 8:1 /users/w/lib /home/w/src"]),
-            [pair("/home/w/src", "/home/w/lib")]
-        );
-        // Of another file system, from outside, the workspace itself.
-        let others = [
-            "3 2 8:2 /users/w/lib /home/w/a",
-            "4 2 8:1 /users/other /home/w/b",
-            "5 2 8:1 /users/w /home/w/c",
-        ];
-        assert_eq!(found(&[&["1 0 8:2 / /", home], &others[..]].concat()), []);
-        let mounts = Mounts {
-            root: PathBuf::from("/w"),
-            table: None,
-            places: Vec::new(),
-            again: vec![pair("/w/b", "/w/a"), pair("/w/d/c", "/w/b/c")],
-            remote: Vec::new(),
+        let source = |lines: &[&str], path: &str| {
+            let home = ["1 0 8:2 / /", "2 1 8:1 /users /home"];
+            let root = PathBuf::from("/home/w");
+            let mounts = Mounts {
+                again: again(&root, &table(&[&home, lines].concat())),
+                root,
+                table: None,
+                places: Vec::new(),
+                remote: Vec::new(),
+            };
+            let found = mounts.source(&mounts.root.join(path))?;
+            let found = found.strip_prefix(&mounts.root).unwrap();
+            Some(found.to_str().unwrap().to_owned())
         };
-        let source = |path: &str| mounts.source(Path::new(path));
-        assert_eq!(source("/w/a/f"), None);
-        assert_eq!(source("/w/bb"), None);
-        assert_eq!(source("/w/b/f"), Some(PathBuf::from("/w/a/f")));
-        assert_eq!(source("/w/d/c/f"), Some(PathBuf::from("/w/a/c/f")));
-        assert_eq!(source("/w/b"), Some(PathBuf::from("/w/a")));
+        let some = |name: &str| Some(name.to_owned());
+        let bind = "3 2 8:1 /users/w/lib /home/w/src";
+        assert_eq!(source(&[bind], "src/f"), some("lib/f"));
+        assert_eq!(source(&[bind], "src"), some("lib"));
+        assert_eq!(source(&[bind], "lib/f"), None);
+        assert_eq!(source(&[bind], "srcs"), None);
+        // Of another file system, from outside, of what is gone.
+        for line in [
+            "3 2 8:2 /users/w/lib /home/w/src",
+            "3 2 8:1 /users/other /home/w/src",
+            "3 2 8:1 /users/w/lib//deleted /home/w/src",
+        ] {
+            assert_eq!(source(&[line], "src/f"), None, "{line}");
+        }
+        // A file; what was bound is bound once more.
+        let file = "3 2 8:1 /users/w/a /home/w/b";
+        assert_eq!(source(&[file], "b"), some("a"));
+        let below = "4 2 8:1 /users/w/lib/x /home/w/y";
+        assert_eq!(source(&[bind, below], "y/f"), some("lib/x/f"));
+        // Another file system in two places.
+        let two = ["3 2 0:9 / /home/w/m", "4 2 0:9 /x /home/w/v"];
+        assert_eq!(source(&two, "v/f"), some("m/x/f"));
+        assert_eq!(source(&two, "m/x/f"), None);
+        // Something stands on what was bound, or in it.
+        assert_eq!(source(&[bind, "4 2 0:9 / /home/w/lib"], "src/f"), None);
+        assert_eq!(source(&[bind, "4 3 0:9 / /home/w/src"], "src/f"), None);
+        let deeper = [bind, "4 2 0:9 / /home/w/lib/x"];
+        assert_eq!(source(&deeper, "src/x/f"), None);
+        assert_eq!(source(&deeper, "src/f"), some("lib/f"));
+        let hidden = [two[0], two[1], "5 3 0:10 / /home/w/m"];
+        assert_eq!(source(&hidden, "v/f"), None);
     }
 
     #[test]
