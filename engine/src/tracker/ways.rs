@@ -42,11 +42,26 @@ pub(crate) struct Ways {
     /// Tracked names by the number of their inode, for finding the other name
     /// of a file that has just got its second. Made when that is needed first;
     /// what it says may be out of date.
-    by_inode: Option<BTreeMap<u64, RelPath>>,
+    by_inode: Option<ByInode>,
     /// Names that were looked at before their file's own.
     unsure: BTreeSet<RelPath>,
     /// The newest read taken in of a file that has several names.
     taken: BTreeMap<RelPath, u64>,
+}
+
+/// Names by the number of their inode.
+#[derive(Clone, Debug, Default)]
+struct ByInode {
+    names: BTreeMap<u64, BTreeSet<RelPath>>,
+    /// How many names that are.
+    count: usize,
+}
+
+impl ByInode {
+    fn insert(&mut self, name: RelPath, inode: u64) {
+        let names = self.names.entry(inode).or_default();
+        self.count += usize::from(names.insert(name));
+    }
 }
 
 impl Ways {
@@ -112,8 +127,9 @@ impl Ways {
         let mut perhaps = Vec::new();
         if let Some(object) = object {
             names.extend(self.by_object.get(&object).into_iter().flatten().cloned());
-            let by_inode = self.by_inode.as_ref();
-            perhaps.extend(by_inode.and_then(|names| names.get(&object.inode)).cloned());
+            let listed = self.by_inode.as_ref();
+            let listed = listed.and_then(|listed| listed.names.get(&object.inode));
+            perhaps.extend(listed.into_iter().flatten().cloned());
         }
         names.remove(name);
         perhaps.retain(|other| other != name && !names.contains(other));
@@ -243,8 +259,8 @@ impl Engine {
         }
         let most = 2 * self.watched.len() + 1_024;
         if let Some(by_inode) = &mut self.ways.by_inode {
-            by_inode.insert(inode, name.clone());
-            if by_inode.len() > most {
+            by_inode.insert(name.clone(), inode);
+            if by_inode.count > most {
                 self.ways.by_inode = None;
             }
         }
@@ -253,15 +269,12 @@ impl Engine {
     /// Every tracked name by the number of its inode.
     fn list_inodes(&mut self) {
         if self.ways.by_inode.is_none() {
-            let mut by_inode: BTreeMap<u64, RelPath> = BTreeMap::new();
             let unsettled = self.ways.inodes.iter();
             let unsettled = unsettled.map(|(name, inode)| (name.clone(), *inode));
-            #[allow(clippy::iter_over_hash_type)] // the least name of each
+            let mut by_inode = ByInode::default();
+            #[allow(clippy::iter_over_hash_type)] // into sets
             for (name, inode) in self.stamps.inodes().chain(unsettled) {
-                let known = by_inode.entry(inode).or_insert_with(|| name.clone());
-                if name < *known {
-                    *known = name;
-                }
+                by_inode.insert(name, inode);
             }
             self.ways.by_inode = Some(by_inode);
         }

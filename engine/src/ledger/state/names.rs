@@ -170,24 +170,29 @@ impl PathState {
     }
 }
 
-/// What a session knows of a file that it held by two names: what it has seen
-/// by either, unless one of its copies is out of date; then it is to be told.
+/// What a session knows of a file that it held by two names: each line that it
+/// believes by either has to be what the file holds. Where one copy is out of
+/// date, the session is to be told.
 fn merged(one: Knowledge, other: Knowledge, held: Option<Hash>) -> Knowledge {
     let stale = |knowledge: &Knowledge| knowledge.any() && !knowledge.is_fresh(held);
-    let (mut kept, rest) = match (stale(&one), stale(&other)) {
-        (true, _) => return one,
-        (_, true) => return other,
-        _ if one.any() => (one, other),
-        _ => (other, one),
+    let (mut kept, rest, told) = match (stale(&one), stale(&other)) {
+        (true, _) => (one, other, false),
+        (_, true) => (other, one, false),
+        _ if one.any() => (one, other, true),
+        _ => (other, one, true),
     };
-    for seen in rest.seen.iter().filter(|seen| seen.hash == held) {
+    for seen in &rest.seen {
         kept.add(seen);
     }
+    kept.unsure.add(&rest.unsure);
+    kept.uncertain |= rest.uncertain;
     kept.read_count = kept.read_count.max(rest.read_count);
     kept.read_at = kept.read_at.max(rest.read_at);
     kept.edit_at = kept.edit_at.max(rest.edit_at);
-    kept.told = kept.told.max(rest.told);
-    kept.at = kept.at.max(rest.at);
     kept.copied &= rest.copied;
+    if told {
+        kept.told = kept.told.max(rest.told);
+        kept.at = kept.at.max(rest.at);
+    }
     kept
 }
