@@ -164,25 +164,28 @@ fn file2_an_edit_goes_with_the_name_it_was_begun_by() {
 
 #[test]
 fn file2_names_that_are_linked_again_are_one_again() {
-    let world = World::new();
-    world.file("a", "one\n");
-    world.file("b", "other\n");
-    let (mut a, mut b) = (world.session("a"), world.session("b"));
-    a.read("a");
-    b.read("b");
-    fs::remove_file(world.path("b")).unwrap();
-    fs::hard_link(world.path("a"), world.path("b")).unwrap();
-    assert_eq!(told(&mut a), [""; 0]);
-    assert_eq!(told(&mut b), ["b modified by user"]);
-    b.read("b");
-    let edit = a.begin("a", Some("two\n")).unwrap();
-    assert_eq!(b.begin("b", None).unwrap_err().name, "busy");
-    user::write(&world.path("a"), "two\n");
-    a.commit(&edit, "a", Some("two\n"));
-    assert_eq!(told(&mut b), ["b modified by agent:a"]);
-    fs::remove_file(world.path("a")).unwrap();
-    assert_eq!(told(&mut a), ["a deleted by user"]);
-    assert_eq!(told(&mut b), [""; 0]);
+    // Whichever of them sorts first.
+    for [one, other] in [["a", "b"], ["b", "a"]] {
+        let world = World::new();
+        world.file(one, "one\n");
+        world.file(other, "other\n");
+        let (mut a, mut b) = (world.session("a"), world.session("b"));
+        a.read(one);
+        b.read(other);
+        fs::remove_file(world.path(other)).unwrap();
+        fs::hard_link(world.path(one), world.path(other)).unwrap();
+        assert_eq!(told(&mut a), [""; 0]);
+        assert_eq!(told(&mut b), [format!("{other} modified by user")]);
+        b.read(other);
+        let edit = a.begin(one, Some("two\n")).unwrap();
+        assert_eq!(b.begin(other, None).unwrap_err().name, "busy");
+        user::write(&world.path(one), "two\n");
+        a.commit(&edit, one, Some("two\n"));
+        assert_eq!(told(&mut b), [format!("{other} modified by agent:a")]);
+        fs::remove_file(world.path(one)).unwrap();
+        assert_eq!(told(&mut a), [format!("{one} deleted by user")]);
+        assert_eq!(told(&mut b), [""; 0]);
+    }
 }
 
 #[test]
@@ -419,6 +422,66 @@ fn file1_a_directory_mounted_once_more_holds_the_same_files() {
         assert_eq!(told(&mut reader), ["src/a deleted by unknown"]);
         user::write(&world.path("lib/a"), "three\n");
         assert_eq!(told(&mut writer), ["lib/a modified by user"]);
+    });
+}
+
+#[test]
+fn file1_another_file_system_in_two_places_holds_the_same_files() {
+    mounts::apart(|| {
+        let world = World::new();
+        for place in ["m", "v"] {
+            fs::create_dir(world.path(place)).unwrap();
+        }
+        mounts::mount("tmpfs", "a-test", "size=1m", &world.path("m"));
+        world.file("m/a", "one\n");
+        let (mut one, mut other) = (world.session("o"), world.session("p"));
+        one.read("m/a");
+        let source = world.path("m");
+        mounts::mount("none", source.to_str().unwrap(), "bind", &world.path("v"));
+        assert_eq!(one.state("v/a"), "fresh");
+        other.read("v/a");
+        let edit = one.begin("m/a", Some("two\n")).unwrap();
+        assert_eq!(other.begin("v/a", None).unwrap_err().name, "busy");
+        user::write(&world.path("v/a"), "two\n");
+        one.commit(&edit, "m/a", Some("two\n"));
+        assert_eq!(told(&mut other), ["v/a modified by agent:o"]);
+        // What lies on the one place hides what the other goes on to show.
+        mounts::mount("tmpfs", "a-test", "size=1m", &world.path("m"));
+        assert_eq!(
+            (one.state("m/a"), other.state("v/a")),
+            ("deleted".into(), "stale".into())
+        );
+        other.read("v/a");
+        user::write(&world.path("v/a"), "three\n");
+        assert_eq!(told(&mut other), ["v/a modified by user"]);
+        for place in ["m", "m", "v"] {
+            mounts::unmount(&world.path(place));
+        }
+    });
+}
+
+#[test]
+fn file1_a_file_mounted_once_more_is_one_file() {
+    mounts::apart(|| {
+        let world = World::new();
+        world.file("lib/a", "one\n");
+        world.file("b", "other\n");
+        let (mut one, mut other) = (world.session("o"), world.session("p"));
+        one.read("lib/a");
+        other.read("b");
+        let source = world.path("lib/a");
+        mounts::mount("none", source.to_str().unwrap(), "bind", &world.path("b"));
+        assert_eq!(one.state("b"), "fresh");
+        assert_eq!(other.state("b"), "stale");
+        other.read("b");
+        let edit = one.begin("lib/a", Some("two\n")).unwrap();
+        assert_eq!(other.begin("b", None).unwrap_err().name, "busy");
+        user::write(&world.path("b"), "two\n");
+        one.commit(&edit, "lib/a", Some("two\n"));
+        assert_eq!(told(&mut other), ["b modified by agent:o"]);
+        mounts::unmount(&world.path("b"));
+        assert_eq!(other.state("b"), "stale");
+        assert_eq!(told(&mut one), [""; 0]);
     });
 }
 
