@@ -3,7 +3,8 @@
 //!
 //! `TOUCHMARK_SEED=N` runs that seed alone, `TOUCHMARK_ONLY=3,7,9` these steps
 //! of it, and prints them; `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000
-//! seeds, or `TOUCHMARK_SEEDS`; `TOUCHMARK_FAILURES` goes on after that many.
+//! seeds, or `TOUCHMARK_SEEDS`, the first of which is `TOUCHMARK_FROM`;
+//! `TOUCHMARK_FAILURES` goes on until that many have failed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -38,9 +39,10 @@ fn fuzz(soak: bool, may_mount: bool) {
     let first = variable("TOUCHMARK_SEED");
     let count = variable("TOUCHMARK_SEEDS").unwrap_or(if soak { 1_000 } else { SEEDS });
     let wanted = variable("TOUCHMARK_FAILURES").unwrap_or(1);
+    let from = variable("TOUCHMARK_FROM").unwrap_or(1);
     let seeds = match first {
         Some(seed) => seed..=seed,
-        None => 1..=count,
+        None => from..=from + count - 1,
     };
     let mut failures = Vec::new();
     let mut left_open = (0, 0);

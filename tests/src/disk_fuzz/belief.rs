@@ -73,6 +73,11 @@ fn corresponding_spots(old: &[String], new: &[String]) -> Vec<(Spot, Spot)> {
 }
 
 impl Copy {
+    /// The contents of which anything is held.
+    pub fn layers(&self) -> BTreeSet<&[String]> {
+        self.layers.iter().map(|layer| &layer.lines[..]).collect()
+    }
+
     /// Whether anything was ever shown.
     pub fn known(&self) -> bool {
         !self.layers.is_empty() || self.open.is_some()
@@ -111,6 +116,18 @@ impl Copy {
             self.layers.retain(|layer| !layer.held.is_empty());
         }
         self.layers.push(Layer { lines, held });
+    }
+
+    /// What was held by another name of the file is held as well: each line of
+    /// either has to be so.
+    pub fn join(&mut self, other: &Self) {
+        for layer in &other.layers {
+            match self.layers.iter_mut().find(|own| own.lines == layer.lines) {
+                Some(own) => own.held.extend(&layer.held),
+                None => self.layers.push(layer.clone()),
+            }
+        }
+        self.open = self.open.or(other.open);
     }
 
     /// Whether all of these lines of this content were shown.

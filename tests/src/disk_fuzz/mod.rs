@@ -24,8 +24,10 @@
 //!   directory, a mount) is not compared.
 //! - A content that was replaced before any question was answered may never
 //!   have been noticed.
-//! - Where a name known with one content joins a file known with another, each
-//!   copy may count as fresh or stale, for both names alike.
+//! - A name that a session never used, of what was a file it knew, and where
+//!   there is nothing now, may be `deleted` or `unread`.
+//! - Where names were one file for a moment in which nobody asked, what was
+//!   known by one may be known by the other, or not.
 //! - While a mark that declares nothing is open, what it covers may be the
 //!   user's or the session's.
 

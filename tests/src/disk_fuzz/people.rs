@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::belief::{Copy, Worth};
-use super::disk::{Disk, View};
+use super::disk::{Disk, Object, View};
 use super::rows::Row;
 use super::step::{NAMES, Name};
 
@@ -55,6 +55,17 @@ pub struct Held {
     pub since: usize,
     /// The lines are still in its context.
     pub resident: bool,
+    /// What it holds came together by a name that joined the file, and no
+    /// question was answered since.
+    pub joined_unseen: bool,
+}
+
+impl Held {
+    /// The session holds the file by this name: it has used it, or a rename
+    /// gave it to a file that it knew.
+    fn by_itself(&self) -> bool {
+        self.used || self.carried
+    }
 }
 
 /// An edit that a session has begun.
@@ -144,14 +155,15 @@ impl Truth {
 
     /// All names of the file that a name leads to, itself included.
     pub fn names_of(&self, name: Name) -> Vec<Name> {
-        let Some(at) = self.view.get(name) else {
-            return vec![name];
-        };
-        let same = self
-            .view
-            .iter()
-            .filter(|(_, other)| other.object == at.object);
-        same.map(|(name, _)| *name).collect()
+        match self.view.get(name) {
+            None => vec![name],
+            Some(at) => self.names_of_file(at.object),
+        }
+    }
+
+    fn names_of_file(&self, file: Object) -> Vec<Name> {
+        let names = self.view.iter().filter(|(_, at)| at.object == file);
+        names.map(|(name, _)| *name).collect()
     }
 
     /// How many events a name has had.
@@ -228,8 +240,10 @@ impl Truth {
                 }
                 by
             });
+            let text = new.map(|at| at.text.clone());
+            let by = self.or_as_before(name, &text, by);
             let event = Event {
-                text: new.map(|at| at.text.clone()),
+                text,
                 by,
                 unseen: true,
                 mark: match act {
@@ -243,7 +257,7 @@ impl Truth {
         if matches!(act, Act::Way) {
             self.lost_sight();
         }
-        self.join(&before);
+        self.share(&before);
         for person in &mut self.people {
             let Some(edit) = &person.edit else { continue };
             for (name, held) in &mut person.held {
@@ -284,56 +298,107 @@ impl Truth {
         }
     }
 
-    /// A question was answered behind a fence: everything has been looked at.
-    pub fn fenced(&mut self) {
-        self.murky.clear();
-        for held in self
-            .people
-            .iter_mut()
-            .flat_map(|person| person.held.values_mut())
-        {
-            held.carried_unseen = false;
-        }
-        let half = self.half;
-        for event in self.events.values_mut().flatten() {
-            event.unseen &= event.half && half;
+    /// Who may be named for a content that was there before, if nobody has
+    /// looked since: that it was another meanwhile may never be noticed.
+    fn or_as_before(
+        &self,
+        name: Name,
+        text: &Option<String>,
+        by: Option<Authors>,
+    ) -> Option<Authors> {
+        let mut by = by?;
+        let events = self.events.get(name).map_or(&[][..], |all| all);
+        let mut unseen = events.iter().rev();
+        loop {
+            let Some(event) = unseen.next() else {
+                // It was there at first.
+                let first = self.past.get(name).and_then(|past| past.first());
+                return (first != text.as_ref()).then_some(by);
+            };
+            if event.text == *text {
+                by.extend(event.by.clone()?);
+            }
+            if !event.unseen {
+                return Some(by);
+            }
         }
     }
 
-    /// FILE-1: what a session saw by one name it saw by all. A name that has
-    /// come to lead to a file that the session knows by another name is known.
-    fn join(&mut self, before: &View) {
-        let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
-        for name in NAMES {
-            let now = object(&self.view, name);
-            if now.is_none() || now == object(before, name) {
-                continue;
-            }
-            let elder = NAMES.iter().find(|other| {
-                *other != name && object(before, other) == now && object(&self.view, other) == now
-            });
-            let Some(elder) = elder else { continue };
-            for session in 0..self.people.len() {
-                let known = self.people[session]
-                    .held
-                    .get(elder)
-                    .cloned()
-                    .unwrap_or_default();
-                let own = self.held(session, name);
-                let coarse = own.copy.coarse || known.copy.coarse;
-                if !own.copy.known() {
-                    own.copy = known.copy;
-                    own.resident = known.resident;
-                    own.since = usize::MAX;
-                } else if own.copy != known.copy {
-                    // FILE-1 wants one answer for both names, FILE-2 that the
-                    // session is told that this name leads elsewhere.
-                    own.copy.open = Some("this name joined a file known by another name");
-                    self.held(session, elder).copy.open =
-                        Some("a known name has come to lead to this file");
+    /// A question about these names was answered behind a fence: they have
+    /// been looked at, by all names of their files.
+    pub fn fenced(&mut self, names: &[Name]) {
+        let mut all: BTreeSet<Name> = BTreeSet::new();
+        for name in names {
+            all.extend(self.names_of(name));
+        }
+        let half = self.half;
+        for name in all {
+            self.murky.remove(name);
+            for person in &mut self.people {
+                if let Some(held) = person.held.get_mut(name) {
+                    held.carried_unseen = false;
+                    held.joined_unseen = false;
                 }
-                self.held(session, name).copy.coarse = coarse;
             }
+            for event in self.events.get_mut(name).into_iter().flatten() {
+                event.unseen &= event.half && half;
+            }
+        }
+    }
+
+    /// FILE-1, FILE-2: what a session knows by one name it knows by all. It
+    /// goes with the names that the session has used: a name that it has not
+    /// used, and that is a name of no such file any more, it does not know.
+    fn share(&mut self, before: &View) {
+        let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
+        let files: BTreeSet<Object> = self.view.values().map(|at| at.object).collect();
+        for session in 0..self.people.len() {
+            for name in NAMES {
+                let was = object(before, name);
+                let joined = self.held(session, name).joined_unseen;
+                if joined && was != object(&self.view, name) {
+                    for other in NAMES.iter().filter(|other| object(before, other) == was) {
+                        self.held(session, other).copy.open =
+                            Some("names were one file for a moment, and nobody looked");
+                    }
+                }
+                let there = self.view.contains_key(name);
+                let held = self.held(session, name);
+                if !there && !held.by_itself() && held.copy.known() {
+                    held.copy.open = Some("a name never used, of what was a file");
+                }
+            }
+            for file in &files {
+                let names = self.names_of_file(*file);
+                self.share_one(session, &names);
+            }
+        }
+    }
+
+    fn share_one(&mut self, session: usize, names: &[Name]) {
+        let all = names.iter().map(|name| self.held(session, name).clone());
+        let holders: Vec<Held> = all.filter(|held| held.by_itself()).collect();
+        let mut known = holders.iter().filter(|held| held.copy.known());
+        let mut copy = known
+            .next()
+            .map_or_else(Copy::default, |held| held.copy.clone());
+        known.for_each(|held| copy.join(&held.copy));
+        let news = holders
+            .iter()
+            .any(|held| held.copy.layers() != copy.layers());
+        let resident = holders.iter().any(|held| held.resident);
+        for name in names {
+            let held = self.held(session, name);
+            let coarse = held.copy.coarse || copy.coarse;
+            if held.by_itself() && news {
+                held.joined_unseen = true;
+                held.told = Told::Open;
+            } else if !held.by_itself() && !held.copy.known() {
+                held.since = usize::MAX;
+            }
+            held.copy = copy.clone();
+            held.copy.coarse = coarse;
+            held.resident = resident;
         }
     }
 
@@ -363,6 +428,7 @@ impl Truth {
                 }
             }
         }
+        self.share(before);
     }
 
     /// Whether the directory that a name was moved to is watched for sure: it
@@ -408,7 +474,7 @@ impl Truth {
     /// A session was shown lines of a file by a name, or all of it.
     pub fn shown(&mut self, session: usize, name: Name, range: Option<(usize, usize)>) {
         let Some(text) = self.text(name).map(str::to_owned) else {
-            self.held(session, name).used = true;
+            self.uses(session, name);
             return;
         };
         for other in self.names_of(name) {
@@ -422,6 +488,11 @@ impl Truth {
             held.told = Told::Nothing;
             held.resident = true;
         }
+        self.uses(session, name);
+    }
+
+    /// A session uses a name.
+    pub fn uses(&mut self, session: usize, name: Name) {
         self.held(session, name).used = true;
     }
 
@@ -435,7 +506,6 @@ impl Truth {
             held.told = Told::Nothing;
             held.resident = false;
         }
-        self.held(session, name).used = true;
     }
 
     /// What a session has of a file is left open.

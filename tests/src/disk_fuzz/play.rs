@@ -241,11 +241,32 @@ impl Play {
         if who < SESSIONS && method != "edit/commit" {
             params["session"] = json!(session(who));
         }
+        let about = self.about(who, method, &params);
         let answer = self.clients[who].call(method, params);
-        if method != "session/compacted" {
-            self.truth.fenced();
-        }
+        self.truth.fenced(&about);
         answer
+    }
+
+    /// The names that an answer speaks of: all of them have been looked at.
+    fn about(&self, who: usize, method: &str, params: &Value) -> Vec<Name> {
+        let named = |name: &&Name| {
+            let paths = params["paths"].as_array().into_iter().flatten();
+            let files = params["files"].as_array().into_iter().flatten();
+            let mut paths = paths.chain(files.map(|file| &file["path"]));
+            params["path"] == ***name || paths.any(|path| path == **name)
+        };
+        let person = self.truth.people.get(who);
+        let held = |name: &&Name| {
+            let held = person.and_then(|person| person.held.get(**name));
+            held.is_some_and(|held| held.used || held.carried)
+        };
+        let names = NAMES.iter();
+        match method {
+            "session/compacted" => Vec::new(),
+            "audit" => NAMES.to_vec(),
+            "modified/take" => names.filter(held).copied().collect(),
+            _ => names.filter(named).copied().collect(),
+        }
     }
 
     /// A range as it can be read: the whole file where it would be all of it.
@@ -417,7 +438,7 @@ impl Play {
         }
         let names = self.truth.names_of(name);
         let since = self.truth.count(name);
-        self.truth.held(who, name).used = true;
+        self.truth.uses(who, name);
         self.truth.people[who].edit = Some(Edit {
             id: answer
                 .map(|begun| crate::text(&begun, "edit"))
@@ -479,6 +500,7 @@ impl Play {
             return Ok(());
         }
         self.truth.people[who].edit = None;
+        let begun = edit.names.clone();
         let named = (hash && edit.wrote.is_some()).then(|| sha256(&edit.text));
         let mut params = json!({"edit": edit.id});
         if let Some(hash) = &named {
@@ -486,6 +508,7 @@ impl Play {
         }
         let unseen = self.unseen(&edit);
         let answer = self.ask(who, "edit/commit", params)?;
+        self.truth.fenced(&begun);
         let there = self.truth.text(edit.name);
         let found = edit.wrote.is_some() && there == Some(&edit.text);
         let changed = edit.base.as_deref() != Some(&edit.text);
@@ -608,8 +631,9 @@ impl Play {
         let done = self.refused(who, name, method, &answer)?;
         let agent = format!("agent:{}", session(who));
         self.truth.look(&self.disk, &Act::Wrote(agent));
-        self.truth.fenced();
+        self.truth.fenced(&[name]);
         if done {
+            self.truth.uses(who, name);
             expect(Row::Contents, self.truth.text(name) == Some(text), || {
                 format!(
                     "{method} {name} answered {answer:?}; the file holds {:?}",

@@ -65,8 +65,8 @@ const TABLE: &[(Row, bool, &str)] = &[
     ),
     (
         Row::Reverts,
-        false,
-        "a return to a content seen earlier counts as fresh",
+        true,
+        "a return to a content seen earlier is a change",
     ),
     (
         Row::OpenWriters,
@@ -75,11 +75,7 @@ const TABLE: &[(Row, bool, &str)] = &[
     ),
     (Row::Maps, true, "stores through a memory map"),
     (Row::Renames, true, "a file's name becomes another"),
-    (
-        Row::Exchanges,
-        false,
-        "two files change places: one right before the daemon ends is told as of an unknown author",
-    ),
+    (Row::Exchanges, true, "two files change places"),
     (
         Row::HardLinks,
         false,
