@@ -99,6 +99,7 @@ impl Engine {
     ) -> FileState {
         let now = self.current(path, found);
         let knowledge = self.state.knowledge(session, path);
+        let knowledge = knowledge.as_deref();
         let state = match knowledge {
             _ if now.trouble == Some(Trouble::Unreadable) => State::Unreadable,
             Some(knowledge) if knowledge.any() => {
@@ -265,7 +266,7 @@ impl Engine {
         if live.is_some_and(|live| live.told.get(session) == Some(&episode)) {
             return None;
         }
-        let folded = self.fold(session, knowledge, state);
+        let folded = self.fold(session, &knowledge, state);
         let before = if knowledge.any() {
             knowledge
                 .last()
@@ -372,7 +373,7 @@ impl Engine {
     pub(crate) fn change_since(&self, session: &SessionId, path: &RelPath) -> Option<Change> {
         let knowledge = self.state.knowledge(session, path)?;
         let state = self.state.paths.get(path)?;
-        let folded = self.fold(session, knowledge, state);
+        let folded = self.fold(session, &knowledge, state);
         if folded.versions == 0 && !knowledge.foreign && !knowledge.uncertain {
             return None;
         }
@@ -547,7 +548,7 @@ impl Engine {
             self.state.paths.get(path),
         ) {
             (Some(knowledge), Some(state)) => {
-                let mut folded = self.fold(session, knowledge, state);
+                let mut folded = self.fold(session, &knowledge, state);
                 self.state.in_authors(&mut folded.authors);
                 (Some(folded.authors), Some(folded.first))
             }

@@ -464,7 +464,8 @@ impl Engine {
         which: impl Fn(&KeptVersion) -> bool,
     ) -> Option<&KeptVersion> {
         let state = self.state.paths.get(path)?;
-        state.versions.iter().rev().find(|kept| which(kept))
+        let mut newest_first = state.versions.iter().rev().map(Box::as_ref);
+        newest_first.find(|kept| which(kept))
     }
 
     fn newest_in(&self, path: &RelPath, which: impl Fn(&KeptVersion) -> bool) -> Option<u64> {
@@ -495,6 +496,7 @@ impl Engine {
         let others: Vec<&KeptVersion> = state
             .versions
             .iter()
+            .map(Box::as_ref)
             .filter(|kept| kept.n > at && !is_own(kept, session))
             .collect();
         let (first, last) = (others.first()?, others.last()?);

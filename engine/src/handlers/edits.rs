@@ -372,8 +372,7 @@ impl Engine {
             seen_hash: self
                 .state
                 .knowledge(&plan.session, path)
-                .and_then(|knowledge| knowledge.last())
-                .and_then(|seen| seen.hash),
+                .and_then(|knowledge| knowledge.last()?.hash),
             changed_by,
             since,
             ..ErrorData::default()

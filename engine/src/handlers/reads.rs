@@ -338,8 +338,7 @@ impl Engine {
         let before = self
             .state
             .knowledge(session, path)
-            .and_then(|knowledge| knowledge.last())
-            .and_then(|seen| seen.hash);
+            .and_then(|knowledge| knowledge.last()?.hash);
         let message = match verdict {
             Verdict::Repeat => Some(format!(
                 "[File previously read: {}. Content unchanged since last read.]",

@@ -101,7 +101,9 @@ impl Context<'_> {
         let tool = item.tool.as_str();
         let read = READS.contains(&tool);
         let knowledge = path.and_then(|path| self.state().knowledge(session, path));
-        let wrote = knowledge.is_some_and(|knowledge| knowledge.edit_at.is_some());
+        let wrote = knowledge
+            .as_ref()
+            .is_some_and(|knowledge| knowledge.edit_at.is_some());
         // `file/mention` says so, too.
         let mentioned = knowledge.is_some_and(|knowledge| {
             let mut records = knowledge.past.iter().chain([&knowledge.record]);

@@ -26,7 +26,7 @@ impl Engine {
             .sessions
             .get(&ask.session)
             .into_iter()
-            .flat_map(|session| &session.files)
+            .flat_map(|session| session.files.iter())
             .filter_map(|(path, knowledge)| {
                 let step = knowledge.record.step?;
                 (ask.step.saturating_sub(step) <= ask.max_age)

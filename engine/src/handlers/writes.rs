@@ -264,8 +264,10 @@ impl Engine {
             self.state
                 .knowledge(&session, &path)
                 .filter(|knowledge| !knowledge.uncertain)
-                .and_then(|knowledge| knowledge.of(Some(base)))
-                .is_some_and(|seen| seen.ranges.covers(&RangeSet::whole()))
+                .is_some_and(|knowledge| {
+                    let seen = knowledge.of(Some(base));
+                    seen.is_some_and(|seen| seen.ranges.covers(&RangeSet::whole()))
+                })
         });
         let base_author = self
             .state

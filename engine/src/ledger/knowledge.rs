@@ -19,7 +19,7 @@ const CONTENTS_KEPT: usize = 16;
 const RANGES_KEPT: usize = 64;
 
 /// Superseded records kept per session and file.
-const RECORDS_KEPT: usize = 8;
+const RECORDS_KEPT: usize = 4;
 
 /// A content that entered a session's context.
 #[derive(Clone, Debug, PartialEq, Eq)]

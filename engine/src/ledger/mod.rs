@@ -2,6 +2,7 @@
 //! are stored.
 
 pub(crate) mod fold;
+pub mod holdings;
 pub mod knowledge;
 pub(crate) mod labels;
 pub mod names;

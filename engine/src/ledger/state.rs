@@ -13,19 +13,21 @@ mod versions;
 pub(crate) use version::KeptAside;
 pub use version::KeptVersion;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_proto::daemon::Program;
 use touchmark_proto::{Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
 use crate::globs::Cover;
+use crate::ledger::holdings::Holdings;
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::labels;
 use crate::ledger::names::Names;
 use crate::ledger::recall::edit_name;
 use crate::ledger::record::{CommandFact, EditFact, Fact, Held, Record};
 use crate::ledger::session_memory::{Note, SessionMemory};
-use crate::small_set::SmallSet;
+use crate::small_set::{Seldom, SmallSet};
 use crate::view::is_own;
 
 /// Ended edits whose late commits are still understood (ATTR-14).
@@ -78,12 +80,13 @@ pub struct PathState {
     pub held: Held,
     /// The fact where its log begins.
     pub baseline: u64,
-    /// Its versions, the newest last, corrected attributions in place.
-    pub versions: VecDeque<KeptVersion>,
+    /// Its versions, the newest last, corrected attributions in place. In boxes
+    /// of one size, so that what one leaves free is the next one's.
+    pub versions: Vec<Box<KeptVersion>>,
     /// The newest version's fact; the baseline's where there is none.
     pub newest: u64,
     /// Corrections that took a version away from a session: whose, which fact.
-    pub taken: Vec<(SessionId, u64)>,
+    pub taken: Seldom<(SessionId, u64)>,
     /// Sessions that hold it.
     pub holders: SmallSet<SessionId>,
 }
@@ -108,7 +111,7 @@ pub struct Session {
     /// Edits begun.
     pub edits: u64,
     /// What it knows of each file it holds.
-    pub files: BTreeMap<RelPath, Box<Knowledge>>,
+    pub files: Holdings,
     /// Paths with facts not yet told, so that a take costs what changed and
     /// not what is tracked (MOD-3).
     pub pending: BTreeSet<RelPath>,
@@ -220,15 +223,7 @@ impl State {
                 .collect();
         }
         for session in self.sessions.values_mut() {
-            let mut names = self.paths.keys().peekable();
-            session.files = std::mem::take(&mut session.files)
-                .into_iter()
-                .map(|(path, knowledge)| {
-                    while names.next_if(|name| **name < path).is_some() {}
-                    let shared = names.peek().filter(|name| ***name == path);
-                    (shared.map_or(path, |name| (*name).clone()), knowledge)
-                })
-                .collect();
+            session.files.share_names(self.paths.keys());
         }
     }
 
@@ -254,8 +249,8 @@ impl State {
     }
 
     /// What a session knows of a file.
-    pub fn knowledge(&self, session: &SessionId, path: &RelPath) -> Option<&Knowledge> {
-        self.sessions.get(session)?.files.get(path).map(Box::as_ref)
+    pub fn knowledge(&self, session: &SessionId, path: &RelPath) -> Option<Cow<'_, Knowledge>> {
+        self.sessions.get(session)?.files.get(path)
     }
 
     /// Open edits with that path open, the oldest first.
@@ -309,9 +304,9 @@ impl State {
                     Box::new(PathState {
                         held: *held,
                         baseline: n,
-                        versions: VecDeque::new(),
+                        versions: Vec::new(),
                         newest: n,
-                        taken: Vec::new(),
+                        taken: Seldom::default(),
                         holders: SmallSet::default(),
                     }),
                 );
@@ -364,31 +359,31 @@ impl State {
                 assumed,
             } => self.wrote(n, time, session, path, *hash, *assumed),
             Fact::Invalidated { session, path } => {
-                let session = self.session_mut(session, time);
-                for (name, knowledge) in &mut session.files {
-                    if path.as_ref().is_none_or(|path| path == name) {
-                        knowledge.evict();
-                        knowledge.read_count = 0;
-                    }
+                let files = &mut self.session_mut(session, time).files;
+                let forget = |known: &mut Knowledge| {
+                    known.evict();
+                    known.read_count = 0;
+                };
+                match path {
+                    Some(path) => drop(files.change(path, forget)),
+                    None => files.change_all(|_, known| forget(known)),
                 }
             }
             Fact::Compacted { session, keep } => {
-                let session = self.session_mut(session, time);
-                for (name, knowledge) in &mut session.files {
+                let files = &mut self.session_mut(session, time).files;
+                files.change_all(|name, known| {
                     if !keep.contains(name) {
-                        knowledge.evict();
+                        known.evict();
                     }
-                }
+                });
             }
             Fact::Truncated { session, items } => {
                 let session = self.session_mut(session, time);
                 for (path, range) in items {
-                    if let Some(knowledge) = session.files.get_mut(path) {
-                        match range {
-                            Some(range) => knowledge.evict_range(*range),
-                            None => knowledge.evict(),
-                        };
-                    }
+                    session.files.change(path, |known| match range {
+                        Some(range) => known.evict_range(*range),
+                        None => known.evict(),
+                    });
                 }
             }
             Fact::EditBegun(fact) => self.edit_begun(n, time, fact),
@@ -402,9 +397,8 @@ impl State {
             } => {
                 let state = self.session_mut(session, time);
                 for (path, told) in paths {
-                    if let Some(knowledge) = state.files.get_mut(path) {
-                        knowledge.told = knowledge.told.max(*told);
-                    }
+                    let files = &mut state.files;
+                    files.change(path, |known| known.told = known.told.max(*told));
                 }
                 state.lost.retain(|entry| !lost.contains(&entry.n));
                 state.memory.savings.notices += (paths.len() + lost.len()) as u64;
@@ -481,7 +475,7 @@ impl State {
                 open: true,
                 reads: 0,
                 edits: 0,
-                files: BTreeMap::new(),
+                files: Holdings::default(),
                 pending: BTreeSet::new(),
                 lost: Vec::new(),
                 reset_told: false,
@@ -514,27 +508,24 @@ impl PathState {
         believed: Option<Hash>,
         now: Option<Hash>,
     ) -> Vec<String> {
-        let own = |kept: &&KeptVersion| is_own(kept, session);
-        let newest = self.versions.iter().rposition(|kept| own(&kept));
+        let own = |kept: &KeptVersion| is_own(kept, session);
+        let newest = self.versions.iter().rposition(|kept| own(kept));
         let Some(newest) = newest else {
             return Vec::new();
         };
-        let until_then = self.versions.range(..=newest);
-        let last = self.versions.get(newest);
+        let until_then = self.versions.get(..=newest).unwrap_or_default();
+        let last = until_then.last();
         // What the session was shown since is no longer its own write alone.
         if believed == now || last.is_none_or(|kept| kept.hash != believed) {
             return Vec::new();
         }
-        let Some(first) = self
-            .versions
-            .range(..=newest)
-            .rposition(|kept| kept.before == now)
-        else {
+        let Some(first) = until_then.iter().rposition(|kept| kept.before == now) else {
             return Vec::new();
         };
         let mut edits: Vec<String> = until_then
+            .iter()
             .skip(first)
-            .filter(own)
+            .filter(|kept| own(kept))
             .filter_map(|kept| kept.edit().map(edit_name))
             .collect();
         edits.dedup();
@@ -543,7 +534,7 @@ impl PathState {
 
     /// The newest version, if any was recorded since the baseline.
     pub fn latest(&self) -> Option<&KeptVersion> {
-        self.versions.back()
+        self.versions.last().map(Box::as_ref)
     }
 }
 

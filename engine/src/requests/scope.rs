@@ -238,7 +238,7 @@ impl Engine {
                 let files = &self.state.sessions.get(&session)?.files;
                 if lost.len() < files.len() {
                     let mut lost = lost.under_way();
-                    lost.find(|path| files.contains_key(*path)).cloned()
+                    lost.find(|path| files.contains_key(path)).cloned()
                 } else {
                     files.keys().rev().find(|path| lost.concerns(path)).cloned()
                 }

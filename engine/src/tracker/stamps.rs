@@ -201,7 +201,7 @@ mod tests {
         }
 
         fn newest(&self) -> Option<(Author, Evidence)> {
-            let kept = self.engine.state().paths[&path()].versions.back()?;
+            let kept = self.engine.state().paths[&path()].versions.last()?;
             Some((kept.author(), kept.evidence))
         }
     }

@@ -4,8 +4,7 @@ use super::{PathState, State};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::record::Held;
 use crate::ranges::RangeSet;
-use crate::small_set::SmallSet;
-use std::collections::VecDeque;
+use crate::small_set::{Seldom, SmallSet};
 use touchmark_proto::files::Source;
 use touchmark_proto::{HashOrAbsent, LineRange, Millis, RelPath, SessionId};
 
@@ -45,19 +44,16 @@ impl State {
             hash: held.hash,
         };
         let session = self.session_mut(session, time);
-        match session.files.get_mut(path) {
-            Some(knowledge) => {
-                knowledge.copied = false;
-                let later = step.is_some() && knowledge.record.step != step;
-                if knowledge.record.source != source || later {
-                    knowledge.supersede(record);
-                }
+        let known = Knowledge::new(n, held.hash, record.clone());
+        let again = |known: &mut Knowledge| {
+            known.copied = false;
+            let later = step.is_some() && known.record.step != step;
+            if known.record.source != source || later {
+                known.supersede(record);
             }
-            None => {
-                session
-                    .files
-                    .insert(name, Box::new(Knowledge::new(n, held.hash, record)));
-            }
+        };
+        if session.files.change(path, again).is_none() {
+            session.files.insert(name, known);
         }
     }
 
@@ -72,9 +68,9 @@ impl State {
                 // The version that follows says what came here.
                 held: Held::ABSENT,
                 baseline: n,
-                versions: VecDeque::new(),
+                versions: Vec::new(),
                 newest: n,
-                taken: Vec::new(),
+                taken: Seldom::default(),
                 holders: SmallSet::default(),
             })
         });
@@ -88,7 +84,7 @@ impl State {
             if session.files.contains_key(to) {
                 continue;
             }
-            let mut copy = knowledge.clone();
+            let mut copy = knowledge.into_owned();
             copy.copied = true;
             copy.baseline = if copy.any() { copy.baseline } else { held.hash };
             if copy.is_fresh(held.hash) || !copy.any() {
@@ -128,7 +124,7 @@ impl State {
                 Some(version) => (version.n, false),
                 None if state
                     .versions
-                    .front()
+                    .first()
                     .is_some_and(|v| v.before == Some(hash)) =>
                 {
                     (state.baseline, false)
@@ -140,11 +136,9 @@ impl State {
         let name = self.hold(session, path);
         let owner = self.session_mut(session, time);
         owner.reads += 1;
-        let known = owner.files.contains_key(path);
-        let knowledge = owner
-            .files
-            .entry(name)
-            .or_insert_with(|| Box::new(Knowledge::new(n, held, record.clone())));
+        let known = owner.files.remove(path);
+        let again = known.is_some();
+        let mut knowledge = known.unwrap_or_else(|| Knowledge::new(n, held, record.clone()));
         knowledge.copied = false;
         knowledge.at = at;
         knowledge.foreign = foreign;
@@ -163,9 +157,10 @@ impl State {
         if behind {
             knowledge.told = knowledge.told.min(n.saturating_sub(1));
         }
-        if known {
+        if again {
             knowledge.supersede(record);
         }
+        owner.files.insert(name, knowledge);
         if behind {
             owner.pending.insert(path.clone());
         }
@@ -192,26 +187,25 @@ impl State {
             .map_or(n, |version| version.n);
         let (lines, held) = (state.held.lines, state.held.hash);
         let owner = self.session_mut(session, time);
-        let Some(knowledge) = owner.files.get_mut(path) else {
-            return;
-        };
-        knowledge.copied = false;
-        // What is confirmed only now may lie before what the session has seen
-        // since.
-        if !knowledge.any() || at >= knowledge.at || held == hash.hash() {
-            knowledge.wrote(hash.hash(), assumed);
-            knowledge.at = at;
-            knowledge.foreign = false;
-            knowledge.behind = 0;
-        }
-        knowledge.edit_at = Some(time);
-        let step = knowledge.record.step;
-        knowledge.supersede(PastRecord {
-            source: Source::AgentEdited,
-            step,
-            time,
-            lines,
-            hash: hash.hash(),
+        owner.files.change(path, |knowledge| {
+            knowledge.copied = false;
+            // What is confirmed only now may lie before what the session has
+            // seen since.
+            if !knowledge.any() || at >= knowledge.at || held == hash.hash() {
+                knowledge.wrote(hash.hash(), assumed);
+                knowledge.at = at;
+                knowledge.foreign = false;
+                knowledge.behind = 0;
+            }
+            knowledge.edit_at = Some(time);
+            let step = knowledge.record.step;
+            knowledge.supersede(PastRecord {
+                source: Source::AgentEdited,
+                step,
+                time,
+                lines,
+                hash: hash.hash(),
+            });
         });
         self.settle_pending(session, path);
     }

@@ -11,12 +11,12 @@ impl State {
         let owner = self.session_mut(&fact.session, time);
         owner.edits += 1;
         for file in &fact.files {
-            if let Some(knowledge) = owner.files.get_mut(&file.path) {
+            owner.files.change(&file.path, |knowledge| {
                 knowledge.copied = false;
                 if fact.step.is_some() {
                     knowledge.record.step = fact.step;
                 }
-            }
+            });
         }
         let files = fact
             .files

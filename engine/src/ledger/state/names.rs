@@ -4,6 +4,7 @@ use super::{PathState, State};
 use crate::ledger::knowledge::Knowledge;
 use crate::ledger::names::Parting;
 use crate::small_set::SmallSet;
+use std::borrow::Cow;
 use touchmark_proto::{Hash, RelPath, SessionId};
 
 /// Versions at hand of one file at most, as where they are made.
@@ -50,7 +51,7 @@ impl State {
             let by_name = session.files.remove(name);
             let by_file = session.files.remove(file);
             let knowledge = match (by_name, by_file) {
-                (Some(one), Some(other)) => Some(Box::new(merged(*one, *other, held))),
+                (Some(one), Some(other)) => Some(merged(one, other, held)),
                 (one, other) => one.or(other),
             };
             if let Some(mut knowledge) = knowledge {
@@ -109,7 +110,7 @@ impl State {
             let Some(session) = self.sessions.get_mut(holder) else {
                 continue;
             };
-            if let Some(knowledge) = session.files.get(file).cloned() {
+            if let Some(knowledge) = session.files.get(file).map(Cow::into_owned) {
                 session.files.insert(first.clone(), knowledge);
             }
             if session.pending.contains(file) {
@@ -160,13 +161,12 @@ impl PathState {
     /// The versions of both in their order: they are one file's from now on.
     fn take_in(&mut self, other: Self) {
         self.versions.extend(other.versions);
-        let mut versions: Vec<_> = std::mem::take(&mut self.versions).into();
-        versions.sort_by_key(|kept| kept.n);
-        versions.dedup_by_key(|kept| kept.n);
-        versions.drain(..versions.len().saturating_sub(MOST));
-        self.versions = versions.into();
+        self.versions.sort_by_key(|kept| kept.n);
+        self.versions.dedup_by_key(|kept| kept.n);
+        let beyond = self.versions.len().saturating_sub(MOST);
+        self.versions.drain(..beyond);
         self.newest = self.newest.max(other.newest);
-        self.taken.extend(other.taken);
+        other.taken.into_iter().for_each(|one| self.taken.push(one));
     }
 }
 

@@ -14,7 +14,7 @@ use touchmark_proto::{Millis, RelPath};
 const DECIDED_AFTER: Millis = 30_000;
 
 /// Fewer versions than these are not looked through.
-const FEW: usize = 4;
+const FEW: usize = 2;
 
 /// Versions at hand of each path at most, whatever is still to be told.
 const MOST: usize = 64;
@@ -35,14 +35,14 @@ impl State {
         let mut copies: Vec<u64> = state
             .holders
             .iter()
-            .filter_map(|holder| Some(self.sessions.get(holder)?.files.get(path)?.at))
+            .filter_map(|holder| self.sessions.get(holder)?.files.at(path))
             .collect();
         copies.sort_unstable();
         let decided =
             |kept: &KeptVersion| kept.n < open && kept.time.saturating_add(DECIDED_AFTER) <= now;
         state.settle(&copies, decided);
         while state.versions.len() > MOST {
-            state.versions.pop_front();
+            state.versions.remove(0);
         }
     }
 }
@@ -65,7 +65,7 @@ impl PathState {
                 self.versions.remove(index);
             } else if next.is_like(kept) && !apart(kept, next) {
                 let older = self.versions.remove(index);
-                if let (Some(older), Some(newer)) = (older, self.versions.get_mut(index)) {
+                if let Some(newer) = self.versions.get_mut(index) {
                     newer.take_in(&older);
                 }
             } else {
@@ -80,7 +80,7 @@ impl PathState {
     /// The newest version that is not by who wrote the newest of all: a
     /// session asks for the newest that is not its own.
     fn by_another(&self) -> Option<usize> {
-        let newest = self.versions.back()?;
+        let newest = self.versions.last()?;
         self.versions
             .iter()
             .rposition(|kept| kept.writer() != newest.writer())
@@ -164,8 +164,10 @@ mod tests {
         /// Of each version at hand: how many it is, its content, since when.
         fn at_hand(&self) -> Vec<(u32, u8, Millis)> {
             let versions = &self.state.paths[&self.path].versions;
-            let of = |kept: &KeptVersion| (kept.count, kept.hash.unwrap().0[0], kept.first_time);
-            versions.iter().map(of).collect()
+            let versions = versions.iter();
+            versions
+                .map(|kept| (kept.count, kept.hash.unwrap().0[0], kept.first_time))
+                .collect()
         }
     }
 
@@ -202,7 +204,7 @@ mod tests {
             fixture.at_hand(),
             [(5, 5, 1), (1, 6, 6), (2, 8, 7), (1, 9, 100_000)]
         );
-        let first = fixture.state.paths[&fixture.path].versions.front().unwrap();
+        let first = fixture.state.paths[&fixture.path].versions.first().unwrap();
         assert_eq!(first.before, held(0).hash, "before the oldest of them");
     }
 

@@ -33,7 +33,10 @@ impl State {
         if !fact.unobserved {
             path.newest = n;
         }
-        small_set::push_back(&mut path.versions, KeptVersion::new(n, time, fact));
+        small_set::push(
+            &mut path.versions,
+            Box::new(KeptVersion::new(n, time, fact)),
+        );
         for holder in &path.holders {
             if let Some(session) = self.sessions.get_mut(holder) {
                 session.pending.insert(fact.path.clone());
@@ -93,9 +96,8 @@ impl State {
             // What this version overwrote, the session did not overwrite; nor
             // has it seen what it was taken to have written.
             session.lost.retain(|lost| lost.by != amended);
-            if let Some(knowledge) = session.files.get_mut(&fact.path) {
-                knowledge.disbelieve(hash, amended);
-            }
+            let files = &mut session.files;
+            files.change(&fact.path, |known| known.disbelieve(hash, amended));
         }
     }
 
@@ -109,22 +111,24 @@ impl State {
         let Some(at) = state.versions.iter().position(|kept| kept.n == amended) else {
             return;
         };
-        let Some(mut kept) = state.versions.remove(at) else {
-            return;
-        };
+        let mut kept = state.versions.remove(at);
         kept.n = n;
         let unobserved = state.versions.iter().rev().find(|kept| kept.unobserved);
         let writer = unobserved.and_then(|kept| kept.session().cloned());
-        state.versions.push_back(kept);
+        state.versions.push(kept);
         if let Some(writer) = writer {
             state.taken.retain(|(session, _)| *session != writer);
             state.taken.push((writer.clone(), n));
             if let Some(session) = self.sessions.get_mut(&writer) {
                 // Told already is told: that it came second is no other
                 // change (MOD-2).
-                match session.files.get_mut(path) {
-                    Some(knowledge) if knowledge.told >= amended => knowledge.told = n,
-                    _ => drop(session.pending.insert(path.clone())),
+                let told = session.files.change(path, |known| {
+                    let told = known.told >= amended;
+                    known.told = if told { n } else { known.told };
+                    told
+                });
+                if told != Some(true) {
+                    session.pending.insert(path.clone());
                 }
             }
         }
@@ -148,7 +152,7 @@ impl State {
         let lost = LostVersion {
             n,
             path: path.clone(),
-            version: kept.clone(),
+            version: KeptVersion::clone(kept),
             by,
         };
         if let Some(session) = self.sessions.get_mut(session) {

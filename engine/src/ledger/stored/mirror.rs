@@ -11,7 +11,7 @@ use minicbor::decode::{Decode, Decoder, Error as DecodeError};
 use minicbor::encode::{Encode, Encoder, Error as EncodeError, Write};
 use serde::Deserialize;
 
-use crate::small_set::SmallSet;
+use crate::small_set::{Seldom, SmallSet};
 
 /// A stored value that stands for one of the engine's.
 pub(super) trait Mirror<T>: Sized {
@@ -62,6 +62,15 @@ macro_rules! a_list_of {
     )* };
 }
 a_list_of!(BTreeSet<B>, SmallSet<B>);
+
+impl<A: Mirror<B>, B> Mirror<Seldom<B>> for Vec<A> {
+    fn of(value: Seldom<B>) -> Self {
+        value.into_iter().map(A::of).collect()
+    }
+    fn back(self) -> Seldom<B> {
+        self.into_iter().map(A::back).collect()
+    }
+}
 
 impl<A: Mirror<B>, B> Mirror<Vec<B>> for Vec<A> {
     fn of(value: Vec<B>) -> Self {

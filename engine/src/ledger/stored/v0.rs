@@ -109,6 +109,11 @@ impl Session {
             memory: self.memory,
             label: None,
         };
-        head.session(self.files.back())
+        let files = self.files.into_iter();
+        head.session(
+            files
+                .map(|(path, known)| (path.back(), known.back()))
+                .collect(),
+        )
     }
 }

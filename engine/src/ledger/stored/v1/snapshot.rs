@@ -14,8 +14,9 @@ use super::{
     Session, SessionMemory, Stamp,
 };
 use crate::engine::Saved;
+use crate::ledger::holdings::Holdings;
 use crate::ledger::stored::mirror::{Mirror, Rare};
-use crate::ledger::{knowledge, names, state};
+use crate::ledger::{names, state};
 use crate::{Stamps, State};
 
 /// [`Head`].
@@ -200,10 +201,7 @@ impl From<&state::Session> for SessionHead {
 }
 
 impl SessionHead {
-    pub(in crate::ledger::stored) fn session(
-        self,
-        files: BTreeMap<RelPath, Box<knowledge::Knowledge>>,
-    ) -> state::Session {
+    pub(in crate::ledger::stored) fn session(self, files: Holdings) -> state::Session {
         state::Session {
             agent: self.agent.back(),
             parent: self.parent.back(),
@@ -246,10 +244,10 @@ pub(in crate::ledger::stored) fn encode(
             .encode(Session::of(id.clone()))?
             .encode(SessionHead::from(session))?
             .array(session.files.len() as u64)?;
-        for (path, knowledge) in &session.files {
+        for (path, knowledge) in session.files.iter() {
             to.array(2)?
                 .encode(Path::of(path.clone()))?
-                .encode(Knowledge::of(knowledge.clone()))?;
+                .encode(Knowledge::of(knowledge.into_owned()))?;
         }
     }
     Ok(())
