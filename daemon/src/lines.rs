@@ -1,6 +1,7 @@
 //! Line counts between two contents, and the first characters of one.
 
 use imara_diff::{Algorithm, Diff, InternedInput, Token};
+use touchmark_engine::Hunk;
 use touchmark_proto::{LineCounts, LineRange};
 
 /// Contents larger than this are not compared.
@@ -22,35 +23,46 @@ const PREVIEW_CHARS: usize = 200;
 /// same lines so much that comparing them would take long. An absent file is an
 /// empty one.
 pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
-    if [old, new]
-        .iter()
-        .any(|content| content.len() > MAX_BYTES || is_binary(content))
-    {
-        return None;
-    }
-    let input = InternedInput::new(old, new);
-    if effort(&input) > MAX_EFFORT {
-        return None;
-    }
-    let diff = Diff::compute(Algorithm::Histogram, &input);
+    let diff = compare(old, new)?;
     Some(LineCounts {
         added: diff.count_additions(),
         removed: diff.count_removals(),
     })
 }
 
+/// Where two contents differ, from their beginning to their end. `None` where
+/// [`count`] has no answer.
+pub fn hunks(old: &[u8], new: &[u8]) -> Option<Vec<Hunk>> {
+    let length = |range: &std::ops::Range<u32>| range.end - range.start;
+    let diff = compare(old, new)?;
+    let hunks = diff.hunks().map(|hunk| Hunk {
+        old_start: hunk.before.start + 1,
+        old_lines: length(&hunk.before),
+        new_start: hunk.after.start + 1,
+        new_lines: length(&hunk.after),
+    });
+    Some(hunks.collect())
+}
+
 /// The lines of the older content that the newer has not, counted in the
-/// older, for contents that [`count`] compares.
-pub fn removed(old: &[u8], new: &[u8]) -> Vec<LineRange> {
+/// older. `None` where [`count`] has no answer.
+pub fn removed(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
+    let diff = compare(old, new)?;
+    let hunks = diff.hunks().filter(|hunk| !hunk.before.is_empty());
+    let lines = hunks.map(|hunk| LineRange {
+        start: hunk.before.start + 1,
+        end: hunk.before.end,
+    });
+    Some(lines.collect())
+}
+
+fn compare(old: &[u8], new: &[u8]) -> Option<Diff> {
+    let cannot = |content: &[u8]| content.len() > MAX_BYTES || is_binary(content);
+    if cannot(old) || cannot(new) {
+        return None;
+    }
     let input = InternedInput::new(old, new);
-    let diff = Diff::compute(Algorithm::Histogram, &input);
-    diff.hunks()
-        .filter(|hunk| !hunk.before.is_empty())
-        .map(|hunk| LineRange {
-            start: hunk.before.start + 1,
-            end: hunk.before.end,
-        })
-        .collect()
+    (effort(&input) <= MAX_EFFORT).then(|| Diff::compute(Algorithm::Histogram, &input))
 }
 
 /// How many pairs of lines a comparison may come to look at, at worst.
@@ -169,7 +181,7 @@ mod tests {
     #[test]
     fn lines_that_are_gone_have_their_old_numbers() {
         let of = |old: &[u8], new: &[u8]| -> Vec<(u32, u32)> {
-            let ranges = removed(old, new).into_iter();
+            let ranges = removed(old, new).unwrap().into_iter();
             ranges.map(|range| (range.start, range.end)).collect()
         };
         assert_eq!(of(b"a\nb\nc\n", b"a\nB\nc\n"), [(2, 2)]);

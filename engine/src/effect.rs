@@ -199,6 +199,8 @@ pub enum Recall {
 pub enum Question {
     /// When the kernel started these processes.
     Processes(Vec<u32>),
+    /// Where these pairs of texts differ (SEEN-8).
+    Differences(Vec<TextPair>),
     /// What the log holds of versions after a moment (CHK-1). By then it holds
     /// all that was recorded before.
     Edited {
@@ -209,6 +211,15 @@ pub enum Question {
         /// Paths whose content at the moment is wanted in any case.
         also: Vec<RelPath>,
     },
+}
+
+/// An older and a newer content of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextPair {
+    /// The older.
+    pub old: Hash,
+    /// The newer.
+    pub new: Hash,
 }
 
 /// A moment in the log.

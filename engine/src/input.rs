@@ -7,6 +7,7 @@ use touchmark_proto::writes::Guard;
 use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId};
 
 use crate::ledger::record::Record;
+use crate::tracker::carry::Differences;
 
 /// Something happened. The shell hands these over one by one, in the order
 /// in which it learned of them.
@@ -137,6 +138,9 @@ pub enum Learned {
     Processes(Vec<(u32, Option<u64>)>),
     /// Versions after a moment.
     Edited(Edited),
+    /// Where texts differ. Pairs that are not here could not be compared: one
+    /// is not kept, is no text, or is too large.
+    Differences(Differences),
 }
 
 /// What the log holds of versions after a moment.

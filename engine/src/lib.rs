@@ -27,7 +27,7 @@ mod view;
 pub use config::Config;
 pub use effect::{
     Answer, Comparison, Effect, LinesWanted, Marks, Moment, Notice, Question, ReadOrder, Recall,
-    WriteOrder,
+    TextPair, WriteOrder,
 };
 pub use engine::{Counts, Engine, Saved};
 pub use input::{
@@ -36,5 +36,6 @@ pub use input::{
 pub use ledger::record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
 pub use ledger::state::State;
 pub use ledger::{recall, session_memory};
+pub use tracker::carry::{Differences, Hunk};
 pub use tracker::resolve::within;
 pub use tracker::stamps::Stamps;

@@ -33,6 +33,31 @@ impl RangeSet {
         })
     }
 
+    /// The same with these lines as well.
+    #[must_use]
+    pub fn with(mut self, start: u32, end: u32) -> Self {
+        self.add(&Self(smallvec![(start, end)]));
+        self
+    }
+
+    /// Those of its lines from `start` to `end`, both included.
+    #[must_use]
+    pub fn between(&self, start: u32, end: u32) -> Self {
+        let parts = self.0.iter().map(|&(s, e)| (s.max(start), e.min(end)));
+        Self(parts.filter(|(s, e)| s <= e).collect())
+    }
+
+    /// The same lines so much further down, or up. What reaches the end of a
+    /// content reaches it still.
+    #[must_use]
+    pub fn shifted(&self, by: i64) -> Self {
+        let shift = |line: u32| match line {
+            u32::MAX => line,
+            _ => u32::try_from(i64::from(line) + by).unwrap_or(1).max(1),
+        };
+        Self(self.0.iter().map(|&(s, e)| (shift(s), shift(e))).collect())
+    }
+
     /// The lines after the first so many ranges.
     pub fn beyond(&self, most: usize) -> Self {
         Self(self.0.iter().skip(most).copied().collect())

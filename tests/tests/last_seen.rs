@@ -212,3 +212,115 @@ fn a_long_line_that_was_cut_was_not_shown() {
     let shown = client.ok("file/readText", read);
     assert_ne!(shown["verdict"], "repeat", "15 percent of it was shown");
 }
+
+/// `count` lines that differ from each other.
+fn numbered(count: u32) -> Vec<String> {
+    (1..=count).map(|line| format!("line {line}\n")).collect()
+}
+
+fn range(start: u32, end: u32) -> Value {
+    json!({"path": "a.txt", "range": {"start": start, "end": end}})
+}
+
+#[test]
+fn lines_above_what_was_read_move_it_and_do_not_make_it_stale() {
+    let world = World::new();
+    let mut lines = numbered(100);
+    world.file("a.txt", lines.concat());
+    let mut part = world.session("part");
+    part.ok("file/read", range(40, 60));
+    let mut whole = world.session("whole");
+    whole.read("a.txt");
+    // The user adds two lines at the top, and one at the end.
+    lines.insert(0, "import a\nimport b\n".into());
+    lines.push("the end\n".into());
+    world.file("a.txt", lines.concat());
+    let status = part.status("a.txt");
+    assert_eq!(status["state"], "fresh", "{status}");
+    assert_eq!(status["mayEdit"], true, "{status}");
+    assert!(part.taken().is_empty(), "what it holds is there still");
+    assert_eq!(whole.status("a.txt")["state"], "stale", "it knew the top");
+    assert_eq!(whole.taken(), ["a.txt"]);
+    // Its line numbers are others: lines that it asks for are handed over.
+    let read = part.ok("file/readText", range(42, 62));
+    assert_ne!(read["verdict"], "repeat", "{read}");
+    assert!(
+        read["text"]
+            .as_str()
+            .expect("text")
+            .starts_with("line 40\n")
+    );
+    let edit = json!({"path": "a.txt", "oldString": "line 50\n", "newString": "fifty\n"});
+    part.ok("file/edit", edit);
+}
+
+#[test]
+fn a_change_between_lines_that_were_read_is_stale_until_it_is_shown() {
+    let world = World::new();
+    let mut lines = numbered(300);
+    world.file("a.txt", lines.concat());
+    let mut agent = world.session("agent");
+    agent.ok("file/read", range(100, 200));
+    lines[149] = "changed\n".into();
+    lines.insert(9, "above\n".into());
+    world.file("a.txt", lines.concat());
+    assert_eq!(agent.status("a.txt")["state"], "stale");
+    agent.refused("edit/begin", json!({"files": [{"path": "a.txt"}]}), "stale");
+    // Read anew are some lines, and not the one that has changed.
+    agent.ok("file/read", range(120, 130));
+    let status = agent.status("a.txt");
+    assert_eq!(status["state"], "stale", "{status}");
+    let stale = json!([{"start": 151, "end": 151}]);
+    assert_eq!(status["staleRanges"], stale, "counted as they are now");
+    agent.ok("file/read", range(145, 155));
+    assert_eq!(agent.status("a.txt")["state"], "fresh");
+    // A line in the midst of what it holds.
+    lines.insert(150, "between\n".into());
+    world.file("a.txt", lines.concat());
+    assert_eq!(agent.status("a.txt")["state"], "stale");
+    assert_eq!(agent.taken(), ["a.txt"]);
+}
+
+#[test]
+fn after_a_change_an_agent_needs_to_read_no_more_than_that() {
+    let world = World::new();
+    let mut lines = numbered(1_000);
+    world.file("a.txt", lines.concat());
+    let mut agent = world.session("agent");
+    agent.read("a.txt");
+    lines.insert(500, "between\n".into());
+    lines.remove(700);
+    world.file("a.txt", lines.concat());
+    agent.ok("file/read", range(490, 510));
+    let status = agent.status("a.txt");
+    assert_eq!(status["staleRanges"], json!([{"start": 700, "end": 701}]));
+    agent.ok("file/read", range(695, 705));
+    assert_eq!(agent.status("a.txt")["state"], "fresh");
+    // All of it is believed, the first line and the last as well.
+    lines.push("one more\n".into());
+    world.file("a.txt", lines.concat());
+    assert_eq!(agent.status("a.txt")["state"], "stale");
+    // What it believes outlives the daemon.
+    world.file("a.txt", lines[..1_000].concat());
+    agent.ok("file/read", range(999, 1_000));
+    assert_eq!(agent.status("a.txt")["state"], "fresh");
+}
+
+#[test]
+fn without_a_text_to_compare_with_a_changed_file_is_stale_as_a_whole() {
+    let world = World::new();
+    let mut lines = numbered(100);
+    world.file(".env", lines.concat());
+    let mut agent = world.session("agent");
+    agent.ok(
+        "file/read",
+        json!({"path": ".env", "range": {"start": 40, "end": 60}}),
+    );
+    lines.insert(0, "SECRET=1\n".into());
+    world.file(".env", lines.concat());
+    assert_eq!(
+        agent.status(".env")["state"],
+        "stale",
+        "secrets are not kept"
+    );
+}

@@ -1,6 +1,6 @@
 //! What kept contents add to an answer: line counts and previews.
 
-use touchmark_engine::{Answer, LinesWanted};
+use touchmark_engine::{Answer, Differences, LinesWanted, TextPair};
 use touchmark_proto::{Change, Hash, LineCounts, LineRange, Reply};
 
 use crate::lines;
@@ -58,9 +58,26 @@ impl<'a> Contents<'a> {
         lines::count(&old, &new)
     }
 
+    /// Where the texts of each pair differ, of those that can be compared.
+    pub(super) fn differences(&mut self, pairs: Vec<TextPair>) -> Differences {
+        let mut found = Vec::with_capacity(pairs.len());
+        for pair in pairs {
+            let texts = (self.content(Some(pair.old)), self.content(Some(pair.new)));
+            let (Some(old), Some(new)) = texts else {
+                continue;
+            };
+            match self.left.checked_sub(old.len() + new.len()) {
+                Some(left) => self.left = left,
+                None => break,
+            }
+            found.extend(lines::hunks(&old, &new).map(|hunks| (pair, hunks)));
+        }
+        found
+    }
+
     /// The lines of the older content that the newer has not.
     fn removed(&self, old: Option<Hash>, new: Option<Hash>) -> Option<Vec<LineRange>> {
-        let removed = lines::removed(&self.content(old)?, &self.content(new)?);
+        let removed = lines::removed(&self.content(old)?, &self.content(new)?)?;
         (!removed.is_empty()).then_some(removed)
     }
 

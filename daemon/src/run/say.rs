@@ -314,6 +314,10 @@ impl Daemon {
             Question::Processes(processes) => {
                 proc::process_starts(&processes).map(Learned::Processes)
             }
+            Question::Differences(pairs) => {
+                let mut contents = Contents::new(Some(log));
+                Ok(Learned::Differences(contents.differences(pairs)))
+            }
             Question::Edited {
                 moment,
                 paths,

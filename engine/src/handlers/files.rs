@@ -30,6 +30,11 @@ impl Engine {
         if let Some(error) = self.unusable(&path, pending) {
             return Step::Done(Err(error));
         }
+        if ask.range.is_some()
+            && let Some(question) = self.texts_to_show(pending, &ask.session, &path, ask.hash)
+        {
+            return Step::Learn(question);
+        }
         self.ensure_session(&ask.session);
         self.begin_log(&path, pending);
         let now = self.current(&path, None);
@@ -49,6 +54,7 @@ impl Engine {
                     range: ask.range,
                     source: Source::FileMentioned,
                     step: ask.step,
+                    texts: &pending.texts,
                 });
             }
             None => {

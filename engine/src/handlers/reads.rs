@@ -7,6 +7,7 @@ use crate::input::Found;
 use crate::ledger::record::Fact;
 use crate::requests::queue::{LOOKS, Pending, Step};
 use crate::text::cut::{count_lines, cut};
+use crate::tracker::carry::Texts;
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::events::Happening;
 use touchmark_proto::files::{
@@ -26,6 +27,8 @@ pub(super) struct Reading<'a> {
     pub range: Option<LineRange>,
     pub source: Source,
     pub step: Option<u64>,
+    /// Where older texts differ from the one shown, where that is known.
+    pub texts: &'a Texts,
 }
 
 /// A read as it was recorded.
@@ -80,6 +83,11 @@ impl Engine {
             (Some(range), false) => lines.max(range.end),
             _ => lines,
         };
+        if ask.range.is_some()
+            && let Some(question) = self.texts_to_show(pending, &ask.session, &path, hash)
+        {
+            return Step::Learn(question);
+        }
         self.ensure_session(&ask.session);
         self.begin_log(&path, pending);
         let recorded = self.record_read(&Reading {
@@ -90,6 +98,7 @@ impl Engine {
             range: ask.range,
             source: ask.source.unwrap_or(Source::ReadTool),
             step: ask.step,
+            texts: &pending.texts,
         });
         if recorded.verdict == Verdict::Repeat {
             // Of lines, only those handed over are known to the byte.
@@ -190,6 +199,7 @@ impl Engine {
                 range: ask.range,
                 source: Source::ReadTool,
                 step: ask.step,
+                texts: &pending.texts,
             };
             let recorded = self.record_read(&reading);
             self.saved_read(&ask.session, now.held.size);
@@ -237,11 +247,15 @@ impl Engine {
             encoding: cut.encoding,
         };
         if track {
-            self.ensure_session(&ask.session);
-            self.begin_log(&path, pending);
             let whole = cut
                 .range
                 .is_none_or(|range| range.start == 1 && range.end >= content.lines);
+            let shown = Some(content.hash).filter(|_| !whole);
+            if let Some(question) = self.texts_to_show(pending, &ask.session, &path, shown) {
+                return Step::Learn(question);
+            }
+            self.ensure_session(&ask.session);
+            self.begin_log(&path, pending);
             let recorded = self.record_read(&Reading {
                 session: &ask.session,
                 path: &path,
@@ -250,6 +264,7 @@ impl Engine {
                 range: cut.range.filter(|_| !whole),
                 source: Source::ReadTool,
                 step: ask.step,
+                texts: &pending.texts,
             });
             answer.verdict = recorded.verdict;
             if recorded.verdict == Verdict::Repeat && !ask.force {
@@ -326,6 +341,7 @@ impl Engine {
             range,
             source,
             step,
+            texts,
         } = *reading;
         let verdict = self.verdict(session, path, hash, range, lines);
         let changed = verdict == Verdict::Changed;
@@ -351,6 +367,9 @@ impl Engine {
             )),
             Verdict::First | Verdict::Extends => None,
         };
+        if let (Some(hash), Texts::ComparedToShow(found)) = (hash, texts) {
+            self.carry_to(session, path, hash, found);
+        }
         self.record(Fact::Read {
             session: session.clone(),
             path: path.clone(),

@@ -38,6 +38,10 @@ pub struct Seen {
     /// The session wrote it, and its context was not cut since: it believes
     /// the lines that it was not shown, too.
     pub written: bool,
+    /// These lines were shown of an older content, and stand in this one
+    /// unchanged, perhaps elsewhere (SEEN-8): believed, and no reason not to
+    /// show them again.
+    pub moved: bool,
 }
 
 impl Seen {
@@ -181,7 +185,7 @@ impl Knowledge {
             return Verdict::Changed;
         }
         match self.of(hash) {
-            Some(seen) if seen.resident.covers(&wanted) => Verdict::Repeat,
+            Some(seen) if !seen.moved && seen.resident.covers(&wanted) => Verdict::Repeat,
             Some(seen) if !seen.resident.is_empty() => Verdict::Extends,
             _ if self.read_count == 0 => Verdict::First,
             _ => match self.seen.iter().rev().find(|seen| seen.read) {
@@ -203,6 +207,7 @@ impl Knowledge {
             assumed: false,
             read: true,
             written: false,
+            moved: false,
         });
         entry.read = true;
         entry.assumed = false;
@@ -215,7 +220,8 @@ impl Knowledge {
     /// The session has these lines of a content as well: it came to them by
     /// another name of the file (FILE-1).
     pub fn add(&mut self, also: &Seen) {
-        match self.seen.iter_mut().find(|seen| seen.hash == also.hash) {
+        let same = |seen: &&mut Seen| (seen.hash, seen.moved) == (also.hash, also.moved);
+        match self.seen.iter_mut().find(same) {
             Some(seen) => {
                 seen.ranges.add(&also.ranges);
                 seen.resident.add(&also.resident);
@@ -225,6 +231,57 @@ impl Knowledge {
             None => small_set::push(&mut self.seen, also.clone()),
         }
         self.bound();
+    }
+
+    /// Lines believed of `from` stand in `to` as `kept`; in the place of the
+    /// others there are now the lines `changed` (SEEN-8).
+    pub fn carry(&mut self, from: Hash, to: Hash, kept: &RangeSet, changed: &RangeSet) {
+        let is_it = |seen: &Seen| seen.hash == Some(from);
+        let Some(old) = self.seen.iter().find(|seen| is_it(seen)).cloned() else {
+            return;
+        };
+        self.seen.retain(|seen| !is_it(seen));
+        let shown = self.of(Some(to)).map(|seen| seen.resident.clone());
+        let shown = shown.unwrap_or_default();
+        self.unsure.add(&changed.minus(&shown));
+        let kept = kept.minus(&shown);
+        let known = |seen: &&mut Seen| seen.hash == Some(to) && seen.moved;
+        match self.seen.iter_mut().find(known) {
+            Some(seen) => {
+                seen.ranges.add(&kept);
+                seen.resident.add(&kept);
+            }
+            None if kept.is_empty() => {}
+            // Before what was shown of this content itself.
+            None => self.seen.insert(
+                0,
+                Seen {
+                    hash: Some(to),
+                    ranges: kept.clone(),
+                    resident: kept,
+                    written: false,
+                    moved: true,
+                    ..old
+                },
+            ),
+        }
+        self.bound();
+    }
+
+    /// Contents of which lines are believed though the file holds `now`, with
+    /// those lines.
+    pub fn believed_of_others(&self, now: Hash) -> impl Iterator<Item = (Hash, RangeSet)> {
+        let mut others: Vec<(Hash, RangeSet)> = Vec::new();
+        for seen in self.seen.iter().filter(|seen| seen.hash != Some(now)) {
+            let Some(hash) = seen.hash.filter(|_| !seen.believed().is_empty()) else {
+                continue;
+            };
+            match others.iter_mut().find(|(other, _)| *other == hash) {
+                Some((_, lines)) => lines.add(seen.believed()),
+                None => others.push((hash, seen.believed().clone())),
+            }
+        }
+        others.into_iter()
     }
 
     /// Lines of a content that cannot be told were shown (SEEN-1).
@@ -251,13 +308,15 @@ impl Knowledge {
                 assumed,
                 read: false,
                 written: true,
+                moved: false,
             },
         );
     }
 
     /// Takes lines away from all contents but this one, which is taken out.
     fn cover(&mut self, hash: Option<Hash>, ranges: &RangeSet) -> Option<Seen> {
-        let known = self.seen.iter().position(|seen| seen.hash == hash);
+        let is_it = |seen: &Seen| seen.hash == hash && !seen.moved;
+        let known = self.seen.iter().position(is_it);
         let same = known.map(|index| self.seen.remove(index));
         self.unsure = self.unsure.minus(ranges);
         let displaced = self.displaced.iter_mut().flat_map(|all| all.iter_mut());
@@ -293,7 +352,7 @@ impl Knowledge {
     /// A version that the session was taken to have written is not its own:
     /// it has not seen that, and believes what it did before.
     pub fn disbelieve(&mut self, hash: Option<Hash>, version: u64) {
-        let is_it = |seen: &Seen| !seen.read && seen.hash == hash;
+        let is_it = |seen: &Seen| !seen.read && !seen.moved && seen.hash == hash;
         let Some(index) = self.seen.iter().position(is_it) else {
             return;
         };

@@ -10,6 +10,7 @@ use touchmark_proto::{
 
 use crate::globs::Globs;
 use crate::ledger::session_memory::Note;
+use crate::ranges::RangeSet;
 
 /// One fact, with its place in the order of all facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +106,22 @@ pub enum Fact {
         source: Source,
         /// The agent's step.
         step: Option<u64>,
+    },
+    /// Lines that a session believes of an older content stand in a newer one
+    /// unchanged (SEEN-8).
+    Carried {
+        /// Whose.
+        session: SessionId,
+        /// Which file.
+        path: RelPath,
+        /// The older content.
+        from: Hash,
+        /// The newer.
+        to: Hash,
+        /// Where the lines stand in the newer.
+        kept: RangeSet,
+        /// Lines of the newer in the place of others that it believed.
+        changed: RangeSet,
     },
     /// A session wrote, and so has seen what it wrote (SEEN-1).
     Wrote {

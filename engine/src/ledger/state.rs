@@ -352,6 +352,14 @@ impl State {
                 };
                 self.read(n, session, path, record, *range);
             }
+            Fact::Carried {
+                session,
+                path,
+                from,
+                to,
+                kept,
+                changed,
+            } => self.carried(n, session, path, (*from, *to), (kept, changed)),
             Fact::Wrote {
                 session,
                 path,
@@ -556,6 +564,7 @@ impl Fact {
             | Self::Untracked { session, .. }
             | Self::Read { session, .. }
             | Self::Wrote { session, .. }
+            | Self::Carried { session, .. }
             | Self::Invalidated { session, .. }
             | Self::Compacted { session, .. }
             | Self::Truncated { session, .. }

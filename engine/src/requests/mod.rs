@@ -89,6 +89,9 @@ impl Engine {
             let scope = self.scope_of(&pending.ask);
             self.settle_for(&scope);
         }
+        if let Some(question) = self.texts_to_compare(pending, &ask) {
+            return Step::Learn(question);
+        }
         match self.over_limit(pending, &ask) {
             Some(error) => Step::Done(Err(error)),
             None => self.act(request, pending, ask),

@@ -14,6 +14,7 @@ use crate::handlers::Write;
 use crate::input::{Learned, ReadOutcome};
 use crate::requests::row;
 use crate::requests::scope::Scope;
+use crate::tracker::carry::Texts;
 use crate::tracker::spoken::Spoken;
 
 /// How often a request waits for one more fence.
@@ -78,6 +79,8 @@ pub(crate) struct Pending {
     pub write: Option<Write>,
     /// What was found out for it.
     pub learned: Option<Result<Learned, Error>>,
+    /// Whether texts were compared for it (SEEN-8).
+    pub texts: Texts,
 }
 
 /// How far a request has come.
@@ -155,6 +158,7 @@ impl Engine {
             blocker: None,
             write: None,
             learned: None,
+            texts: Texts::default(),
         });
         // New paths are watched, and read, from the request's arrival on, so
         // that what happens to them after it is noticed (SEEN-1).
@@ -204,6 +208,7 @@ impl Engine {
                 blocker: None,
                 write: None,
                 learned: None,
+                texts: Texts::default(),
             }),
         );
         wanted

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use touchmark_engine::{
-    Comparison, Config, Content, Edited, Effect, Engine, Found, Hint, Input, Learned, Object,
+    Comparison, Config, Content, Edited, Effect, Engine, Found, Hint, Hunk, Input, Learned, Object,
     Question, ReadOrder, ReadOutcome, Record, Saved, Stamp, State, WriteOrder, WriteOutcome,
 };
 use touchmark_proto::writes::Guard;
@@ -380,6 +380,17 @@ impl Stage {
                 Question::Processes(processes) => {
                     let start = self.rng.pick(&[None, Some(7), Some(8)]);
                     Learned::Processes(processes.into_iter().map(|pid| (pid, start)).collect())
+                }
+                Question::Differences(pairs) => {
+                    let hunk = Hunk {
+                        old_start: 1,
+                        old_lines: self.rng.pick(&[0, 1]),
+                        new_start: 1,
+                        new_lines: 1,
+                    };
+                    let known = self.rng.pick(&[true, false]);
+                    let found = pairs.into_iter().filter(|_| known);
+                    Learned::Differences(found.map(|pair| (pair, vec![hunk])).collect())
                 }
                 Question::Edited { .. } => Learned::Edited(Edited {
                     versions: self.records.clone(),

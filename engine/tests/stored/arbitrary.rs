@@ -1,6 +1,7 @@
 //! Facts of every kind with any fields, from a number.
 
 use touchmark_engine::globs::Globs;
+use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{CommandFact, EditFact, EditFileFact, Fact, Held, Stamp, VersionFact};
 use touchmark_proto::daemon::{Program, Savings};
@@ -48,6 +49,13 @@ impl Arbitrary {
     fn small(&mut self) -> u32 {
         let shift = self.below(32);
         (self.next() as u32) >> shift
+    }
+
+    fn lines(&mut self) -> RangeSet {
+        (0..self.below(3)).fold(RangeSet::default(), |set, _| {
+            let start = self.small();
+            set.with(start, start.saturating_add(self.small()))
+        })
     }
 
     fn maybe<T>(&mut self, some: impl FnOnce(&mut Self) -> T) -> Option<T> {
@@ -257,7 +265,7 @@ impl Arbitrary {
     }
 
     pub(crate) fn fact(&mut self) -> Fact {
-        match self.below(27) {
+        match self.below(28) {
             0 => Fact::SessionOpened {
                 session: self.session(),
                 agent: self.maybe(|from| Program {
@@ -375,6 +383,14 @@ impl Arbitrary {
             24 => Fact::NamesJoined {
                 name: self.path(),
                 file: self.path(),
+            },
+            26 => Fact::Carried {
+                session: self.session(),
+                path: self.path(),
+                from: self.hash(),
+                to: self.hash(),
+                kept: self.lines(),
+                changed: self.lines(),
             },
             25 => Fact::NamesParted {
                 file: self.path(),

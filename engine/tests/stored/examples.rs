@@ -4,6 +4,7 @@
 //! an example of its own.
 
 use touchmark_engine::globs::Globs;
+use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
     CommandFact, EditFact, EditFileFact, Fact, Held, Record, Stamp, Stamps, State, VersionFact,
@@ -379,6 +380,17 @@ fn of_names() -> Vec<(&'static str, Fact)> {
                 leaving: vec![path("link"), path("d/link")],
             },
         ),
+        (
+            "carried",
+            Fact::Carried {
+                session: session("s1"),
+                path: path("a"),
+                from: hash(1),
+                to: hash(2),
+                kept: RangeSet::default().with(1, 9).with(12, u32::MAX),
+                changed: RangeSet::default().with(10, 11),
+            },
+        ),
     ]
 }
 
@@ -412,11 +424,12 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::NameUsed { .. } => 24,
         Fact::NamesJoined { .. } => 25,
         Fact::NamesParted { .. } => 26,
+        Fact::Carried { .. } => 27,
     }
 }
 
 /// How many kinds there are.
-pub(crate) const KINDS: u8 = 27;
+pub(crate) const KINDS: u8 = 28;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {

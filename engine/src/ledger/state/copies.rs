@@ -6,7 +6,7 @@ use crate::ledger::record::Held;
 use crate::ranges::RangeSet;
 use crate::small_set::{Seldom, SmallSet};
 use touchmark_proto::files::Source;
-use touchmark_proto::{HashOrAbsent, LineRange, Millis, RelPath, SessionId};
+use touchmark_proto::{Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId};
 
 impl State {
     /// A session holds a path from now on. Returns that path by the one name
@@ -207,6 +207,26 @@ impl State {
                 hash: hash.hash(),
             });
         });
+        self.settle_pending(session, path);
+    }
+
+    pub(super) fn carried(
+        &mut self,
+        n: u64,
+        session: &SessionId,
+        path: &RelPath,
+        texts: (Hash, Hash),
+        (kept, changed): (&RangeSet, &RangeSet),
+    ) {
+        let owner = self.sessions.get_mut(session);
+        let Some(knowledge) = owner.and_then(|owner| owner.files.get_mut(path)) else {
+            return;
+        };
+        knowledge.carry(texts.0, texts.1, kept, changed);
+        if knowledge.is_fresh(Some(texts.1)) {
+            // Versions so far are no change to it.
+            knowledge.at = n;
+        }
         self.settle_pending(session, path);
     }
 

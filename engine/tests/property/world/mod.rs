@@ -6,8 +6,8 @@ mod users;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_engine::{
-    Answer, Comparison, Config, Effect, Engine, Found, Hint, Input, ReadOrder, ReadOutcome, Record,
-    Saved, State,
+    Answer, Comparison, Config, Effect, Engine, Found, Hint, Input, Learned, Question, ReadOrder,
+    ReadOutcome, Record, Saved, State,
 };
 use touchmark_proto::{
     ConnectionId, Error, Hash, HashOrAbsent, Millis, RelPath, Reply, Request, RequestId,
@@ -248,6 +248,7 @@ impl World {
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
+        let mut unkept = Vec::new();
         for effect in effects {
             if self.trace && !matches!(effect, Effect::Publish(_)) {
                 eprintln!("        -> {effect:?}");
@@ -295,12 +296,21 @@ impl World {
                 Effect::Write(order) => {
                     self.fail(format!("no operation writes through the daemon: {order:?}"));
                 }
+                // No text is kept: what changed is stale as a whole.
+                Effect::Learn {
+                    request,
+                    question: Question::Differences(_),
+                } => unkept.push(request),
                 Effect::Learn { question, .. } => {
                     self.fail(format!("no operation asks for that: {question:?}"));
                 }
                 // No operation names a process.
                 Effect::Publish(_) | Effect::AwaitProcess(_) => {}
             }
+        }
+        for request in unkept {
+            let learned = Ok(Learned::Differences(Vec::new()));
+            self.handle(Input::Learned { request, learned });
         }
     }
 

@@ -1,8 +1,8 @@
 //! Facts.
 
 use super::leaves::{
-    Author, Content, Declared, EditPhase, Evidence, Globs, LineRange, Path, Program, Session,
-    Source, Verdict, VersionKind,
+    Author, Content, Declared, EditPhase, Evidence, Globs, LineRange, Lines, Path, Program,
+    Session, Source, Verdict, VersionKind,
 };
 use super::session_memory::Note;
 use crate::ledger::record;
@@ -122,5 +122,13 @@ variants! {
         24 NameUsed { 0 session: Session, 1 name: Path, 2 file: Path },
         25 NamesJoined { 0 name: Path, 1 file: Path },
         26 NamesParted { 0 file: Path, 1 leaving: Vec<Path> },
+        27 Carried {
+            0 session: Session,
+            1 path: Path,
+            2 from: Content,
+            3 to: Content,
+            4 kept: Lines,
+            5 changed: Rare<Lines>,
+        },
     }
 }

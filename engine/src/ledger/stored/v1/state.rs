@@ -67,6 +67,7 @@ structs! {
         3 assumed: Rare<bool>,
         4 read: Rare<bool>;
         5 written: Rare<bool>,
+        6 moved: Rare<bool>,
     }
     PastRecord = knowledge::PastRecord {
         0 source: Source,

@@ -1,0 +1,326 @@
+//! Lines that stand in a newer content as they stood in an older one (SEEN-8).
+//!
+//! Which those are is found out by the shell, which has both texts, and only
+//! where an answer depends on it.
+
+use touchmark_proto::{Hash, RelPath, Request, SessionId};
+
+use crate::effect::{Question, TextPair};
+use crate::engine::Engine;
+use crate::input::Learned;
+use crate::ledger::record::Fact;
+use crate::ranges::RangeSet;
+use crate::requests::queue::{Pending, Stage};
+use crate::requests::scope::Scope;
+use crate::requests::session;
+
+/// Pairs of texts compared for one request at most. The files of the others
+/// are stale as a whole in this answer.
+const PAIRS: usize = 64;
+
+/// Texts that were compared, and where they differ, from their beginning to
+/// their end.
+pub type Differences = Vec<(TextPair, Vec<Hunk>)>;
+
+/// How far a request is with the texts that its answer may depend on.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Texts {
+    /// Nothing has been asked for.
+    #[default]
+    ToCompare,
+    /// Those are being compared that may show a copy to be fresh.
+    Awaited,
+    /// They were.
+    Compared,
+    /// All are being compared of which lines are believed that are not about
+    /// to be shown.
+    AwaitedToShow,
+    /// They were.
+    ComparedToShow(Differences),
+}
+
+/// One place where two texts differ. Lines count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hunk {
+    /// The first line that the older text has here; where it has none, the
+    /// line before which the newer has some.
+    pub old_start: u32,
+    /// How many lines the older has here.
+    pub old_lines: u32,
+    /// The same of the newer text.
+    pub new_start: u32,
+    /// The same of the newer text.
+    pub new_lines: u32,
+}
+
+impl Hunk {
+    /// The lines of the newer text to show to whoever believes the older
+    /// here: around the seam where there are none.
+    fn place(self) -> RangeSet {
+        let (start, end) = match self.new_lines {
+            0 => (self.new_start.saturating_sub(1).max(1), self.new_start),
+            lines => (self.new_start, self.new_start + (lines - 1)),
+        };
+        RangeSet::default().with(start, end)
+    }
+}
+
+/// What becomes of some lines of an older text. Both are counted in the newer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Carried {
+    /// Those that stand there still.
+    kept: RangeSet,
+    /// What is there in the place of the others, or between them.
+    changed: RangeSet,
+}
+
+/// Carries lines of an older text over to a newer one. Lines next to each other
+/// are believed to be so: what comes between them is a change, what comes
+/// above the first or below the last is none.
+fn carry(believed: &RangeSet, hunks: &[Hunk]) -> Carried {
+    let mut carried = Carried::default();
+    let (mut next, mut shift) = (1_u32, 0_i64);
+    for hunk in hunks {
+        let until = believed.between(next, hunk.old_start.saturating_sub(1));
+        carried.kept.add(&until.shifted(shift));
+        let held = |start, end| !believed.between(start, end).is_empty();
+        let (start, before) = (hunk.old_start, hunk.old_start.saturating_sub(1));
+        let touched = match hunk.old_lines {
+            0 => held(start, start) && (before == 0 || held(before, before)),
+            lines => held(start, start.saturating_add(lines - 1)),
+        };
+        if touched {
+            carried.changed.add(&hunk.place());
+        }
+        next = start.saturating_add(hunk.old_lines);
+        shift = i64::from(hunk.new_start) + i64::from(hunk.new_lines) - i64::from(next);
+    }
+    let rest = believed.between(next, u32::MAX);
+    carried.kept.add(&rest.shifted(shift));
+    carried
+}
+
+/// A session's copy that may be carried over to another content.
+struct Copy {
+    path: RelPath,
+    to: Hash,
+    from: Vec<(Hash, RangeSet)>,
+    /// Other lines are out of date, whatever becomes of these.
+    is_unsure: bool,
+}
+
+/// Asks where the texts of some copies differ from what they may be carried
+/// to; `None` where there is nothing to ask.
+fn question(copies: &[Copy]) -> Option<Question> {
+    let pairs = copies.iter().flat_map(|copy| {
+        let pair = |old| TextPair { old, new: copy.to };
+        copy.from.iter().map(move |(old, _)| pair(*old))
+    });
+    let pairs: Vec<TextPair> = pairs.take(PAIRS).collect();
+    (!pairs.is_empty()).then_some(Question::Differences(pairs))
+}
+
+impl Engine {
+    /// What has to be compared before a request is answered: texts of which
+    /// its session believes lines, where it may turn out that they stand in the
+    /// file unchanged. Once for each request, so that a file that changes
+    /// without pause holds nobody up.
+    pub(crate) fn texts_to_compare(
+        &mut self,
+        pending: &mut Pending,
+        ask: &Request,
+    ) -> Option<Question> {
+        let session = session(ask)?;
+        match pending.texts {
+            // One that waits for another session's edit has left its queue.
+            Texts::ToCompare if pending.stage != Stage::Blocked => {
+                let copies = self.copies_to_carry(session, ask, pending);
+                let question = question(&copies)?;
+                pending.texts = Texts::Awaited;
+                return Some(question);
+            }
+            Texts::Awaited => {
+                pending.texts = Texts::Compared;
+                if let Some(Ok(Learned::Differences(found))) = pending.learned.take() {
+                    for copy in self.copies_to_carry(session, ask, pending) {
+                        self.carry_copy(session, copy, &found, false);
+                    }
+                }
+            }
+            Texts::AwaitedToShow => {
+                let found = match pending.learned.take() {
+                    Some(Ok(Learned::Differences(found))) => found,
+                    _ => Vec::new(),
+                };
+                pending.texts = Texts::ComparedToShow(found);
+            }
+            Texts::ToCompare | Texts::Compared | Texts::ComparedToShow(_) => {}
+        }
+        None
+    }
+
+    /// What has to be compared before some lines of a content are shown to a
+    /// session and others are not.
+    pub(crate) fn texts_to_show(
+        &self,
+        pending: &mut Pending,
+        session: &SessionId,
+        path: &RelPath,
+        to: Option<Hash>,
+    ) -> Option<Question> {
+        if matches!(pending.texts, Texts::ComparedToShow(_)) {
+            return None;
+        }
+        let copy = self.copy(session, path, to?)?;
+        let question = question(&[copy])?;
+        pending.texts = Texts::AwaitedToShow;
+        Some(question)
+    }
+
+    fn copies_to_carry(&self, session: &SessionId, ask: &Request, pending: &Pending) -> Vec<Copy> {
+        let Some(known) = self.state.sessions.get(session) else {
+            return Vec::new();
+        };
+        let copy = |path: &RelPath| {
+            let now = self.current(path, pending.found.get(path)).held.hash?;
+            let copy = self.copy(session, path, now)?;
+            // Where all of a text is believed, another is a change in any case,
+            // and stays one until some of it is shown.
+            let whole = |(_, lines): &(Hash, RangeSet)| *lines == RangeSet::whole();
+            (!copy.is_unsure && !copy.from.iter().any(whole)).then_some(copy)
+        };
+        match self.scope_of_request(ask) {
+            Scope::Paths(paths) => paths.iter().filter_map(copy).collect(),
+            // What is out of date is in here.
+            Scope::Session(_) | Scope::Everything => {
+                known.pending.iter().filter_map(copy).collect()
+            }
+        }
+    }
+
+    fn copy(&self, session: &SessionId, path: &RelPath, to: Hash) -> Option<Copy> {
+        let knowledge = self.state.knowledge(session, path)?;
+        let copy = Copy {
+            path: path.clone(),
+            to,
+            from: knowledge.believed_of_others(to).collect(),
+            is_unsure: knowledge.uncertain || !knowledge.unsure.is_empty(),
+        };
+        (!copy.from.is_empty()).then_some(copy)
+    }
+
+    /// Some lines of a content are about to be shown to a session: what it
+    /// believes of others, and stands in this one unchanged, is believed of
+    /// this one from now on.
+    pub(crate) fn carry_to(
+        &mut self,
+        session: &SessionId,
+        path: &RelPath,
+        to: Hash,
+        found: &Differences,
+    ) {
+        if let Some(copy) = self.copy(session, path, to) {
+            self.carry_copy(session, copy, found, true);
+        }
+    }
+
+    /// Carries a copy over to another content as far as texts were compared,
+    /// if that leaves nothing out of date, or in any case.
+    fn carry_copy(
+        &mut self,
+        session: &SessionId,
+        copy: Copy,
+        found: &Differences,
+        in_any_case: bool,
+    ) {
+        let Copy { path, to, from, .. } = copy;
+        let all = from.len();
+        let carried: Vec<(Hash, Carried)> = from
+            .into_iter()
+            .filter_map(|(old, lines)| {
+                let pair = TextPair { old, new: to };
+                let (_, hunks) = found.iter().find(|(other, _)| *other == pair)?;
+                Some((old, carry(&lines, hunks)))
+            })
+            .collect();
+        let unchanged = |(_, lines): &(Hash, Carried)| lines.changed.is_empty();
+        let fresh = carried.len() == all && carried.iter().all(unchanged);
+        if !fresh && !in_any_case {
+            return;
+        }
+        for (from, Carried { kept, changed }) in carried {
+            self.record(Fact::Carried {
+                session: session.clone(),
+                path: path.clone(),
+                from,
+                to,
+                kept,
+                changed,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(start: u32, end: u32) -> RangeSet {
+        RangeSet::default().with(start, end)
+    }
+
+    fn hunk(old: (u32, u32), new: (u32, u32)) -> Hunk {
+        Hunk {
+            old_start: old.0,
+            old_lines: old.1,
+            new_start: new.0,
+            new_lines: new.1,
+        }
+    }
+
+    fn carried(believed: &RangeSet, hunks: &[Hunk]) -> (RangeSet, RangeSet) {
+        let Carried { kept, changed } = carry(believed, hunks);
+        (kept, changed)
+    }
+
+    const NONE: fn() -> RangeSet = RangeSet::default;
+
+    #[test]
+    fn lines_above_and_below_move_it_and_change_nothing() {
+        let above = [hunk((5, 0), (5, 3))];
+        assert_eq!(carried(&lines(10, 20), &above), (lines(13, 23), NONE()));
+        let below = [hunk((21, 0), (21, 1))];
+        assert_eq!(carried(&lines(10, 20), &below), (lines(10, 20), NONE()));
+        let right_above = [hunk((10, 0), (10, 1))];
+        let moved = (lines(11, 21), NONE());
+        assert_eq!(carried(&lines(10, 20), &right_above), moved);
+        let removed = [hunk((2, 3), (2, 0))];
+        assert_eq!(carried(&lines(10, 20), &removed), (lines(7, 17), NONE()));
+    }
+
+    #[test]
+    fn what_comes_between_its_lines_changes_it() {
+        let between = [hunk((15, 0), (15, 2))];
+        let kept = lines(10, 14).with(17, 22);
+        assert_eq!(carried(&lines(10, 20), &between), (kept, lines(15, 16)));
+        let replaced = [hunk((15, 1), (15, 1))];
+        let kept = lines(10, 14).with(16, 20);
+        assert_eq!(carried(&lines(10, 20), &replaced), (kept, lines(15, 15)));
+        let removed = [hunk((15, 1), (15, 0))];
+        assert_eq!(
+            carried(&lines(10, 20), &removed),
+            (lines(10, 19), lines(14, 15))
+        );
+    }
+
+    #[test]
+    fn whoever_knows_where_the_text_begins_and_ends_is_told_of_both() {
+        let (_, changed) = carried(&RangeSet::whole(), &[hunk((1, 0), (1, 1))]);
+        assert_eq!(changed, lines(1, 1));
+        let (_, changed) = carried(&RangeSet::whole(), &[hunk((9, 0), (9, 1))]);
+        assert_eq!(changed, lines(9, 9));
+        // A range that ended before the end of the text does not know.
+        let (_, changed) = carried(&lines(1, 8), &[hunk((9, 0), (9, 1))]);
+        assert_eq!(changed, NONE());
+    }
+}
