@@ -155,6 +155,7 @@ fn seen_whole(hash: Hash) -> Seen {
         assumed: false,
         read: true,
         written: false,
+        moved: false,
     }
 }
 
@@ -202,6 +203,12 @@ impl Holdings {
             Holding::Whole(whole) => whole.at,
             Holding::Other(known) => known.at,
         })
+    }
+
+    /// Whether it has read all of a file, and seen nothing else of it.
+    pub(crate) fn is_whole(&self, path: &RelPath) -> bool {
+        let holding = self.0.get(path).map(Box::as_ref);
+        matches!(holding, Some(Holding::Whole(_)))
     }
 
     /// Whether it holds a file.

@@ -182,6 +182,9 @@ impl Engine {
             return Vec::new();
         };
         let copy = |path: &RelPath| {
+            if known.files.is_whole(path) {
+                return None;
+            }
             let now = self.current(path, pending.found.get(path)).held.hash?;
             let copy = self.copy(session, path, now)?;
             // Where all of a text is believed, another is a change in any case,

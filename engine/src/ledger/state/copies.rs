@@ -218,15 +218,16 @@ impl State {
         texts: (Hash, Hash),
         (kept, changed): (&RangeSet, &RangeSet),
     ) {
-        let owner = self.sessions.get_mut(session);
-        let Some(knowledge) = owner.and_then(|owner| owner.files.get_mut(path)) else {
+        let Some(owner) = self.sessions.get_mut(session) else {
             return;
         };
-        knowledge.carry(texts.0, texts.1, kept, changed);
-        if knowledge.is_fresh(Some(texts.1)) {
-            // Versions so far are no change to it.
-            knowledge.at = n;
-        }
+        owner.files.change(path, |knowledge| {
+            knowledge.carry(texts.0, texts.1, kept, changed);
+            if knowledge.is_fresh(Some(texts.1)) {
+                // Versions so far are no change to it.
+                knowledge.at = n;
+            }
+        });
         self.settle_pending(session, path);
     }
 
