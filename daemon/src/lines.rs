@@ -1,7 +1,7 @@
 //! Line counts between two contents, and the first characters of one.
 
 use imara_diff::{Algorithm, Diff, InternedInput, Token};
-use touchmark_engine::Hunk;
+use touchmark_engine::{Difference, Hunk, TextPair};
 use touchmark_proto::{LineCounts, LineRange};
 
 /// Contents larger than this are not compared.
@@ -23,7 +23,7 @@ const PREVIEW_CHARS: usize = 200;
 /// same lines so much that comparing them would take long. An absent file is an
 /// empty one.
 pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
-    let diff = compare(old, new)?;
+    let (diff, _) = compare(old, new)?;
     Some(LineCounts {
         added: diff.count_additions(),
         removed: diff.count_removals(),
@@ -32,22 +32,26 @@ pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
 
 /// Where two contents differ, from their beginning to their end. `None` where
 /// [`count`] has no answer.
-pub fn hunks(old: &[u8], new: &[u8]) -> Option<Vec<Hunk>> {
+pub fn difference(pair: TextPair, old: &[u8], new: &[u8]) -> Option<Difference> {
     let length = |range: &std::ops::Range<u32>| range.end - range.start;
-    let diff = compare(old, new)?;
+    let (diff, old_lines) = compare(old, new)?;
     let hunks = diff.hunks().map(|hunk| Hunk {
         old_start: hunk.before.start + 1,
         old_lines: length(&hunk.before),
         new_start: hunk.after.start + 1,
         new_lines: length(&hunk.after),
     });
-    Some(hunks.collect())
+    Some(Difference {
+        pair,
+        old_lines,
+        hunks: hunks.collect(),
+    })
 }
 
 /// The lines of the older content that the newer has not, counted in the
 /// older. `None` where [`count`] has no answer.
 pub fn removed(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
-    let diff = compare(old, new)?;
+    let (diff, _) = compare(old, new)?;
     let hunks = diff.hunks().filter(|hunk| !hunk.before.is_empty());
     let lines = hunks.map(|hunk| LineRange {
         start: hunk.before.start + 1,
@@ -56,13 +60,15 @@ pub fn removed(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
     Some(lines.collect())
 }
 
-fn compare(old: &[u8], new: &[u8]) -> Option<Diff> {
+/// With the number of lines of the older.
+fn compare(old: &[u8], new: &[u8]) -> Option<(Diff, u32)> {
     let cannot = |content: &[u8]| content.len() > MAX_BYTES || is_binary(content);
     if cannot(old) || cannot(new) {
         return None;
     }
     let input = InternedInput::new(old, new);
-    (effort(&input) <= MAX_EFFORT).then(|| Diff::compute(Algorithm::Histogram, &input))
+    let lines = u32::try_from(input.before.len()).ok()?;
+    (effort(&input) <= MAX_EFFORT).then(|| (Diff::compute(Algorithm::Histogram, &input), lines))
 }
 
 /// How many pairs of lines a comparison may come to look at, at worst.

@@ -7,7 +7,7 @@ use touchmark_proto::writes::Guard;
 use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId};
 
 use crate::ledger::record::Record;
-use crate::tracker::carry::Differences;
+use crate::tracker::carry::Difference;
 
 /// Something happened. The shell hands these over one by one, in the order
 /// in which it learned of them.
@@ -140,7 +140,7 @@ pub enum Learned {
     Edited(Edited),
     /// Where texts differ. Pairs that are not here could not be compared: one
     /// is not kept, is no text, or is too large.
-    Differences(Differences),
+    Differences(Vec<Difference>),
 }
 
 /// What the log holds of versions after a moment.

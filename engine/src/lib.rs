@@ -36,6 +36,6 @@ pub use input::{
 pub use ledger::record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
 pub use ledger::state::State;
 pub use ledger::{recall, session_memory};
-pub use tracker::carry::{Differences, Hunk};
+pub use tracker::carry::{Difference, Hunk};
 pub use tracker::resolve::within;
 pub use tracker::stamps::Stamps;

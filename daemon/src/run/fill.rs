@@ -1,6 +1,6 @@
 //! What kept contents add to an answer: line counts and previews.
 
-use touchmark_engine::{Answer, Differences, LinesWanted, TextPair};
+use touchmark_engine::{Answer, Difference, LinesWanted, TextPair};
 use touchmark_proto::{Change, Hash, LineCounts, LineRange, Reply};
 
 use crate::lines;
@@ -59,7 +59,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Where the texts of each pair differ, of those that can be compared.
-    pub(super) fn differences(&mut self, pairs: Vec<TextPair>) -> Differences {
+    pub(super) fn differences(&mut self, pairs: Vec<TextPair>) -> Vec<Difference> {
         let mut found = Vec::with_capacity(pairs.len());
         for pair in pairs {
             let texts = (self.content(Some(pair.old)), self.content(Some(pair.new)));
@@ -70,7 +70,7 @@ impl<'a> Contents<'a> {
                 Some(left) => self.left = left,
                 None => break,
             }
-            found.extend(lines::hunks(&old, &new).map(|hunks| (pair, hunks)));
+            found.extend(lines::difference(pair, &old, &new));
         }
         found
     }

@@ -18,9 +18,16 @@ use crate::requests::session;
 /// are stale as a whole in this answer.
 const PAIRS: usize = 64;
 
-/// Texts that were compared, and where they differ, from their beginning to
-/// their end.
-pub type Differences = Vec<(TextPair, Vec<Hunk>)>;
+/// Two texts that were compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Which.
+    pub pair: TextPair,
+    /// How many lines the older has.
+    pub old_lines: u32,
+    /// Where they differ, from their beginning to their end.
+    pub hunks: Vec<Hunk>,
+}
 
 /// How far a request is with the texts that its answer may depend on.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +43,7 @@ pub(crate) enum Texts {
     /// to be shown.
     AwaitedToShow,
     /// They were.
-    ComparedToShow(Differences),
+    ComparedToShow(Vec<Difference>),
 }
 
 /// One place where two texts differ. Lines count from 1.
@@ -76,17 +83,21 @@ struct Carried {
 
 /// Carries lines of an older text over to a newer one. Lines next to each other
 /// are believed to be so: what comes between them is a change, what comes
-/// above the first or below the last is none.
-fn carry(believed: &RangeSet, hunks: &[Hunk]) -> Carried {
+/// above the first or below the last is none, unless all of the text is
+/// believed, and so where it begins and ends.
+fn carry(believed: &RangeSet, difference: &Difference) -> Carried {
     let mut carried = Carried::default();
+    let all = *believed == RangeSet::whole();
     let (mut next, mut shift) = (1_u32, 0_i64);
-    for hunk in hunks {
+    for hunk in &difference.hunks {
         let until = believed.between(next, hunk.old_start.saturating_sub(1));
         carried.kept.add(&until.shifted(shift));
         let held = |start, end| !believed.between(start, end).is_empty();
         let (start, before) = (hunk.old_start, hunk.old_start.saturating_sub(1));
+        let at_an_end = before == 0 || start > difference.old_lines;
         let touched = match hunk.old_lines {
-            0 => held(start, start) && (before == 0 || held(before, before)),
+            0 if at_an_end => all,
+            0 => held(start, start) && held(before, before),
             lines => held(start, start.saturating_add(lines - 1)),
         };
         if touched {
@@ -220,7 +231,7 @@ impl Engine {
         session: &SessionId,
         path: &RelPath,
         to: Hash,
-        found: &Differences,
+        found: &[Difference],
     ) {
         if let Some(copy) = self.copy(session, path, to) {
             self.carry_copy(session, copy, found, true);
@@ -233,7 +244,7 @@ impl Engine {
         &mut self,
         session: &SessionId,
         copy: Copy,
-        found: &Differences,
+        found: &[Difference],
         in_any_case: bool,
     ) {
         let Copy { path, to, from, .. } = copy;
@@ -242,8 +253,8 @@ impl Engine {
             .into_iter()
             .filter_map(|(old, lines)| {
                 let pair = TextPair { old, new: to };
-                let (_, hunks) = found.iter().find(|(other, _)| *other == pair)?;
-                Some((old, carry(&lines, hunks)))
+                let difference = found.iter().find(|found| found.pair == pair)?;
+                Some((old, carry(&lines, difference)))
             })
             .collect();
         let unchanged = |(_, lines): &(Hash, Carried)| lines.changed.is_empty();
@@ -267,6 +278,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use touchmark_proto::LineRange;
 
     fn lines(start: u32, end: u32) -> RangeSet {
         RangeSet::default().with(start, end)
@@ -282,7 +294,16 @@ mod tests {
     }
 
     fn carried(believed: &RangeSet, hunks: &[Hunk]) -> (RangeSet, RangeSet) {
-        let Carried { kept, changed } = carry(believed, hunks);
+        let pair = TextPair {
+            old: Hash::of(b"old"),
+            new: Hash::of(b"new"),
+        };
+        let difference = Difference {
+            pair,
+            old_lines: 100,
+            hunks: hunks.to_vec(),
+        };
+        let Carried { kept, changed } = carry(believed, &difference);
         (kept, changed)
     }
 
@@ -317,13 +338,21 @@ mod tests {
     }
 
     #[test]
-    fn whoever_knows_where_the_text_begins_and_ends_is_told_of_both() {
+    fn who_believes_all_of_a_text_knows_where_it_begins_and_ends() {
         let (_, changed) = carried(&RangeSet::whole(), &[hunk((1, 0), (1, 1))]);
         assert_eq!(changed, lines(1, 1));
-        let (_, changed) = carried(&RangeSet::whole(), &[hunk((9, 0), (9, 1))]);
-        assert_eq!(changed, lines(9, 9));
-        // A range that ended before the end of the text does not know.
-        let (_, changed) = carried(&lines(1, 8), &[hunk((9, 0), (9, 1))]);
+        let (_, changed) = carried(&RangeSet::whole(), &[hunk((101, 0), (101, 1))]);
+        assert_eq!(changed, lines(101, 101));
+        let (kept, changed) = carried(&lines(1, 8), &[hunk((1, 0), (1, 1))]);
+        assert_eq!((kept, changed), (lines(2, 9), NONE()));
+        let tail = RangeSet::of_read(
+            Some(LineRange {
+                start: 90,
+                end: 100,
+            }),
+            100,
+        );
+        let (_, changed) = carried(&tail, &[hunk((101, 0), (101, 1))]);
         assert_eq!(changed, NONE());
     }
 }

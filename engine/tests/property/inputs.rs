@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use touchmark_engine::{
-    Comparison, Config, Content, Edited, Effect, Engine, Found, Hint, Hunk, Input, Learned, Object,
-    Question, ReadOrder, ReadOutcome, Record, Saved, Stamp, State, WriteOrder, WriteOutcome,
+    Comparison, Config, Content, Difference, Edited, Effect, Engine, Found, Hint, Hunk, Input,
+    Learned, Object, Question, ReadOrder, ReadOutcome, Record, Saved, Stamp, State, WriteOrder,
+    WriteOutcome,
 };
 use touchmark_proto::writes::Guard;
 use touchmark_proto::{
@@ -390,7 +391,12 @@ impl Stage {
                     };
                     let known = self.rng.pick(&[true, false]);
                     let found = pairs.into_iter().filter(|_| known);
-                    Learned::Differences(found.map(|pair| (pair, vec![hunk])).collect())
+                    let differences = found.map(|pair| Difference {
+                        pair,
+                        old_lines: 3,
+                        hunks: vec![hunk],
+                    });
+                    Learned::Differences(differences.collect())
                 }
                 Question::Edited { .. } => Learned::Edited(Edited {
                     versions: self.records.clone(),

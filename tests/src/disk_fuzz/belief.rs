@@ -115,6 +115,10 @@ impl Copy {
             }
             self.layers.retain(|layer| !layer.held.is_empty());
         }
+        // Whoever was shown all lines knows where they begin and end.
+        if (0..lines.len()).all(|line| held.contains(&(2 * line + 1))) {
+            held.extend([0, 2 * lines.len()]);
+        }
         self.layers.push(Layer { lines, held });
     }
 
