@@ -1,5 +1,6 @@
 //! Workspaces of 100 to 100,000 tracked files, each with its daemon.
 
+mod growing;
 mod growth;
 mod memory;
 mod overflow;
@@ -73,7 +74,15 @@ pub(crate) fn parts(options: &Options) -> Result<Vec<Part>> {
     memory.chokidar(options, &sizes)?;
     let growth = growth::part(options, &mut sizes)?;
     let quiet = quiet::part(options, &mut sizes)?;
+    let growing = growing::part(options)?;
     let overflow = overflow::part(options, &mut sizes)?;
     let start = start::part(options, sizes, &mut memory)?;
-    Ok(vec![growth, overflow, start, memory.part(options), quiet])
+    Ok(vec![
+        growth,
+        growing,
+        overflow,
+        start,
+        memory.part(options),
+        quiet,
+    ])
 }
