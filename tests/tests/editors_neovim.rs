@@ -119,16 +119,16 @@ fn a_user_types_and_saves_and_an_agent_edits() {
         story(&mut agent, "a.txt", &[SAVED]);
         unsaved(&mut agent, "a.txt", false);
         assert_eq!(agent.state("a.txt"), "stale");
-        editor.until("return require('touchmark').statusline() == 'you · stale for s'");
+        editor.until("return require('touchmark').statusline() == 'you · stale for agent-1'");
         agent.read("a.txt");
         editor.until("return require('touchmark').statusline() == 'you'");
         // The agent edits: loaded again, said, shown.
         replace(&mut agent, "a.txt", "two", "zwei\nmore");
         editor.until("return vim.fn.getline(3) == 'zwei'");
         editor.until("return vim.deep_equal(require('touchmark.signs').placed(0), {3, 4})");
-        editor.until("return require('touchmark').statusline() == 's'");
+        editor.until("return require('touchmark').statusline() == 'agent-1'");
         let notice = editor.until("return require('touchmark.notice').last");
-        assert_eq!(notice, "s changed a.txt, loaded again");
+        assert_eq!(notice, "agent-1 changed a.txt, loaded again");
         assert_eq!(editor.lua("return vim.bo.modified"), false);
         // A second edit above moves the first one's signs.
         replace(&mut agent, "a.txt", "one", "zero\none");
@@ -376,7 +376,7 @@ fn many_edits_at_once_are_one_notice() {
             end return true");
         let said = editor.until("return #notices > 0 and table.concat(notices, '\\n')");
         let said = said.as_str().unwrap();
-        assert!(said.contains("s?[31m changed"), "{said}");
+        assert!(said.contains("agent-1 changed"), "{said}");
         assert!(!said.contains('\u{1b}'), "{said:?}");
         assert!(said.lines().count() < names.len(), "{said}");
     });
@@ -494,11 +494,11 @@ fn views_help_and_health() {
             assert_eq!(editor.lua("return vim.bo.modified"), false);
             editor.command("bwipeout");
         };
-        shows(&mut editor, "Touchmark feed", "s +edited +a.txt");
-        shows(&mut editor, "Touchmark history", "a.txt.-s +edited");
-        shows(&mut editor, "Touchmark history a.txt", "a.txt.-s +edited");
-        shows(&mut editor, "Touchmark sessions", "\ns +open");
-        shows(&mut editor, "Touchmark status", "changed by  s");
+        shows(&mut editor, "Touchmark feed", "agent%-1 +edited +a.txt");
+        shows(&mut editor, "Touchmark history", "a.txt.-agent%-1 +edited");
+        shows(&mut editor, "Touchmark history a.txt", "a.txt.-agent%-1 +edited");
+        shows(&mut editor, "Touchmark sessions", "\nagent%-1 +open");
+        shows(&mut editor, "Touchmark status", "changed by  agent%-1");
         shows(
             &mut editor,
             "checkhealth touchmark",

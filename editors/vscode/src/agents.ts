@@ -6,6 +6,7 @@ import * as vscode from "vscode";
 import type { Event, Version } from "../../../bindings/typescript/src/generated/protocol";
 import type { Daemon } from "./daemon";
 import { changedLines } from "./lines";
+import { nameOf } from "./views";
 
 export class Agents implements vscode.Disposable {
   readonly #daemon: Daemon;
@@ -51,7 +52,7 @@ export class Agents implements vscode.Disposable {
     if (document !== undefined && version.author.kind !== "agent" && !document.isDirty) this.#keep(document);
     if (document !== undefined && version.author.kind === "agent" && document.isDirty) {
       void vscode.window.showWarningMessage(
-        `${version.author.session ?? "An agent"} changed ${version.path}, in which you have unsaved changes.`,
+        `${nameOf(version.author) ?? "An agent"} changed ${version.path}, in which you have unsaved changes.`,
       );
     }
     if (document !== undefined) this.#draw(document);

@@ -15,9 +15,14 @@ const ICONS: Record<FileState["state"], string> = {
 
 const ICONS_OF_AUTHORS: Record<Version["author"]["kind"], string> = { agent: "robot", user: "account", unknown: "question" };
 
+/** A session's name for people, which requests take as well: its label, or its id where it has none. */
+export function nameOf({ session, label }: { session?: string | null; label?: string | null }): string | undefined {
+  return label ?? session ?? undefined;
+}
+
 /** Who wrote, in a few words. Only an editor's word tells the user from programs that declare nothing. */
 export function authorOf({ author, evidence }: Pick<Version, "author"> & Partial<Pick<Version, "evidence">>): string {
-  if (author.kind === "agent") return author.session ?? "an agent";
+  if (author.kind === "agent") return nameOf(author) ?? "an agent";
   if (author.kind === "user") return evidence === "editor" ? "you" : "you or another program";
   return "unknown";
 }
@@ -56,7 +61,7 @@ export class Sessions implements vscode.TreeDataProvider<Row> {
 
   async #sessions(daemon: Daemon): Promise<Row[]> {
     const answer = await daemon.ask((client) => client.sessionList());
-    return (answer?.sessions ?? []).filter(({ open }) => open).map(({ session, stale }) => ({ kind: "session", daemon, session, stale }));
+    return (answer?.sessions ?? []).filter(({ open }) => open).map((row) => ({ kind: "session", daemon, session: nameOf(row) ?? row.session, stale: row.stale }));
   }
 
   getTreeItem(row: Row): vscode.TreeItem {
@@ -101,7 +106,8 @@ function baselineOf(known: Versions | undefined): Version | undefined {
 /** The open sessions that hold a file, and what their copies are worth. */
 export async function holders(daemon: Daemon, path: string): Promise<{ session: string; state: FileState["state"] }[]> {
   const sessions = (await daemon.ask((client) => client.sessionList()))?.sessions ?? [];
-  const all = sessions.filter(({ open }) => open).map(async ({ session }) => {
+  const all = sessions.filter(({ open }) => open).map(async (row) => {
+    const session = nameOf(row) ?? row.session;
     const answer = await daemon.ask((client) => client.fileStatus({ session, paths: [path] }));
     return { session, state: answer?.files[0]?.state ?? ("unread" as const) };
   });

@@ -208,13 +208,13 @@ async function scenario(connect, window) {
   const state = async (session) => (await client.fileStatus({ session })).files.find((known) => known.path === path);
   const read = (session) => client.fileReadText({ session, path });
   const edit = (oldString, newString) => client.fileEdit({ session: fix, path, oldString, newString });
-  for (const session of [fix, docs]) {
-    await client.sessionOpen({ session });
+  for (const [session, name] of [[fix, "claude"], [docs, "codex"]]) {
+    await client.sessionOpen({ session, agent: { name, version: "1" } });
     await read(session);
   }
   await client.fileReadText({ session: docs, path: "src/tax.js" });
   await window.status("no change seen");
-  await window.tree("docs-7", "src/cart.js fresh", "src/tax.js fresh", "fix-42", "src/cart.js fresh");
+  await window.tree("codex-1", "src/cart.js fresh", "src/tax.js fresh", "claude-1", "src/cart.js fresh");
   await window.picture("opened");
 
   await window.type("\nexport const empty = [];\n");
@@ -229,28 +229,28 @@ async function scenario(connect, window) {
   assert.equal(saved.author.kind, "user");
   assert.match(readFileSync(file, "utf8"), /empty = \[\]/);
   await until("saved", async () => !(await state(fix)).unsaved);
-  await window.status(/you; stale for docs-7, fix-42\s*$/);
-  await window.tree("docs-7 1 stale", "src/cart.js stale", "src/tax.js fresh", "fix-42 1 stale", "src/cart.js stale");
+  await window.status(/you; stale for codex-1, claude-1\s*$/);
+  await window.tree("codex-1 1 stale", "src/cart.js stale", "src/tax.js fresh", "claude-1 1 stale", "src/cart.js stale");
   await window.bars();
   await window.picture("saved");
 
   await read(fix);
   await edit("sum += item.price;", "sum += item.price * item.count;");
-  await window.status(/fix-42; stale for docs-7\s*$/);
+  await window.status(/claude-1; stale for codex-1\s*$/);
   await window.sees(window.line("item.count"));
   await window.bars("item.count");
-  await window.tree("docs-7 1 stale", "src/cart.js stale", "src/tax.js fresh", "fix-42", "src/cart.js fresh");
+  await window.tree("codex-1 1 stale", "src/cart.js stale", "src/tax.js fresh", "claude-1", "src/cart.js fresh");
   await window.picture("edited-by-the-agent");
 
   await window.command("History of This File by Author");
   const versions = window.page.locator(".quick-input-list .monaco-list-row");
   await window.sees(versions.filter({ hasText: "as first seen" }));
-  assert.deepEqual(await versions.evaluateAll((all) => all.map((row) => row.querySelector(".label-name").textContent.trim())), ["fix-42", "you", "as first seen"]);
+  assert.deepEqual(await versions.evaluateAll((all) => all.map((row) => row.querySelector(".label-name").textContent.trim())), ["claude-1", "you", "as first seen"]);
   await window.picture("versions");
   await window.page.keyboard.press("Escape");
 
   await window.command("Tell the Agents about This File");
-  await window.page.locator(".quick-input-widget", { hasText: "Tell docs-7, fix-42 about src/cart.js" }).locator("input").first().fill("prices are in cents");
+  await window.page.locator(".quick-input-widget", { hasText: "Tell codex-1, claude-1 about src/cart.js" }).locator("input").first().fill("prices are in cents");
   await window.page.keyboard.press("Enter");
   await window.sees(window.notice("2 of 2 sessions will be told"));
   assert.equal((await client.warningTake({ session: docs })).warning.note, "prices are in cents");
@@ -264,7 +264,7 @@ async function scenario(connect, window) {
   await window.picture("changed-while-dirty");
   const theirs = readFileSync(file, "utf8");
   await window.page.keyboard.press("Control+S");
-  const warning = window.notice(/fix-42 has written/);
+  const warning = window.notice(/claude-1 has written/);
   await window.sees(warning);
   const refusal = window.notice(/content of the file is newer/);
   await window.sees(refusal);
@@ -286,8 +286,8 @@ async function scenario(connect, window) {
   assert.match(readFileSync(file, "utf8"), /mine/);
   assert.deepEqual([mine.author.kind, its.author.session], ["user", fix]);
   assert.equal((await state(fix)).state, "stale");
-  await window.status(/you; stale for docs-7, fix-42\s*$/);
-  await window.tree("docs-7 1 stale", "src/cart.js stale", "src/tax.js fresh", "fix-42 1 stale", "src/cart.js stale");
+  await window.status(/you; stale for codex-1, claude-1\s*$/);
+  await window.tree("codex-1 1 stale", "src/cart.js stale", "src/tax.js fresh", "claude-1 1 stale", "src/cart.js stale");
   // The warning was answered; an overwriting that was asked for brings no other.
   assert.equal(await warning.count(), 0);
   await window.picture("overwritten");

@@ -103,7 +103,7 @@ function subcommands.sessions()
     local lines = { ('%-24s  %-8s  %6s  %6s  %6s  %s'):format('session', 'state', 'reads', 'edits', 'stale', 'last active') }
     for _, row in ipairs(result.sessions) do
       lines[#lines + 1] = ('%-24s  %-8s  %6d  %6d  %6d  %s'):format(
-        names.show(row.session, 24),
+        names.show(names.session(row), 24),
         row.open and 'open' or 'closed',
         row.reads,
         row.edits,

@@ -53,7 +53,7 @@ local function line_of(event, root)
     return ('%s  %-14s  %-9s  %-32s  %-9s %s'):format(clock_time(time), who, verb, path, '', note or '')
   end
   local now = os.time() * 1000
-  local agent = event.session and names.show(event.session, 24)
+  local agent = event.session and names.show(names.session(event), 24)
   if event.type == 'version' then
     return M.version_line(event.version, event.lines, names.show(names.path_of(root, event.version)))
   elseif event.type == 'read' then
@@ -88,7 +88,7 @@ function M.event(owner, event)
     and last.version.path == event.file.path
   then
     -- What a version made stale stands beside it.
-    local who = names.show(event.session, 24)
+    local who = names.show(names.session(event), 24)
     last.line = last.line .. (last.stale and ', ' or (last.line:match('%s$') and '' or '  ') .. 'stale for ') .. who
     last.stale = true
   else

@@ -100,7 +100,7 @@ function M.ask(link, path, callback)
     end
     for _, row in ipairs(list.sessions) do
       if row.open and row.stale > 0 then
-        M.ask_session(link, path, row.session, callback)
+        M.ask_session(link, path, names.session(row), callback)
       end
     end
   end)
@@ -129,8 +129,9 @@ function M.event(link, event, callback)
     if file then
       take(file, event.version)
       -- Whoever wrote it has seen it.
-      if event.version.author.session then
-        file.stale[event.version.author.session] = nil
+      local writer = names.session(event.version.author)
+      if writer then
+        file.stale[writer] = nil
       end
       callback(path, file)
     end
@@ -138,22 +139,24 @@ function M.event(link, event, callback)
     local path = names.path_of(link.root, event.file)
     local file = M.known(link, path)
     if file then
-      file.stale[event.session] = event.file.state
+      file.stale[names.session(event)] = event.file.state
       callback(path, file)
     end
   elseif event.type == 'read' then
     local path = names.path_of(link.root, event)
     local file = M.known(link, path)
     -- A part that was read again leaves the rest as old as it was.
-    if file and file.stale[event.session] then
-      M.ask_session(link, path, event.session, function(now)
+    local reader = names.session(event)
+    if file and file.stale[reader] then
+      M.ask_session(link, path, reader, function(now)
         callback(path, now)
       end)
     end
   elseif event.type == 'session' and event.phase ~= 'opened' then
     for path, file in pairs(known[link] or {}) do
-      if file.stale[event.session] then
-        file.stale[event.session] = nil
+      local session = names.session(event)
+      if file.stale[session] then
+        file.stale[session] = nil
         callback(path, file)
       end
     end

@@ -92,7 +92,8 @@ function M.setup(options)
 end
 
 --- What is known of a buffer's file: `{connected, path, author, session, time,
---- stale}`, `stale` being the sessions that hold an old copy; or nil where no
+--- stale}`, `session` and `stale` being the labels of the sessions that wrote
+--- it and that hold an old copy; or nil where no
 --- workspace's daemon knows it.
 ---@param buffer integer? the current one
 function M.file(buffer)
@@ -112,7 +113,7 @@ function M.file(buffer)
     connected = true,
     path = path,
     author = latest and latest.author.kind,
-    session = latest and latest.author.session,
+    session = latest and require('touchmark.names').session(latest.author),
     time = latest and latest.time,
     stale = stale,
   }

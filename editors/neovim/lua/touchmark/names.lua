@@ -43,14 +43,21 @@ function M.show(name, most)
   return shown
 end
 
+--- The name of a session for people, which requests take as well: its label,
+--- or its id where it has none.
+---@param named table `{session, label}`
+function M.session(named)
+  return named.label or named.session
+end
+
 --- An author in a few characters.
----@param author table? `{kind, session}`
+---@param author table? `{kind, session, label}`
 function M.author(author)
   if not author then
     return 'unknown'
   end
   if author.kind == 'agent' then
-    return M.show(author.session or 'an agent', 24)
+    return M.show(M.session(author) or 'an agent', 24)
   end
   return author.kind == 'user' and 'you' or 'unknown'
 end
