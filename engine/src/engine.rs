@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 
-use crate::by_path::{ByPath, Paths};
 use crate::config::Config;
 use crate::effect::{Effect, Notice};
 use crate::handlers::audit::Audit;
@@ -12,12 +11,9 @@ use crate::input::Input;
 use crate::ledger::record::{Fact, Record};
 use crate::ledger::state::State;
 use crate::requests::queue::{Ask, Pending};
-use crate::tracker::live::Live;
-use crate::tracker::reading::Outstanding;
-use crate::tracker::reconcile::Reconciliation;
+use crate::tracker::Tracker;
 use crate::tracker::spoken::Spoken;
 use crate::tracker::stamps::Stamps;
-use crate::tracker::ways::Ways;
 use touchmark_proto::events::Happening;
 
 /// How long a file that is found empty may be in the middle of a cut that the
@@ -34,38 +30,9 @@ pub(crate) const CUT_DELAY: Millis = 5;
 pub struct Engine {
     pub(crate) config: Config,
     pub(crate) state: State,
-    pub(crate) stamps: Stamps,
-    /// Changes whenever a stat is noted.
-    pub(crate) stamps_noted: u64,
+    pub(crate) tracker: Tracker,
     pub(crate) now: Millis,
     pub(crate) out: Vec<Effect>,
-    /// Passing state of watched paths; absent means idle.
-    pub(crate) live: ByPath<Live>,
-    /// Paths hinted at whose read is not ordered yet.
-    pub(crate) dirty: Paths,
-    /// When a path's read was ordered lately; older entries have no meaning.
-    pub(crate) lately: ByPath<Millis>,
-    /// Reads ordered and not done.
-    pub(crate) outstanding: ByPath<Outstanding>,
-    /// Paths whose changes come without events, and that are to be read before
-    /// an answer speaks of them (LOSS-2).
-    pub(crate) unseen: Paths,
-    /// Paths that could not be read: nothing tells when they can be (LOSS-4).
-    pub(crate) unreadable: Paths,
-    /// Paths that `Track` is in force for.
-    pub(crate) watched: BTreeSet<RelPath>,
-    /// Paths watched for requests in waiting, that no session holds yet.
-    pub(crate) borrowed: ByPath<u32>,
-    /// Absences and copies that may still dissolve.
-    pub(crate) unsettled: Paths,
-    /// Closed contents that wait for a second look (ATTR-5).
-    pub(crate) unconfirmed: Paths,
-    /// What must be compared before anything is answered (LOSS-1).
-    pub(crate) reconciliation: Reconciliation,
-    /// Paths being written by the daemon, with the read that will show the
-    /// end of it: what lies between makes no version (GUARD-1).
-    pub(crate) writing: ByPath<Option<u64>>,
-    pub(crate) fences: Fences,
     pub(crate) pending: BTreeMap<RequestId, Box<Pending>>,
     pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
     /// Those pending that stand in no queue: the engine's own, and those that
@@ -89,15 +56,9 @@ pub struct Engine {
     pub(crate) audits: BTreeMap<RequestId, Audit>,
     /// Editors' unsaved buffers, by the connection that told of them.
     pub(crate) unsaved: BTreeMap<ConnectionId, BTreeSet<RelPath>>,
-    /// The spelling first used, by folded name (SEEN-6).
-    pub(crate) spellings: ByPath<RelPath>,
-    /// Where names lead that are not plain (FILE-1).
-    pub(crate) ways: Ways,
     /// By which names the request being answered speaks.
     pub(crate) spoken: Spoken,
-    pub(crate) next_ticket: u64,
     pub(crate) next_internal: u64,
-    pub(crate) episodes: u64,
     pub(crate) counts: Counts,
 }
 
@@ -117,17 +78,6 @@ impl From<State> for Saved {
             stamps: Stamps::default(),
         }
     }
-}
-
-/// Fences ordered and reached.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Fences {
-    /// The last one ordered.
-    pub started: u64,
-    /// The last one reached.
-    pub done: u64,
-    /// One more is wanted once the running one is reached.
-    pub wanted: bool,
 }
 
 /// What may come due.
@@ -203,32 +153,13 @@ impl Engine {
         let now = now.max(state.time);
         let inherited_edits = state.edits_begun;
         let inherited_commands = state.commands_begun;
-        let mut spellings = ByPath::default();
-        if config.case_insensitive {
-            for path in state.paths.keys() {
-                spellings.insert(crate::tracker::resolve::fold(path), path.clone());
-            }
-        }
+        let tracker = Tracker::new(&config, stamps, state.paths.keys());
         Self {
             config,
             state,
-            stamps,
-            stamps_noted: 0,
+            tracker,
             now,
             out: Vec::new(),
-            live: ByPath::default(),
-            dirty: Paths::default(),
-            lately: ByPath::default(),
-            outstanding: ByPath::default(),
-            unseen: Paths::default(),
-            unreadable: Paths::default(),
-            watched: BTreeSet::new(),
-            borrowed: ByPath::default(),
-            unsettled: Paths::default(),
-            unconfirmed: Paths::default(),
-            reconciliation: Reconciliation::default(),
-            writing: ByPath::default(),
-            fences: Fences::default(),
             pending: BTreeMap::new(),
             queues: BTreeMap::new(),
             aside: BTreeSet::new(),
@@ -240,12 +171,8 @@ impl Engine {
             command_graces: BTreeMap::new(),
             audits: BTreeMap::new(),
             unsaved: BTreeMap::new(),
-            spellings,
-            ways: Ways::default(),
             spoken: Spoken::default(),
-            next_ticket: 1,
             next_internal: u64::MAX,
-            episodes: 0,
             counts: Counts::default(),
         }
     }
@@ -257,12 +184,13 @@ impl Engine {
         // Where several names lead is not kept: each is looked at.
         let several = self.state.names.others().cloned();
         let paths = self.state.paths.keys().cloned().chain(several);
-        let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) = paths
-            .partition(|path| self.stamps.of(path).is_some() && !self.state.names.has_others(path));
+        let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) = paths.partition(|path| {
+            self.tracker.stamps().of(path).is_some() && !self.state.names.has_others(path)
+        });
         for path in &unknown {
             self.watch(path);
         }
-        self.watched.append(&mut known.clone());
+        self.tracker.take_as_watched(known.clone());
         self.begin_comparison(known, unknown);
         let edits: Vec<(u64, Millis)> = self
             .state
@@ -299,12 +227,7 @@ impl Engine {
                 self.lose_everything();
             }
             Input::Gap { below } => {
-                let paths: Vec<RelPath> = self
-                    .watched
-                    .iter()
-                    .filter(|path| **path == below || path.below(&below).is_some())
-                    .cloned()
-                    .collect();
+                let paths = self.tracker.watched_below(&below);
                 self.lose_coverage(paths);
             }
             Input::Unwatched { paths, at_once } => self.compare_unseen(paths, at_once),
@@ -355,12 +278,12 @@ impl Engine {
 
     /// What saves the next life reading.
     pub fn stamps(&self) -> &Stamps {
-        &self.stamps
+        self.tracker.stamps()
     }
 
     /// Changes whenever [`stamps`](Self::stamps) has learned something.
     pub fn stamps_noted(&self) -> u64 {
-        self.stamps_noted
+        self.tracker.stamps_noted()
     }
 
     /// Says whether anybody listens to [`Effect::Publish`]: while nobody does,
@@ -381,7 +304,7 @@ impl Engine {
 
     /// Whether a guarded write is under way.
     pub fn is_writing(&self) -> bool {
-        !self.writing.is_empty()
+        self.tracker.written().len() > 0
     }
 
     /// Records a fact: folds it in and has it kept.
@@ -395,7 +318,7 @@ impl Engine {
             fact,
         };
         self.state.apply(&record);
-        self.stamps.recorded(&record);
+        self.tracker.recorded(&record);
         self.out.push(Effect::Record(record));
         self.state.n
     }
@@ -422,64 +345,38 @@ impl Engine {
 
     /// Has a path watched from now on.
     pub(crate) fn watch(&mut self, path: &RelPath) {
-        if self.watched.insert(path.clone()) {
-            if self.config.case_insensitive {
-                self.spellings
-                    .entry(crate::tracker::resolve::fold(path))
-                    .or_insert_with(|| path.clone());
-            }
+        if self.tracker.watch(path, &self.config) {
             self.out.push(Effect::Track(path.clone()));
         }
     }
 
     /// Has a path watched no longer, if nobody needs it.
     pub(crate) fn unwatch(&mut self, path: &RelPath) {
-        let needed = self.state.paths.contains_key(path)
-            || self.state.names.is_other(path)
-            || self.borrowed.contains_key(path)
-            || self
-                .live
-                .get(path)
-                .is_some_and(|live| live.copy_of.is_some());
-        if !needed && self.watched.remove(path) {
-            self.live.remove(path);
-            self.forget_way(path);
-            self.stamps.forget(path);
-            self.dirty.remove(path);
-            self.unsettled.remove(path);
-            self.unconfirmed.remove(path);
-            self.unseen.remove(path);
-            self.unreadable.remove(path);
+        let kept = self.state.paths.contains_key(path) || self.state.names.is_other(path);
+        if !kept && self.tracker.unwatch(path, &self.config) {
             self.out.push(Effect::Untrack(path.clone()));
-            if self.config.case_insensitive {
-                self.spellings.remove(&crate::tracker::resolve::fold(path));
-            }
         }
     }
 
     /// A new fence for a query that arrives now: one that begins after it
     /// (SYNC-1), shared with every other query that arrives until then.
     pub(crate) fn want_fence(&mut self) -> u64 {
-        if self.fences.started == self.fences.done {
-            self.start_fence()
-        } else {
-            self.fences.wanted = true;
-            self.fences.started + 1
+        let (fence, at_once) = self.tracker.fences.want();
+        if at_once {
+            self.start_fence(fence);
         }
+        fence
     }
 
-    fn start_fence(&mut self) -> u64 {
-        self.fences.started += 1;
+    fn start_fence(&mut self, fence: u64) {
         self.counts.fences += 1;
-        self.out.push(Effect::Fence(self.fences.started));
-        self.fences.started
+        self.out.push(Effect::Fence(fence));
     }
 
     fn fence_reached(&mut self, fence: u64, ordered: bool) {
-        if fence <= self.fences.done {
+        let Some(before) = self.tracker.fences.reach(fence) else {
             return;
-        }
-        let before = std::mem::replace(&mut self.fences.done, fence);
+        };
         if !ordered {
             // Without a fence only reads tell: verify everything that the
             // waiting requests speak of (SYNC-2).
@@ -498,8 +395,8 @@ impl Engine {
         for request in behind {
             self.gather(request);
         }
-        if std::mem::take(&mut self.fences.wanted) {
-            self.start_fence();
+        if let Some(next) = self.tracker.fences.next() {
+            self.start_fence(next);
         }
     }
 
@@ -513,13 +410,13 @@ impl Engine {
             };
             match timer {
                 Timer::Read(path) => {
-                    if self.dirty.contains(&path) {
+                    if self.tracker.is_hinted(&path) {
                         self.look_soon(&path);
                     }
                 }
                 Timer::Settle(path) => {
                     // Only the latest reason to wait counts.
-                    let due = self.live.get(&path).map(|live| live.settle_at);
+                    let due = self.tracker.live(&path).map(|live| live.settle_at);
                     if due.is_some_and(|due| due <= self.now) {
                         self.settle_in_time(&path);
                     }

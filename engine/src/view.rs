@@ -72,7 +72,7 @@ impl Engine {
                 },
             };
         };
-        let Some(live) = self.live.get(path) else {
+        let Some(live) = self.tracker.live(path) else {
             return Now {
                 held: recorded,
                 trouble: None,
@@ -201,8 +201,8 @@ impl Engine {
                         .get(&file.path)
                         .is_some_and(|state| std::ptr::eq(state.as_ref(), path))
                     && self
-                        .live
-                        .get(&file.path)
+                        .tracker
+                        .live(&file.path)
                         .is_some_and(|live| !live.held_back.is_empty())
             })?;
             Some((&edit.fact.session, file.expect.is_some()))
@@ -219,7 +219,7 @@ impl Engine {
     pub(crate) fn listed(&self, session: &SessionId, path: &RelPath) -> Option<Listed> {
         let knowledge = self.state.knowledge(session, path)?;
         let state = self.state.paths.get(path)?;
-        let live = self.live.get(path);
+        let live = self.tracker.live(path);
         let now = self.current(path, None);
         if now.trouble == Some(Trouble::Unreadable) {
             return None;
@@ -355,11 +355,9 @@ impl Engine {
             return Vec::new();
         };
         let mut paths: Vec<&RelPath> = state.pending.iter().collect();
-        paths.extend(self.live.iter().filter_map(|(path, live)| {
-            let held_back = !live.held_back.is_empty();
-            let own = state.files.contains_key(path) && !state.pending.contains(path);
-            (held_back && own).then_some(path)
-        }));
+        let own =
+            |path: &&RelPath| state.files.contains_key(path) && !state.pending.contains(*path);
+        paths.extend(self.tracker.held_back().filter(own));
         let mut listed: Vec<Listed> = paths
             .into_iter()
             .filter_map(|path| self.listed(session, path))

@@ -116,7 +116,7 @@ impl Engine {
         } else {
             for row in &listed {
                 if let Some(episode) = row.episode {
-                    let live = self.live.entry(row.change.path.clone()).or_default();
+                    let live = self.tracker.live_mut(&row.change.path);
                     live.shown.insert(ask.session.clone(), episode);
                 }
             }
@@ -161,7 +161,7 @@ impl Engine {
         for row in &mut listed {
             // The middle of a save is no fact: what the cursor speaks of may
             // have been shown before it began.
-            let live = self.live.get_mut(&row.change.path);
+            let live = self.tracker.live_if_any(&row.change.path);
             let shown = live.and_then(|live| live.shown.remove(&ask.session));
             row.episode = row.episode.filter(|episode| shown == Some(*episode));
         }
@@ -182,7 +182,7 @@ impl Engine {
         let lost: Vec<u64> = listed.iter().filter_map(|row| row.lost).collect();
         for row in listed {
             if let Some(episode) = row.episode {
-                let live = self.live.entry(row.change.path.clone()).or_default();
+                let live = self.tracker.live_mut(&row.change.path);
                 live.told.insert(session.clone(), episode);
             }
         }

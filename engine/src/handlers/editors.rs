@@ -113,7 +113,7 @@ impl Engine {
                     formatted: ask.formatted,
                 });
                 // What was held back for a declared writer may be this save.
-                let held_back = self.live.get(&path).and_then(Live::held_now);
+                let held_back = self.tracker.live(&path).and_then(Live::held_now);
                 if held_back.is_some_and(|held| held.hash == Some(ask.hash)) {
                     self.decide_held_back(&path);
                 }

@@ -212,7 +212,7 @@ impl Engine {
             self.begin_log(path, pending);
             self.hold(&plan.session, path, Source::AgentEdited, None);
             // Nothing written so far is this edit's, nor is a close of it.
-            if let Some(live) = self.live.get_mut(path) {
+            if let Some(live) = self.tracker.live_if_any(path) {
                 live.wrote = false;
                 live.consumed = None;
             }
@@ -262,7 +262,7 @@ impl Engine {
     pub(super) fn read_named(&mut self, pending: &mut Pending, paths: &[RelPath]) -> Option<Step> {
         let unread: Vec<RelPath> = paths
             .iter()
-            .filter(|path| !pending.found.contains_key(*path) || self.dirty.contains(*path))
+            .filter(|path| !pending.found.contains_key(*path) || self.tracker.is_hinted(path))
             .cloned()
             .collect();
         if unread.is_empty() || pending.rechecked {
@@ -465,7 +465,7 @@ impl Engine {
             return None;
         }
         let (session, begun) = (open.fact.session.clone(), open.n);
-        let last = self.live.get(path).and_then(Live::held_now);
+        let last = self.tracker.live(path).and_then(Live::held_now);
         if last.is_some_and(|last| named.is_none_or(|named| named.hash() == last.hash)) {
             self.take_held_back(path);
         }

@@ -84,7 +84,10 @@ impl Engine {
     /// is no file, or cannot be read.
     pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
         let obstacle = match self.state.paths.contains_key(path) {
-            true => self.live.get(path).and_then(|live| live.obstacle.clone()),
+            true => self
+                .tracker
+                .live(path)
+                .and_then(|live| live.obstacle.clone()),
             false => pending
                 .found
                 .get(path)
@@ -124,11 +127,11 @@ impl Engine {
         self.watch(path);
         self.record(Fact::Baseline {
             // By the name that is watched, which is stored already.
-            path: self.watched.get(path).unwrap_or(path).clone(),
+            path: self.tracker.watched(path).unwrap_or(path).clone(),
             held,
         });
         // What was written until now is in the baseline.
-        if let Some(live) = self.live.get_mut(path) {
+        if let Some(live) = self.tracker.live_if_any(path) {
             live.closes = 0;
             live.written_closes = 0;
             live.wrote = false;
@@ -139,19 +142,19 @@ impl Engine {
         }
         let found = pending.found.get(path).map(|outcome| &outcome.found);
         if let Some(found) = found {
-            self.note_inode(path, found);
+            self.tracker.note_inode(path, found);
         }
         if let Some(crate::input::Found::File(content)) = found {
-            self.live.entry(path.clone()).or_default().stamp = Some(content.stamp);
+            self.tracker.live_mut(path).stamp = Some(content.stamp);
             self.note_stamp(path, *content);
         }
         // A file that cannot be read is not absent (LOSS-4).
         if let Some(obstacle) = found.and_then(Obstacle::of) {
             let unstable = obstacle == Obstacle::Unstable;
             if matches!(obstacle, Obstacle::Unreadable(_)) {
-                self.unreadable.insert(path.clone());
+                self.tracker.cannot_read(path);
             }
-            self.live.entry(path.clone()).or_default().obstacle = Some(obstacle);
+            self.tracker.live_mut(path).obstacle = Some(obstacle);
             if unstable {
                 self.retry(path);
             }

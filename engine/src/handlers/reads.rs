@@ -303,7 +303,7 @@ impl Engine {
             pending.rechecked = true;
             return Some(Step::Read(vec![path.clone()], false));
         }
-        if self.dirty.contains(path) && !pending.rechecked {
+        if self.tracker.is_hinted(path) && !pending.rechecked {
             pending.rechecked = true;
             pending.first_hash = Some(self.current(path, pending.found.get(path)).held.hash);
             return Some(Step::Read(vec![path.clone()], false));
@@ -381,7 +381,7 @@ impl Engine {
             step,
         });
         // After a read, a save told in its middle is news again (MOD-2).
-        if let Some(live) = self.live.get_mut(path) {
+        if let Some(live) = self.tracker.live_if_any(path) {
             live.told.remove(session);
             live.shown.remove(session);
         }

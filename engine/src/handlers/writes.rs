@@ -278,8 +278,7 @@ impl Engine {
             .map(|kept| kept.author());
         plan.files = vec![(path.clone(), Some(HashOrAbsent::Hash(hash)), base)];
         let (edit, _) = self.record_begun(pending, &plan);
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
+        let ticket = self.tracker.next_ticket();
         Step::Write(
             Box::new(Write {
                 ticket,
@@ -332,7 +331,7 @@ impl Engine {
             self.end_all(edit, EditPhase::Aborted);
         }
         let last = self.order_read(path, false);
-        self.writing.insert(path.clone(), Some(last));
+        self.tracker.writes(path, Some(last));
         if let Some((request, _)) = request
             && let Some(pending) = self.pending.get_mut(&request)
         {

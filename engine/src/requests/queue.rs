@@ -253,7 +253,7 @@ impl Engine {
 
     /// Finds out what of a comparison under way each of them waits for.
     fn note_blockers(&mut self, requests: &[RequestId]) {
-        if !self.reconciliation.is_under_way() {
+        if !self.tracker.reconciliation.is_under_way() {
             return;
         }
         for request in requests {
@@ -261,7 +261,7 @@ impl Engine {
                 continue;
             };
             let blocker = pending.blocker.as_ref();
-            if blocker.is_some_and(|path| self.reconciliation.concerns(path)) {
+            if blocker.is_some_and(|path| self.tracker.reconciliation.concerns(path)) {
                 continue;
             }
             let blocker = self.held_up_by(pending);
@@ -279,13 +279,15 @@ impl Engine {
                 self.queues.get(&connection).and_then(|queue| queue.front()) == Some(&request)
             }
         };
-        let fenced = pending.fence.is_none_or(|fence| fence <= self.fences.done);
+        let fenced = pending
+            .fence
+            .is_none_or(|fence| self.tracker.fences.is_done(fence));
         let waits = pending.not_before.is_some_and(|due| self.now < due);
         let compared = pending.impatient
             || pending
                 .blocker
                 .as_ref()
-                .is_none_or(|path| !self.reconciliation.concerns(path));
+                .is_none_or(|path| !self.tracker.reconciliation.concerns(path));
         first
             && pending.stage != Stage::Learning
             && !waits
@@ -377,7 +379,7 @@ impl Engine {
                 false
             }
             Step::Write(write, mut order) => {
-                self.writing.insert(order.path.clone(), None);
+                self.tracker.writes(&order.path, None);
                 // It goes where the request said.
                 if let Some(name) = self.spoken.named.get(&order.path) {
                     order.path = name.clone();
@@ -417,11 +419,11 @@ impl Engine {
     /// it up.
     fn looks_again(&mut self, pending: &mut Pending, request: RequestId) -> bool {
         let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
-        if !as_of_now || self.unconfirmed.is_empty() {
+        if !as_of_now || self.tracker.unconfirmed().len() == 0 {
             return false;
         }
         let scope = self.scope_of(&pending.ask);
-        let of_it = self.unconfirmed.iter();
+        let of_it = self.tracker.unconfirmed();
         let of_it: Vec<RelPath> = of_it
             .filter(|path| self.speaks_of(&scope, path) && !pending.late.contains(*path))
             .cloned()
@@ -432,11 +434,11 @@ impl Engine {
         if pending.looks < LOOKS {
             pending.looks += 1;
             pending.fence = Some(self.want_fence());
-            self.dirty.extend(of_it);
+            self.tracker.look_again(of_it);
             return true;
         }
         let young = of_it.iter().any(|path| {
-            let first = self.live.get(path).and_then(|live| live.unconfirmed);
+            let first = self.tracker.live(path).and_then(|live| live.unconfirmed);
             first.is_some_and(|first| first.since + CUT_DELAY > self.now)
         });
         if !young || pending.not_before.is_some() {
@@ -536,17 +538,13 @@ impl Engine {
     }
 
     fn borrow(&mut self, path: &RelPath) {
-        *self.borrowed.entry(path.clone()).or_default() += 1;
+        self.tracker.borrow(path);
         self.watch(path);
     }
 
     fn give_back(&mut self, path: &RelPath) {
-        if let Some(count) = self.borrowed.get_mut(path) {
-            *count -= 1;
-            if *count == 0 {
-                self.borrowed.remove(path);
-                self.unwatch(path);
-            }
+        if self.tracker.give_back(path) {
+            self.unwatch(path);
         }
     }
 

@@ -48,7 +48,10 @@ impl Engine {
             Scope::Everything => true,
             Scope::Paths(paths) => paths.contains(path) || paths.contains(&self.file_of(path)),
             Scope::Session(session) => {
-                let copied = self.live.get(path).and_then(|live| live.copy_of.as_ref());
+                let copied = self
+                    .tracker
+                    .live(path)
+                    .and_then(|live| live.copy_of.as_ref());
                 let held = |path: &RelPath| {
                     let file = self.file_of(path);
                     self.state.knowledge(session, &file).is_some()
@@ -69,17 +72,13 @@ impl Engine {
         let owed = match &scope {
             Scope::Paths(files) => {
                 let names = self.by_all_names(files.clone()).into_iter();
-                sorted(names.filter(|name| self.is_owed(name)))
+                sorted(names.filter(|name| self.tracker.is_owed(name)))
             }
             _ => {
                 let soon = self.soon_held(&scope);
-                let owed = self
-                    .dirty
-                    .iter()
-                    .chain(&self.unseen)
-                    .chain(&self.unreadable)
-                    .chain(self.outstanding.keys())
-                    .filter(|path| self.speaks_of(&scope, path) || soon.contains(*path));
+                let concerns =
+                    |path: &&RelPath| self.speaks_of(&scope, path) || soon.contains(*path);
+                let owed = self.tracker.owed().filter(concerns);
                 sorted(owed.cloned())
             }
         };
@@ -88,8 +87,7 @@ impl Engine {
             if pending.reads.contains_key(&path) {
                 continue;
             }
-            let slow = self.outstanding.get(&path).is_some_and(|read| read.slow);
-            if slow && scope.is_list() {
+            if self.tracker.is_slow(&path) && scope.is_list() {
                 pending.late.insert(path);
             } else {
                 let ticket = self.read_for_answer(&path);
@@ -129,42 +127,12 @@ impl Engine {
         files.iter().flat_map(|file| self.names_of(file)).collect()
     }
 
-    /// Whether a read of the path would tell more than is known, or is under
-    /// way.
-    fn is_owed(&self, path: &RelPath) -> bool {
-        self.dirty.contains(path)
-            || self.unseen.contains(path)
-            || self.unreadable.contains(path)
-            || self.outstanding.contains_key(path)
-            || self.reconciliation.concerns(path)
-    }
-
-    /// The read that shows what was written to a path until now.
-    fn read_for_answer(&mut self, path: &RelPath) -> u64 {
-        let unseen = self.unseen.remove(path);
-        let lost = self.reconciliation.take(path);
-        if unseen || lost {
-            self.interrupt(path);
-            self.live.entry(path.clone()).or_default().gap = true;
-        }
-        let hinted = self.dirty.contains(path) || self.unreadable.contains(path);
-        let under_way = self.outstanding.get(path).map(|read| read.newest());
-        let ticket = match under_way {
-            Some(newest) if !(unseen || lost || hinted) => newest,
-            _ => self.order_read(path, false),
-        };
-        if lost {
-            self.reconciliation.ordered(path, ticket);
-        }
-        ticket
-    }
-
     /// A list that has something to wait for waits so long at a time.
     pub(crate) fn be_patient(&mut self, request: RequestId, pending: &mut Pending) {
         pending.since = self.now;
         let waits = !pending.reads.is_empty()
-            || !self.writing.is_empty()
-            || self.reconciliation.is_under_way();
+            || self.tracker.written().len() > 0
+            || self.tracker.reconciliation.is_under_way();
         if waits && pending.patience.is_none() {
             let due = self.now + PATIENCE;
             pending.patience = Some(due);
@@ -175,7 +143,7 @@ impl Engine {
     /// A list has waited: if nothing that it waits for has come meanwhile, it
     /// is answered without that.
     pub(crate) fn lose_patience(&mut self, request: RequestId) {
-        let progress = self.reconciliation.progress();
+        let progress = self.tracker.reconciliation.progress();
         let Some(pending) = self.pending.get_mut(&request) else {
             return;
         };
@@ -184,7 +152,9 @@ impl Engine {
         }
         pending.patience = None;
         let reads = matches!(pending.stage, Stage::Fence | Stage::Reads)
-            && pending.fence.is_none_or(|fence| fence <= self.fences.done);
+            && pending
+                .fence
+                .is_none_or(|fence| self.tracker.fences.is_done(fence));
         let since = match &pending.blocker {
             Some(_) => pending.since.max(progress),
             None => pending.since,
@@ -201,16 +171,14 @@ impl Engine {
         let mut late: Vec<RelPath> = std::mem::take(&mut pending.reads).into_keys().collect();
         let scope = self.scope_of(&ask);
         late.extend(
-            self.reconciliation
+            self.tracker
+                .reconciliation
                 .under_way()
                 .filter(|path| self.speaks_of(&scope, path))
                 .cloned(),
         );
         for path in &late {
-            if let Some(read) = self.outstanding.get_mut(path) {
-                read.slow = true;
-                self.reconciliation.set_aside(path);
-            }
+            self.tracker.give_up(path);
         }
         if let Some(pending) = self.pending.get_mut(&request) {
             pending.late.extend(late);
@@ -220,7 +188,7 @@ impl Engine {
     /// Something that a request speaks of and that is still to be compared
     /// with the disk.
     pub(crate) fn held_up_by(&self, pending: &Pending) -> Option<RelPath> {
-        let lost = &self.reconciliation;
+        let lost = &self.tracker.reconciliation;
         if pending.impatient || pending.is_for_the_shell() {
             return None;
         }
@@ -248,10 +216,12 @@ impl Engine {
 
     /// Whether the daemon itself is writing what a request speaks of.
     pub(crate) fn is_written(&self, pending: &Pending) -> bool {
-        if self.writing.is_empty() || pending.impatient || pending.is_for_the_shell() {
+        if self.tracker.written().len() == 0 || pending.impatient || pending.is_for_the_shell() {
             return false;
         }
         let scope = self.scope_of(&pending.ask);
-        self.writing.keys().any(|path| self.speaks_of(&scope, path))
+        self.tracker
+            .written()
+            .any(|path| self.speaks_of(&scope, path))
     }
 }

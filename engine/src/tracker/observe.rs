@@ -56,17 +56,17 @@ impl Engine {
             return;
         }
         if matches!(outcome.found, Found::Unstable { .. }) {
-            self.live.entry(path.clone()).or_default().obstacle = Some(Obstacle::Unstable);
-            self.stamps.forget(path);
+            self.tracker.live_mut(path).obstacle = Some(Obstacle::Unstable);
+            self.tracker.stamps.forget(path);
             self.retry(path);
             return;
         }
-        let live = self.live.entry(path.clone()).or_default();
+        let live = self.tracker.live_mut(path);
         live.retries = 0;
         live.obstacle = Obstacle::of(&outcome.found);
         match &outcome.found {
-            Found::Unreadable { .. } => self.unreadable.insert(path.clone()),
-            _ => self.unreadable.remove(path),
+            Found::Unreadable { .. } => self.tracker.unreadable.insert(path.clone()),
+            _ => self.tracker.unreadable.remove(path),
         };
         match &outcome.found {
             Found::File(content) => {
@@ -83,12 +83,13 @@ impl Engine {
             // next read that succeeds tells what became of it.
             Found::Unreadable { .. } | Found::Outside | Found::Unstable { .. } => {}
         }
-        self.stamps.forget(path);
+        self.tracker.stamps.forget(path);
     }
 
     fn take_hints(&mut self, path: &RelPath, ticket: u64) -> Hints {
-        let live = self.live.entry(path.clone()).or_default();
-        let gap = std::mem::take(&mut live.gap) || self.reconciliation.awaits(path);
+        let awaited = self.tracker.reconciliation.awaits(path);
+        let live = self.tracker.live_mut(path);
+        let gap = std::mem::take(&mut live.gap) || awaited;
         // What was read may be the middle of a write that has been closed
         // since: the close is the next read's, which that close has ordered.
         let ahead = live.closes > 0 && ticket < live.closed_from;
@@ -119,8 +120,8 @@ impl Engine {
             return;
         };
         let recorded = state.held;
-        self.unconfirmed.remove(path);
-        let live = self.live.entry(path.clone()).or_default();
+        self.tracker.unconfirmed.remove(path);
+        let live = self.tracker.live_mut(path);
         live.absent = false;
         live.tentative = None;
         let moved_in = live
@@ -133,10 +134,10 @@ impl Engine {
                 .is_some_and(|stamp| stamp.modified != content.stamp.modified);
         live.stamp = Some(content.stamp);
         live.mtime_ms = (content.mtime_ms != recorded.mtime_ms).then_some(content.mtime_ms);
-        self.unsettled.remove(path);
+        self.tracker.unsettled.remove(path);
 
         if recorded.hash == Some(content.hash) {
-            let live = self.live.entry(path.clone()).or_default();
+            let live = self.tracker.live_mut(path);
             live.held_back.clear();
             if rewritten {
                 // The same bytes once more, as of an editor that loaded and
@@ -151,7 +152,7 @@ impl Engine {
             return;
         }
 
-        let live = self.live.entry(path.clone()).or_default();
+        let live = self.tracker.live_mut(path);
         live.mtime_ms = None;
         let seen = Observation {
             path,
@@ -166,13 +167,13 @@ impl Engine {
         let decision = decide(&self.state, seen);
         let held = Held::from(content);
         let Decision::By { evidence, edit, .. } = &decision else {
-            let live = self.live.entry(path.clone()).or_default();
+            let live = self.tracker.live_mut(path);
             hold_back(live, held, hints.closes > 0);
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
-            let live = self.live.entry(path.clone()).or_default();
+            let live = self.tracker.live_mut(path);
             hold_back(live, held, hints.closes > 0);
             // The close still ends a one-call mark, once it is believed.
             live.closes += hints.closes;
@@ -180,7 +181,7 @@ impl Engine {
             return;
         }
         if evidence != Evidence::Declared && !hints.gap && hints.closes == 0 {
-            let live = self.live.entry(path.clone()).or_default();
+            let live = self.tracker.live_mut(path);
             live.tentative = Some((held, prefixes.to_vec()));
             self.unsettle(path, WRITE_DELAY);
             return;
@@ -207,7 +208,7 @@ impl Engine {
         let Some(state) = self.state.paths.get(path) else {
             return;
         };
-        let live = self.live.entry(path.clone()).or_default();
+        let live = self.tracker.live_mut(path);
         live.mtime_ms = None;
         live.tentative = None;
         if state.held.hash.is_none() {
@@ -227,7 +228,7 @@ impl Engine {
         };
         match decide(&self.state, seen) {
             Decision::Hold => {
-                let live = self.live.entry(path.clone()).or_default();
+                let live = self.tracker.live_mut(path);
                 if !live.awaits_return() {
                     hold_back(live, Held::ABSENT, false);
                     // Whoever has it marked may be about to make it anew;
@@ -239,7 +240,7 @@ impl Engine {
                 evidence: Evidence::Declared | Evidence::Gap,
                 ..
             } => {
-                let live = self.live.entry(path.clone()).or_default();
+                let live = self.tracker.live_mut(path);
                 live.absent = false;
                 live.held_back.clear();
                 let edit = match &decision {
@@ -255,7 +256,7 @@ impl Engine {
             }
             Decision::By { .. } => {
                 // Most absences are the middle of a save (ATTR-12).
-                let live = self.live.entry(path.clone()).or_default();
+                let live = self.tracker.live_mut(path);
                 // What it held before that is no longer there.
                 live.held_back.clear();
                 if !live.absent {

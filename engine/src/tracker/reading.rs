@@ -68,9 +68,9 @@ impl Engine {
 
     /// The same; `whole` if all of it is to be read, however it has grown.
     pub(crate) fn order(&mut self, path: &RelPath, bytes: bool, whole: bool) -> u64 {
-        self.dirty.remove(path);
-        let next = self.next_ticket;
-        if let Some(outstanding) = self.outstanding.get_mut(path) {
+        self.tracker.dirty.remove(path);
+        let next = self.tracker.next_ticket;
+        if let Some(outstanding) = self.tracker.outstanding.get_mut(path) {
             let owed = outstanding.owed.get_or_insert(Owed {
                 ticket: next,
                 bytes,
@@ -78,15 +78,15 @@ impl Engine {
             });
             owed.bytes |= bytes;
             owed.whole |= whole;
-            self.next_ticket = next.max(owed.ticket + 1);
+            self.tracker.next_ticket = next.max(owed.ticket + 1);
             return owed.ticket;
         }
-        self.next_ticket += 1;
+        self.tracker.next_ticket += 1;
         let outstanding = Outstanding {
             under_way: next,
             ..Outstanding::default()
         };
-        self.outstanding.insert(path.clone(), outstanding);
+        self.tracker.outstanding.insert(path.clone(), outstanding);
         self.begin_read(path, next, bytes, whole);
         next
     }
@@ -106,17 +106,37 @@ impl Engine {
     /// Orders a read that nobody waits for, unless one is under way: what was
     /// hinted at meanwhile is read some time after it.
     pub(crate) fn look_soon(&mut self, path: &RelPath) {
-        if self.outstanding.contains_key(path) {
-            self.dirty.insert(path.clone());
+        if self.tracker.outstanding.contains_key(path) {
+            self.tracker.dirty.insert(path.clone());
         } else {
             self.order_read(path, false);
         }
     }
 
+    /// The read that shows what was written to a path until now.
+    pub(crate) fn read_for_answer(&mut self, path: &RelPath) -> u64 {
+        let unseen = self.tracker.unseen.remove(path);
+        let lost = self.tracker.reconciliation.take(path);
+        if unseen || lost {
+            self.interrupt(path);
+            self.tracker.live_mut(path).gap = true;
+        }
+        let hinted = self.tracker.dirty.contains(path) || self.tracker.unreadable.contains(path);
+        let under_way = self.tracker.outstanding.get(path).map(|read| read.newest());
+        let ticket = match under_way {
+            Some(newest) if !(unseen || lost || hinted) => newest,
+            _ => self.order_read(path, false),
+        };
+        if lost {
+            self.tracker.reconciliation.ordered(path, ticket);
+        }
+        ticket
+    }
+
     /// Contents that may turn out to be the beginning of the next one (ATTR-5).
     fn prefixes_wanted(&self, path: &RelPath) -> Vec<u64> {
         let mut sizes: Vec<u64> = Vec::new();
-        if let Some(live) = self.live.get(path) {
+        if let Some(live) = self.tracker.live(path) {
             sizes.extend(live.held_back.iter().map(|back| back.held.size));
         }
         sizes.retain(|size| *size > 0);
@@ -127,25 +147,23 @@ impl Engine {
 
     pub(crate) fn hint(&mut self, path: &RelPath, hint: Hint) {
         self.counts.hints += 1;
-        if !self.watched.contains(path) {
+        if !self.tracker.watched.contains(path) {
             return;
         }
         self.note_for_audits(path);
-        let next = self.next_ticket;
-        let live = self.live.entry(path.clone()).or_default();
+        let (next, episode) = (self.tracker.next_ticket, self.tracker.next_episode());
+        let live = self.tracker.live_mut(path);
         match hint {
             Hint::Written | Hint::Appeared => {
                 if !live.writing {
                     live.writing = true;
-                    self.episodes += 1;
-                    live.episode = self.episodes;
+                    live.episode = episode;
                 }
                 live.wrote = true;
             }
             Hint::Closed | Hint::WrittenAndClosed => {
                 if !live.writing {
-                    self.episodes += 1;
-                    live.episode = self.episodes;
+                    live.episode = episode;
                 }
                 let wrote = live.wrote || hint == Hint::WrittenAndClosed;
                 if live.closes == 0 {
@@ -161,8 +179,7 @@ impl Engine {
                 // the absence is no part of what it wrote.
                 live.writing = false;
                 live.wrote = false;
-                self.episodes += 1;
-                live.episode = self.episodes;
+                live.episode = episode;
             }
             Hint::Touched => {}
         }
@@ -171,7 +188,7 @@ impl Engine {
             Hint::Closed | Hint::WrittenAndClosed | Hint::Removed
                 if !self.was_read_lately(path) =>
             {
-                self.lately.insert(path.clone(), self.now);
+                self.tracker.lately.insert(path.clone(), self.now);
                 self.look_soon(path);
             }
             Hint::Closed | Hint::WrittenAndClosed | Hint::Removed => {
@@ -184,44 +201,47 @@ impl Engine {
 
     fn was_read_lately(&mut self, path: &RelPath) -> bool {
         let now = self.now;
-        if self.lately.len() > LATELY_KEPT {
-            self.lately.retain(|_, time| *time + READ_PAUSE > now);
+        if self.tracker.lately.len() > LATELY_KEPT {
+            self.tracker
+                .lately
+                .retain(|_, time| *time + READ_PAUSE > now);
         }
-        self.lately
+        self.tracker
+            .lately
             .get(path)
             .is_some_and(|time| *time + READ_PAUSE > now)
     }
 
     pub(crate) fn read_in(&mut self, path: &RelPath, delay: Millis) {
-        self.dirty.insert(path.clone());
+        self.tracker.dirty.insert(path.clone());
         self.timers
             .insert((self.now + delay, Timer::Read(path.clone())));
     }
 
     pub(crate) fn read_done(&mut self, path: &RelPath, ticket: u64, outcome: ReadOutcome) {
-        let Some(mut outstanding) = self.outstanding.remove(path) else {
+        let Some(mut outstanding) = self.tracker.outstanding.remove(path) else {
             return;
         };
         if outstanding.under_way != ticket {
-            self.outstanding.insert(path.clone(), outstanding);
+            self.tracker.outstanding.insert(path.clone(), outstanding);
             return;
         }
         let owed = outstanding.owed.take();
         if let Some(owed) = owed {
             outstanding.under_way = owed.ticket;
-            self.outstanding.insert(path.clone(), outstanding);
+            self.tracker.outstanding.insert(path.clone(), outstanding);
         }
         let file = self.found_by(path, ticket, &outcome);
         // While the daemon itself writes here, only its last step counts.
         let last = file
             .as_ref()
-            .and_then(|file| self.writing.get(file).copied());
+            .and_then(|file| self.tracker.writing.get(file).copied());
         let settled = match last {
             None => true,
             Some(last) => last.is_some_and(|last| last <= ticket),
         };
         if let Some(file) = file.as_ref().filter(|_| settled) {
-            self.writing.remove(file);
+            self.tracker.writing.remove(file);
             self.observe(file, ticket, &outcome);
             self.looked(file, ticket);
         }
@@ -237,7 +257,9 @@ impl Engine {
             }
         }
         let file = self.file_of(path);
-        self.reconciliation.read_done(path, ticket, self.now);
+        self.tracker
+            .reconciliation
+            .read_done(path, ticket, self.now);
         for pending in self.pending.values_mut() {
             let awaited = release(&mut pending.reads, path, ticket);
             if awaited {
@@ -251,7 +273,7 @@ impl Engine {
         }
         if let Some(owed) = owed {
             self.begin_read(path, owed.ticket, owed.bytes, owed.whole);
-        } else if self.dirty.contains(path) {
+        } else if self.tracker.dirty.contains(path) {
             // A file that is written all the time must not take all of it.
             self.read_in(path, READ_PAUSE.max(outcome.took.saturating_mul(PAUSES)));
         }
@@ -262,10 +284,10 @@ impl Engine {
     /// Drops the passing state of a path that nothing is going on with.
     pub(crate) fn forget_idle(&mut self, path: &RelPath) {
         // The stamp is worth keeping only while a mark may ask for it.
-        if self.live.get(path).is_some_and(Live::is_idle)
+        if self.tracker.live(path).is_some_and(Live::is_idle)
             && self.state.edits_on(path).next().is_none()
         {
-            self.live.remove(path);
+            self.tracker.live.remove(path);
         }
     }
 
@@ -273,16 +295,16 @@ impl Engine {
     pub(crate) fn note_stamp(&mut self, path: &RelPath, content: Content) {
         let held = self.state.paths.get(path).map(|state| state.held.hash);
         if held != Some(Some(content.hash)) {
-            self.stamps.forget(path);
-        } else if self.stamps.note(path, content) {
-            self.stamps_noted += 1;
+            self.tracker.stamps.forget(path);
+        } else if self.tracker.stamps.note(path, content) {
+            self.tracker.stamps_noted += 1;
         }
     }
 
     /// Reads an unstable file again, later each time (LOSS-4).
     pub(crate) fn retry(&mut self, path: &RelPath) {
         let retries = {
-            let live = self.live.entry(path.clone()).or_default();
+            let live = self.tracker.live_mut(path);
             live.retries = (live.retries + 1).min(16);
             live.retries
         };

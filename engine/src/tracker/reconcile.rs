@@ -132,12 +132,12 @@ impl Engine {
     /// Whether something is still to be compared with the disk, so that
     /// queries wait.
     pub fn is_reconciling(&self) -> bool {
-        self.reconciliation.is_under_way()
+        self.tracker.reconciliation.is_under_way()
     }
 
     /// Everything watched may have changed unseen (LOSS-1).
     pub(crate) fn lose_everything(&mut self) {
-        let lost = &mut self.reconciliation;
+        let lost = &mut self.tracker.reconciliation;
         let in_a_row = lost
             .lost_at
             .is_some_and(|before| before + IN_A_ROW > self.now);
@@ -151,7 +151,7 @@ impl Engine {
         if lost.pause > 0 {
             self.timers.insert((lost.not_before, Timer::Reconcile));
         }
-        let paths: Vec<RelPath> = self.watched.iter().cloned().collect();
+        let paths: Vec<RelPath> = self.tracker.watched.iter().cloned().collect();
         self.lose_coverage(paths);
     }
 
@@ -162,7 +162,7 @@ impl Engine {
         known: BTreeSet<RelPath>,
         unknown: BTreeSet<RelPath>,
     ) {
-        self.reconciliation.track = true;
+        self.tracker.reconciliation.track = true;
         self.compare_known(known, unknown);
     }
 
@@ -174,7 +174,7 @@ impl Engine {
         }
         let (known, unknown) = paths
             .into_iter()
-            .partition(|path| self.stamps.of(path).is_some());
+            .partition(|path| self.tracker.stamps.of(path).is_some());
         self.compare_known(known, unknown);
     }
 
@@ -187,13 +187,13 @@ impl Engine {
         for path in &known {
             self.interrupt(path);
         }
-        self.reconciliation.unchecked.append(&mut known);
+        self.tracker.reconciliation.unchecked.append(&mut known);
         self.compare(unknown);
     }
 
     /// Whoever was writing may have closed unseen.
     pub(crate) fn interrupt(&mut self, path: &RelPath) {
-        if let Some(live) = self.live.get_mut(path) {
+        if let Some(live) = self.tracker.live_if_any(path) {
             live.writing = false;
         }
     }
@@ -204,33 +204,42 @@ impl Engine {
         if at_once {
             return self.compare(paths);
         }
-        let watched = paths.into_iter().filter(|path| self.watched.contains(path));
-        self.unseen.extend(watched);
+        let watched = paths
+            .into_iter()
+            .filter(|path| self.tracker.watched.contains(path));
+        self.tracker.unseen.extend(watched);
     }
 
     fn compare(&mut self, paths: impl IntoIterator<Item = RelPath>) {
         for path in paths {
-            if self.watched.contains(&path) {
+            if self.tracker.watched.contains(&path) {
                 self.interrupt(&path);
-                self.reconciliation.waiting.insert(path);
+                self.tracker.reconciliation.waiting.insert(path);
             }
         }
     }
 
     /// Stats were compared.
     pub(crate) fn compared(&mut self, number: u64, differ: Vec<RelPath>) {
-        if self.reconciliation.checking.as_ref().map(|(of, _)| *of) != Some(number) {
+        if self
+            .tracker
+            .reconciliation
+            .checking
+            .as_ref()
+            .map(|(of, _)| *of)
+            != Some(number)
+        {
             return;
         }
-        self.reconciliation.checking = None;
-        self.reconciliation.progress = self.now;
+        self.tracker.reconciliation.checking = None;
+        self.tracker.reconciliation.progress = self.now;
         // One that was lost again meanwhile is compared again.
         self.compare(differ);
     }
 
     /// Orders the next comparison, the next reads.
     pub(crate) fn reconcile(&mut self) {
-        let lost = &self.reconciliation;
+        let lost = &self.tracker.reconciliation;
         if lost.unchecked.is_empty() && lost.waiting.is_empty() {
             return;
         }
@@ -243,7 +252,7 @@ impl Engine {
     }
 
     fn check(&mut self) {
-        let lost = &mut self.reconciliation;
+        let lost = &mut self.tracker.reconciliation;
         if lost.checking.is_some() || lost.unchecked.is_empty() {
             return;
         }
@@ -259,13 +268,16 @@ impl Engine {
         let mut files = Vec::with_capacity(paths.len());
         // A read has found something else meanwhile.
         let mut read = Vec::new();
-        for path in paths.iter().filter(|path| self.watched.contains(*path)) {
-            match self.stamps.of(path) {
+        for path in paths
+            .iter()
+            .filter(|path| self.tracker.watched.contains(*path))
+        {
+            match self.tracker.stamps.of(path) {
                 Some(stamp) => files.push((path.clone(), stamp)),
                 None => read.push(path.clone()),
             }
         }
-        let lost = &mut self.reconciliation;
+        let lost = &mut self.tracker.reconciliation;
         lost.checks += 1;
         lost.checking = Some((lost.checks, paths));
         let track = lost.track;
@@ -282,27 +294,32 @@ impl Engine {
     }
 
     fn read_what_waits(&mut self) {
-        while self.reconciliation.ordered.len() < WINDOW {
-            let waiting = &self.reconciliation.waiting;
+        while self.tracker.reconciliation.ordered.len() < WINDOW {
+            let waiting = &self.tracker.reconciliation.waiting;
             // One that is being read is read again only after that: a read
             // under way may have looked before the loss.
             let next = waiting
                 .iter()
-                .find(|path| !self.reconciliation.ordered.contains_key(*path))
+                .find(|path| !self.tracker.reconciliation.ordered.contains_key(*path))
                 .cloned();
             let Some(path) = next else {
                 return;
             };
-            self.reconciliation.waiting.remove(&path);
-            if !self.watched.contains(&path) {
+            self.tracker.reconciliation.waiting.remove(&path);
+            if !self.tracker.watched.contains(&path) {
                 continue;
             }
             // Set again: a read that was under way has taken it.
-            self.live.entry(path.clone()).or_default().gap = true;
+            self.tracker.live_mut(&path).gap = true;
             let ticket = self.order_read(&path, false);
             // One that is known to be slow holds nobody up.
-            if !self.outstanding.get(&path).is_some_and(|read| read.slow) {
-                self.reconciliation.ordered.insert(path, ticket);
+            if !self
+                .tracker
+                .outstanding
+                .get(&path)
+                .is_some_and(|read| read.slow)
+            {
+                self.tracker.reconciliation.ordered.insert(path, ticket);
             }
         }
     }
@@ -405,7 +422,7 @@ mod tests {
         assert_eq!(fixture.replies, 0);
         assert_eq!(fixture.give_all(), files + WINDOW);
         assert_eq!(fixture.replies, 1);
-        assert!(!fixture.engine.reconciliation.is_under_way());
+        assert!(!fixture.engine.tracker.reconciliation.is_under_way());
     }
 
     #[test]
@@ -441,7 +458,14 @@ mod tests {
     #[test]
     fn a_place_without_events_is_compared_at_once() {
         let mut fixture = Fixture::new(3);
-        let paths: Vec<RelPath> = fixture.engine.watched.iter().take(2).cloned().collect();
+        let paths: Vec<RelPath> = fixture
+            .engine
+            .tracker
+            .watched
+            .iter()
+            .take(2)
+            .cloned()
+            .collect();
         fixture.feed(Input::Unwatched {
             paths,
             at_once: true,

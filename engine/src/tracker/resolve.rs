@@ -46,7 +46,11 @@ impl Engine {
         if !self.config.case_insensitive {
             return path;
         }
-        self.spellings.get(&fold(&path)).cloned().unwrap_or(path)
+        self.tracker
+            .spellings
+            .get(&fold(&path))
+            .cloned()
+            .unwrap_or(path)
     }
 }
 

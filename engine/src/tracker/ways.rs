@@ -15,6 +15,7 @@ use crate::by_path::ByPath;
 use crate::engine::Engine;
 use crate::input::{Found, Object, ReadOutcome};
 use crate::ledger::record::Fact;
+use crate::tracker::Tracker;
 use crate::tracker::live::Live;
 
 /// Where a name was found to lead.
@@ -140,20 +141,20 @@ impl Ways {
 impl Engine {
     /// The file that a name leads to, by the name that everything is kept by.
     pub(crate) fn file_of(&self, name: &RelPath) -> RelPath {
-        let name = self.ways.aliases.get(name).unwrap_or(name);
+        let name = self.tracker.ways.aliases.get(name).unwrap_or(name);
         self.state.names.file_of(name).clone()
     }
 
     /// Whether any file has several names.
     pub(crate) fn has_several_names(&self) -> bool {
-        !self.state.names.is_empty() || !self.ways.aliases.is_empty()
+        !self.state.names.is_empty() || !self.tracker.ways.aliases.is_empty()
     }
 
     /// The names of a file, its own included.
     pub(crate) fn names_of(&self, file: &RelPath) -> Vec<RelPath> {
         let mut names = vec![file.clone()];
         names.extend(self.state.names.others_of(file).cloned());
-        let aliases = self.ways.aliases.iter();
+        let aliases = self.tracker.ways.aliases.iter();
         names.extend(
             aliases
                 .filter(|(_, of)| *of == file)
@@ -164,7 +165,7 @@ impl Engine {
 
     /// Hints at several names, as one event told them: once for each file.
     pub(crate) fn files_hinted(&self, names: Vec<RelPath>) -> Vec<RelPath> {
-        if self.ways.is_empty() && self.state.names.is_empty() {
+        if self.tracker.ways.is_empty() && self.state.names.is_empty() {
             return names;
         }
         let mut by_file: BTreeMap<RelPath, RelPath> = BTreeMap::new();
@@ -188,9 +189,11 @@ impl Engine {
         outcome: &ReadOutcome,
     ) -> Option<RelPath> {
         let file = self.file_of(name);
-        self.note_inode(name, &outcome.found);
+        if self.state.paths.contains_key(name) {
+            self.tracker.note_inode(name, &outcome.found);
+        }
         let plain = outcome.real.is_none() && outcome.object.is_none();
-        if plain && self.ways.is_empty() && self.state.names.is_empty() {
+        if plain && self.tracker.ways.is_empty() && self.state.names.is_empty() {
             return Some(file);
         }
         // What cannot be read now may be what it was.
@@ -203,18 +206,18 @@ impl Engine {
             let way = Way {
                 real: outcome.real.clone().filter(|real| real != name),
                 object: outcome.object,
-                since: self.next_ticket,
+                since: self.tracker.next_ticket,
             };
-            self.ways.note(name, way);
+            self.tracker.ways.note(name, way);
         } else if told {
-            self.ways.forget(name);
+            self.tracker.ways.forget(name);
         }
         if told && names.len() > 1 {
             self.part_from(name, &file, &names);
             for other in names.iter().filter(|_| *name == file) {
-                if self.ways.unsure.remove(other) {
+                if self.tracker.ways.unsure.remove(other) {
                     match self.file_of(other) == file {
-                        true => self.bring_hints(other, &file),
+                        true => self.tracker.bring_hints(other, &file),
                         false => self.look_too(name, other),
                     }
                 }
@@ -222,20 +225,20 @@ impl Engine {
         }
         let file = self.file_of(name);
         if self.names_of(&file).len() == 1 {
-            self.ways.taken.remove(&file);
+            self.tracker.ways.taken.remove(&file);
             return Some(file);
         }
-        if *name != file && !self.ways.ways.contains_key(&file) {
+        if *name != file && !self.tracker.ways.ways.contains_key(&file) {
             // After a restart: whether it leads there still is not known
             // before the file's own name has been looked at.
             self.look_too(name, &file);
-            self.ways.unsure.insert(name.clone());
+            self.tracker.ways.unsure.insert(name.clone());
             return None;
         }
         if *name != file {
-            self.bring_hints(name, &file);
+            self.tracker.bring_hints(name, &file);
         }
-        let taken = self.ways.taken.entry(file.clone()).or_default();
+        let taken = self.tracker.ways.taken.entry(file.clone()).or_default();
         if *taken > ticket {
             return None;
         }
@@ -243,14 +246,227 @@ impl Engine {
         Some(file)
     }
 
+    /// Has names part that do not lead to one file any more (FILE-2).
+    fn part_from(&mut self, name: &RelPath, file: &RelPath, names: &[RelPath]) {
+        // Of those that have not been looked at yet nothing is known.
+        let known =
+            |other: &&RelPath| *other != name && self.tracker.ways.ways.contains_key(*other);
+        let (alike, apart): (Vec<_>, Vec<_>) = names
+            .iter()
+            .filter(known)
+            .cloned()
+            .partition(|other| self.tracker.ways.are_one(name, other));
+        self.part(name, file, alike, apart);
+    }
+
+    /// A name is about to be renamed: of other links of its file, it parts.
+    pub(crate) fn part_name(&mut self, name: &RelPath) {
+        let file = self.file_of(name);
+        let mut names = self.names_of(&file);
+        names.retain(|other| other != name);
+        let (alike, apart) = names
+            .into_iter()
+            .partition(|other| self.tracker.ways.real(name) == self.tracker.ways.real(other));
+        self.part(name, &file, alike, apart);
+    }
+
+    fn part(
+        &mut self,
+        name: &RelPath,
+        file: &RelPath,
+        mut alike: Vec<RelPath>,
+        apart: Vec<RelPath>,
+    ) {
+        if apart.is_empty() {
+            return;
+        }
+        let mut leaving = if apart.contains(file) {
+            alike.insert(0, name.clone());
+            alike
+        } else {
+            apart
+        };
+        for name in &leaving {
+            self.tracker.ways.aliases.remove(name);
+        }
+        leaving.retain(|name| self.state.names.is_other(name));
+        let Some(first) = leaving.first().cloned() else {
+            return;
+        };
+        self.record(Fact::NamesParted {
+            file: file.clone(),
+            leaving: leaving.clone(),
+        });
+        if self.state.paths.contains_key(&first) {
+            let stamp = self.tracker.live(file).and_then(|live| live.stamp);
+            self.tracker.live_mut(&first).stamp = stamp;
+            if first != *name {
+                self.look_too(name, &first);
+            }
+        }
+        self.unwatch(file);
+        for name in leaving {
+            self.unwatch(&name);
+        }
+    }
+
+    /// Has names be one file that a look found to be (FILE-1). Of those that
+    /// may be, and are not known to be, one more look is ordered; whoever waits
+    /// for the first one waits for that.
+    pub(crate) fn join_alike(&mut self, name: &RelPath, ticket: u64) {
+        if self.tracker.ways.is_empty() {
+            return;
+        }
+        let file = self.file_of(name);
+        let object = self.tracker.ways.ways.get(name).and_then(|way| way.object);
+        let alone = object.and_then(|object| self.tracker.ways.by_object.get(&object));
+        if alone.is_some_and(|names| names.len() == 1) {
+            // The name of a file that has just got its second, perhaps.
+            self.tracker.list_inodes();
+        }
+        if self.tracker.ways.unsure.contains(name) {
+            // It waits for a look at its file's own.
+            return;
+        }
+        let (alike, perhaps) = self.tracker.ways.alike(name);
+        for other in alike {
+            if self.tracker.watched.contains(&other) && self.file_of(&other) != file {
+                let earlier = self
+                    .tracker
+                    .ways
+                    .ways
+                    .get(&other)
+                    .map_or(0, |way| way.since);
+                if self.tracker.ways.real(&other) == self.tracker.ways.real(name)
+                    || earlier <= ticket
+                {
+                    self.join(name, &other);
+                } else {
+                    self.look_too(name, &other);
+                }
+            }
+        }
+        for other in perhaps {
+            if self.tracker.watched.contains(&other) && self.file_of(&other) != self.file_of(name) {
+                self.look_too(name, &other);
+            }
+        }
+    }
+
+    /// Orders a look at another name, for which waits who waits for a look at
+    /// the first.
+    pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
+        let ticket = self.order_read(other, false);
+        for pending in self.pending.values_mut() {
+            if pending.reads.contains_key(name) || pending.found.contains_key(name) {
+                pending.reads.insert(other.clone(), ticket);
+            }
+        }
+    }
+
+    fn join(&mut self, one: &RelPath, other: &RelPath) {
+        let (one, other) = (self.file_of(one), self.file_of(other));
+        let since = |name| {
+            let state = self.state.paths.get(name);
+            state.map_or(u64::MAX, |state| state.baseline)
+        };
+        // The one that was tracked first is the file's.
+        let (file, name) = if since(&one) <= since(&other) {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let busy =
+            self.tracker.writing.contains_key(&name) || self.tracker.writing.contains_key(&file);
+        let undecided = self
+            .tracker
+            .live(&name)
+            .is_some_and(|live| live.copy_of.is_some() || !live.held_back.is_empty());
+        if file == name || busy || undecided {
+            return;
+        }
+        // What was found by the name is a version of its own first.
+        if self.tracker.unsettled.contains(&name) {
+            self.settle(&name);
+        }
+        if self.state.paths.contains_key(&name) {
+            self.record(Fact::NamesJoined {
+                name: name.clone(),
+                file: file.clone(),
+            });
+            self.tracker.unsettled.remove(&name);
+            self.tracker.unconfirmed.remove(&name);
+        } else {
+            self.tracker.ways.aliases.insert(name.clone(), file.clone());
+        }
+        for of in self
+            .tracker
+            .ways
+            .aliases
+            .values_mut()
+            .filter(|of| **of == name)
+        {
+            *of = file.clone();
+        }
+        self.tracker.bring_hints(&name, &file);
+        // What was found by the one name was found of the file.
+        for pending in self.pending.values_mut() {
+            if let Some(found) = pending.found.get(&name).cloned() {
+                pending.found.entry(file.clone()).or_insert(found);
+            }
+        }
+        // Both are compared at the next look, however plain they are.
+        for name in [name, file] {
+            if !self.tracker.ways.ways.contains_key(&name) {
+                let way = Way {
+                    since: self.tracker.next_ticket,
+                    ..Way::default()
+                };
+                self.tracker.ways.note(&name, way);
+            }
+        }
+    }
+
+    /// The names that a fact has a session use of files that have several:
+    /// facts of their own, which come before it.
+    pub(crate) fn names_used(&mut self, fact: &Fact) -> Vec<Fact> {
+        let (session, files) = match fact {
+            Fact::Tracked { session, path, .. } | Fact::Read { session, path, .. } => {
+                (session, vec![path])
+            }
+            Fact::EditBegun(edit) => {
+                let files = edit.files.iter().map(|file| &file.path);
+                (&edit.session, files.collect())
+            }
+            _ => return Vec::new(),
+        };
+        if self.spoken.named.is_empty() || self.spoken.session.as_ref() != Some(session) {
+            return Vec::new();
+        }
+        let mut facts = Vec::new();
+        for file in files {
+            let Some(name) = self.spoken.named.get(file) else {
+                continue;
+            };
+            if self.state.names.spoken(session, file) != name {
+                self.tracker.ways.aliases.remove(name);
+                facts.push(Fact::NameUsed {
+                    session: session.clone(),
+                    name: name.clone(),
+                    file: file.clone(),
+                });
+            }
+        }
+        facts
+    }
+}
+
+impl Tracker {
     /// Remembers a tracked name's inode.
     pub(crate) fn note_inode(&mut self, name: &RelPath, found: &Found) {
         let Found::File(content) = found else {
             return;
         };
-        if !self.state.paths.contains_key(name) {
-            return;
-        }
         let inode = content.stamp.inode;
         if content.settled {
             self.ways.inodes.remove(name);
@@ -280,179 +496,13 @@ impl Engine {
         }
     }
 
-    /// Has names part that do not lead to one file any more (FILE-2).
-    fn part_from(&mut self, name: &RelPath, file: &RelPath, names: &[RelPath]) {
-        // Of those that have not been looked at yet nothing is known.
-        let known = |other: &&RelPath| *other != name && self.ways.ways.contains_key(*other);
-        let (alike, apart): (Vec<_>, Vec<_>) = names
-            .iter()
-            .filter(known)
-            .cloned()
-            .partition(|other| self.ways.are_one(name, other));
-        self.part(name, file, alike, apart);
-    }
-
-    /// A name is about to be renamed: of other links of its file, it parts.
-    pub(crate) fn part_name(&mut self, name: &RelPath) {
-        let file = self.file_of(name);
-        let mut names = self.names_of(&file);
-        names.retain(|other| other != name);
-        let (alike, apart) = names
-            .into_iter()
-            .partition(|other| self.ways.real(name) == self.ways.real(other));
-        self.part(name, &file, alike, apart);
-    }
-
-    fn part(
-        &mut self,
-        name: &RelPath,
-        file: &RelPath,
-        mut alike: Vec<RelPath>,
-        apart: Vec<RelPath>,
-    ) {
-        if apart.is_empty() {
-            return;
-        }
-        let mut leaving = if apart.contains(file) {
-            alike.insert(0, name.clone());
-            alike
-        } else {
-            apart
-        };
-        for name in &leaving {
-            self.ways.aliases.remove(name);
-        }
-        leaving.retain(|name| self.state.names.is_other(name));
-        let Some(first) = leaving.first().cloned() else {
-            return;
-        };
-        self.record(Fact::NamesParted {
-            file: file.clone(),
-            leaving: leaving.clone(),
-        });
-        if self.state.paths.contains_key(&first) {
-            let stamp = self.live.get(file).and_then(|live| live.stamp);
-            self.live.entry(first.clone()).or_default().stamp = stamp;
-            if first != *name {
-                self.look_too(name, &first);
-            }
-        }
-        self.unwatch(file);
-        for name in leaving {
-            self.unwatch(&name);
-        }
-    }
-
     /// What was hinted at by one of a file's names is said of the file.
     fn bring_hints(&mut self, name: &RelPath, file: &RelPath) {
         let Some(by_name) = self.live.remove(name) else {
             return;
         };
-        let live = self.live.entry(file.clone()).or_default();
+        let live = self.live_mut(file);
         live.take_hints(&by_name);
-    }
-
-    /// Has names be one file that a look found to be (FILE-1). Of those that
-    /// may be, and are not known to be, one more look is ordered; whoever waits
-    /// for the first one waits for that.
-    pub(crate) fn join_alike(&mut self, name: &RelPath, ticket: u64) {
-        if self.ways.is_empty() {
-            return;
-        }
-        let file = self.file_of(name);
-        let object = self.ways.ways.get(name).and_then(|way| way.object);
-        let alone = object.and_then(|object| self.ways.by_object.get(&object));
-        if alone.is_some_and(|names| names.len() == 1) {
-            // The name of a file that has just got its second, perhaps.
-            self.list_inodes();
-        }
-        if self.ways.unsure.contains(name) {
-            // It waits for a look at its file's own.
-            return;
-        }
-        let (alike, perhaps) = self.ways.alike(name);
-        for other in alike {
-            if self.watched.contains(&other) && self.file_of(&other) != file {
-                let earlier = self.ways.ways.get(&other).map_or(0, |way| way.since);
-                if self.ways.real(&other) == self.ways.real(name) || earlier <= ticket {
-                    self.join(name, &other);
-                } else {
-                    self.look_too(name, &other);
-                }
-            }
-        }
-        for other in perhaps {
-            if self.watched.contains(&other) && self.file_of(&other) != self.file_of(name) {
-                self.look_too(name, &other);
-            }
-        }
-    }
-
-    /// Orders a look at another name, for which waits who waits for a look at
-    /// the first.
-    pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
-        let ticket = self.order_read(other, false);
-        for pending in self.pending.values_mut() {
-            if pending.reads.contains_key(name) || pending.found.contains_key(name) {
-                pending.reads.insert(other.clone(), ticket);
-            }
-        }
-    }
-
-    fn join(&mut self, one: &RelPath, other: &RelPath) {
-        let (one, other) = (self.file_of(one), self.file_of(other));
-        let since = |name| {
-            let state = self.state.paths.get(name);
-            state.map_or(u64::MAX, |state| state.baseline)
-        };
-        // The one that was tracked first is the file's.
-        let (file, name) = if since(&one) <= since(&other) {
-            (one, other)
-        } else {
-            (other, one)
-        };
-        let busy = self.writing.contains_key(&name) || self.writing.contains_key(&file);
-        let undecided = self
-            .live
-            .get(&name)
-            .is_some_and(|live| live.copy_of.is_some() || !live.held_back.is_empty());
-        if file == name || busy || undecided {
-            return;
-        }
-        // What was found by the name is a version of its own first.
-        if self.unsettled.contains(&name) {
-            self.settle(&name);
-        }
-        if self.state.paths.contains_key(&name) {
-            self.record(Fact::NamesJoined {
-                name: name.clone(),
-                file: file.clone(),
-            });
-            self.unsettled.remove(&name);
-            self.unconfirmed.remove(&name);
-        } else {
-            self.ways.aliases.insert(name.clone(), file.clone());
-        }
-        for of in self.ways.aliases.values_mut().filter(|of| **of == name) {
-            *of = file.clone();
-        }
-        self.bring_hints(&name, &file);
-        // What was found by the one name was found of the file.
-        for pending in self.pending.values_mut() {
-            if let Some(found) = pending.found.get(&name).cloned() {
-                pending.found.entry(file.clone()).or_insert(found);
-            }
-        }
-        // Both are compared at the next look, however plain they are.
-        for name in [name, file] {
-            if !self.ways.ways.contains_key(&name) {
-                let way = Way {
-                    since: self.next_ticket,
-                    ..Way::default()
-                };
-                self.ways.note(&name, way);
-            }
-        }
     }
 
     /// A name is watched no longer.
@@ -463,39 +513,6 @@ impl Engine {
         self.ways.taken.remove(name);
         self.ways.inodes.remove(name);
         self.ways.unsure.remove(name);
-    }
-
-    /// The names that a fact has a session use of files that have several:
-    /// facts of their own, which come before it.
-    pub(crate) fn names_used(&mut self, fact: &Fact) -> Vec<Fact> {
-        let (session, files) = match fact {
-            Fact::Tracked { session, path, .. } | Fact::Read { session, path, .. } => {
-                (session, vec![path])
-            }
-            Fact::EditBegun(edit) => {
-                let files = edit.files.iter().map(|file| &file.path);
-                (&edit.session, files.collect())
-            }
-            _ => return Vec::new(),
-        };
-        if self.spoken.named.is_empty() || self.spoken.session.as_ref() != Some(session) {
-            return Vec::new();
-        }
-        let mut facts = Vec::new();
-        for file in files {
-            let Some(name) = self.spoken.named.get(file) else {
-                continue;
-            };
-            if self.state.names.spoken(session, file) != name {
-                self.ways.aliases.remove(name);
-                facts.push(Fact::NameUsed {
-                    session: session.clone(),
-                    name: name.clone(),
-                    file: file.clone(),
-                });
-            }
-        }
-        facts
     }
 }
 

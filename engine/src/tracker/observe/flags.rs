@@ -29,7 +29,7 @@ impl Engine {
             self.consume_mark(path, edit, Some(newest));
             left -= 1;
         }
-        let live = self.live.entry(path.clone()).or_default();
+        let live = self.tracker.live_mut(path);
         if left > 0 && untouched && live.consumed == Some(newest) {
             live.consumed = None;
             // Whoever else has spoken for it since, an editor or a commit,
@@ -74,7 +74,7 @@ impl Engine {
                 hash: hash.into(),
                 assumed: true,
             });
-            self.live.entry(path.clone()).or_default().consumed = Some(n);
+            self.tracker.live_mut(path).consumed = Some(n);
         }
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
     }

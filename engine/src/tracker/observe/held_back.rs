@@ -21,15 +21,15 @@ impl Engine {
                 .state
                 .edits_on(path)
                 .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
-        let live = self.live.entry(path.clone()).or_default();
+        let live = self.tracker.live.entry(path.clone()).or_default();
         let looked_at = live
             .unconfirmed
             .filter(|first| first.stamp == content.stamp);
         // A file that is being cut to nothing is seen empty some time before
         // the system says that it was written.
+        let fences = &self.tracker.fences;
         let confirmed = looked_at.is_some_and(|first| {
-            first.fence <= self.fences.done
-                && (content.size > 0 || first.since + CUT_DELAY <= self.now)
+            fences.is_done(first.fence) && (content.size > 0 || first.since + CUT_DELAY <= self.now)
         });
         if !doubtful {
             live.unconfirmed = None;
@@ -37,13 +37,13 @@ impl Engine {
         if !doubtful || confirmed {
             // What is confirmed stays known: as long as nobody has closed it,
             // it is read for everybody who asks, and not doubted each time.
-            self.unconfirmed.remove(path);
+            self.tracker.unconfirmed.remove(path);
             return false;
         }
         match looked_at {
             None => {
                 let fence = self.ask_internally(Ask::Look(path.clone()));
-                let live = self.live.entry(path.clone()).or_default();
+                let live = self.tracker.live_mut(path);
                 live.unconfirmed = Some(Unconfirmed {
                     stamp: content.stamp,
                     fence,
@@ -52,8 +52,8 @@ impl Engine {
             }
             Some(_) => self.read_in(path, CUT_DELAY),
         }
-        self.unconfirmed.insert(path.clone());
-        self.dirty.insert(path.clone());
+        self.tracker.unconfirmed.insert(path.clone());
+        self.tracker.dirty.insert(path.clone());
         true
     }
 
@@ -66,7 +66,7 @@ impl Engine {
         now: Hash,
         prefixes: &[(u64, Hash)],
     ) {
-        let live = self.live.entry(path.clone()).or_default();
+        let live = self.tracker.live_mut(path);
         for HeldBack { held, closed } in std::mem::take(&mut live.held_back) {
             let partial = held.size == 0
                 || prefixes
@@ -109,14 +109,14 @@ impl Engine {
     }
 
     fn decide_last_held_back(&mut self, path: &RelPath, hold: bool) {
-        let Some(live) = self.live.get_mut(path) else {
+        let Some(live) = self.tracker.live.get_mut(path) else {
             return;
         };
         let Some(held) = live.held_now() else {
             return;
         };
         live.unconfirmed = None;
-        self.unconfirmed.remove(path);
+        self.tracker.unconfirmed.remove(path);
         // A commit that claimed a write nobody saw has recorded it already.
         let recorded = self.state.paths.get(path).map(|state| state.held.hash);
         if recorded == Some(held.hash) {
@@ -137,7 +137,7 @@ impl Engine {
         if decision == Decision::Hold {
             return;
         }
-        self.unsettled.remove(path);
+        self.tracker.unsettled.remove(path);
         let earlier = std::mem::take(&mut live.held_back);
         for HeldBack {
             held: earlier,

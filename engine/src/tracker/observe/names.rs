@@ -11,6 +11,7 @@ impl Engine {
     pub(crate) fn renamed(&mut self, from: &RelPath, to: &RelPath) {
         let from = &self.spelling(from.clone());
         let moved: Vec<(RelPath, RelPath)> = self
+            .tracker
             .watched
             .range(from.clone()..)
             .take_while(|path| path.as_bytes().starts_with(from.as_bytes()))
@@ -36,28 +37,28 @@ impl Engine {
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
             let source = self
-                .live
-                .get(&old)
+                .tracker
+                .live(&old)
                 .and_then(|live| live.copy_of.clone())
                 .or_else(|| known.then(|| file.clone()));
             let (writing, wrote) = self
-                .live
-                .get(&file)
+                .tracker
+                .live(&file)
                 .map_or((false, false), |live| (live.writing, live.wrote));
             {
-                let live = self.live.entry(file).or_default();
+                let live = self.tracker.live_mut(&file);
                 live.writing = false;
                 live.wrote = false;
             }
             self.order_read(&old, false);
-            let watched = self.watched.contains(&new);
-            let live = self.live.entry(new.clone()).or_default();
+            let watched = self.tracker.watched.contains(&new);
+            let episode = self.tracker.next_episode();
+            let live = self.tracker.live_mut(&new);
             // Where the new name is watched, the arrival is hinted by itself.
             live.closes += u32::from(!watched);
             live.writing = writing;
             live.wrote = wrote;
-            self.episodes += 1;
-            live.episode = self.episodes;
+            live.episode = episode;
             if let Some(source) = source
                 && source != new
                 && !self.state.paths.contains_key(&new)
@@ -69,16 +70,16 @@ impl Engine {
                 // Its hint counts the arrival and has it read; a read before
                 // that would find the change and no close (ATTR-8).
                 self.read_in(&new, TOUCH_DELAY);
-            } else if self.watched.contains(&new) {
+            } else if self.tracker.watched.contains(&new) {
                 self.order_read(&new, false);
             } else {
-                self.live.remove(&new);
+                self.tracker.live.remove(&new);
             }
         }
     }
 
     pub(super) fn observe_copy(&mut self, path: &RelPath, outcome: &ReadOutcome) {
-        let Some(live) = self.live.get_mut(path) else {
+        let Some(live) = self.tracker.live_if_any(path) else {
             return;
         };
         if live.copy_of.is_none() {
@@ -88,7 +89,7 @@ impl Engine {
             Found::File(content) => {
                 live.copy = Some(Held::from(*content));
                 live.stamp = Some(content.stamp);
-                if !self.unsettled.contains(path) {
+                if !self.tracker.unsettled.contains(path) {
                     self.unsettle(path, self.config.settle);
                 }
             }
@@ -97,7 +98,7 @@ impl Engine {
             _ => {
                 live.copy_of = None;
                 live.copy = None;
-                self.unsettled.remove(path);
+                self.tracker.unsettled.remove(path);
                 self.unwatch(path);
             }
         }

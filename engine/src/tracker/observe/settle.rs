@@ -13,8 +13,8 @@ impl Engine {
     /// Waits a little for what may dissolve by itself.
     pub(super) fn unsettle(&mut self, path: &RelPath, delay: Millis) {
         let due = self.now + delay;
-        self.live.entry(path.clone()).or_default().settle_at = due;
-        self.unsettled.insert(path.clone());
+        self.tracker.live_mut(path).settle_at = due;
+        self.tracker.unsettled.insert(path.clone());
         self.timers.insert((due, Timer::Settle(path.clone())));
     }
 
@@ -22,10 +22,14 @@ impl Engine {
     /// about as of now, though they may still dissolve; what nobody asks about
     /// has its time.
     pub(crate) fn settle_for(&mut self, scope: &Scope) {
-        if self.unsettled.is_empty() {
+        if self.tracker.unsettled.is_empty() {
             return;
         }
-        let due = self.unsettled.iter().filter(|path| !self.may_return(path));
+        let due = self
+            .tracker
+            .unsettled
+            .iter()
+            .filter(|path| !self.may_return(path));
         let due = due.filter(|path| self.speaks_of(scope, path));
         for path in sorted(due.cloned()) {
             self.settle(&path);
@@ -35,8 +39,8 @@ impl Engine {
     /// An absence that whoever has the file marked may end in a moment: it is
     /// told, and recorded only when it has had its time (ATTR-5).
     fn may_return(&self, path: &RelPath) -> bool {
-        self.live
-            .get(path)
+        self.tracker
+            .live(path)
             .is_some_and(|live| live.awaits_return() && live.settle_at > self.now)
     }
 
@@ -45,10 +49,10 @@ impl Engine {
     /// hints that it has dissolved are on their way still: it is looked at
     /// once more.
     pub(crate) fn settle_in_time(&mut self, path: &RelPath) {
-        let Some(live) = self.live.get(path) else {
+        let Some(live) = self.tracker.live(path) else {
             return;
         };
-        if !self.unsettled.contains(path) || live.last_look.is_some() {
+        if !self.tracker.unsettled.contains(path) || live.last_look.is_some() {
             return;
         }
         if !live.absent && live.copy_of.is_none() && !live.awaits_return() {
@@ -56,20 +60,20 @@ impl Engine {
             return;
         }
         let ticket = self.order_read(path, false);
-        self.live.entry(path.clone()).or_default().last_look = Some(ticket);
+        self.tracker.live_mut(path).last_look = Some(ticket);
     }
 
     /// A read is done: what it was the last look at, and is there still, is
     /// recorded.
     pub(crate) fn looked(&mut self, path: &RelPath, ticket: u64) {
-        let Some(live) = self.live.get_mut(path) else {
+        let Some(live) = self.tracker.live_if_any(path) else {
             return;
         };
         if live.last_look.is_some_and(|wanted| wanted <= ticket) {
             live.last_look = None;
             // Another absence may have begun meanwhile, with a time of its own.
             let due = live.settle_at <= self.now;
-            if due && self.unsettled.contains(path) {
+            if due && self.tracker.unsettled.contains(path) {
                 self.settle(path);
             }
         }
@@ -80,7 +84,7 @@ impl Engine {
     /// the new one, whoever else was waited for.
     pub(crate) fn settle_absence(&mut self, path: &RelPath) {
         self.settle_for(&Scope::Paths(vec![path.clone()]));
-        let Some(live) = self.live.get_mut(path) else {
+        let Some(live) = self.tracker.live_if_any(path) else {
             return;
         };
         if live.awaits_return() {
@@ -93,8 +97,8 @@ impl Engine {
     /// Records an absence, a copy or an unclosed content that has not
     /// dissolved.
     pub(crate) fn settle(&mut self, path: &RelPath) {
-        self.unsettled.remove(path);
-        let Some(live) = self.live.get_mut(path) else {
+        self.tracker.unsettled.remove(path);
+        let Some(live) = self.tracker.live_if_any(path) else {
             return;
         };
         if let Some(from) = live.copy_of.clone() {
@@ -121,8 +125,8 @@ impl Engine {
         }
         if self.is_unnamed_copy(path) {
             // What came of it by a further rename is copied first.
-            let onwards = self.unsettled.iter().filter(|copy| {
-                let live = self.live.get(*copy);
+            let onwards = self.tracker.unsettled.iter().filter(|copy| {
+                let live = self.tracker.live(copy);
                 live.is_some_and(|live| live.copy_of.as_ref() == Some(path))
             });
             for copy in sorted(onwards.cloned()) {
@@ -161,7 +165,7 @@ impl Engine {
     }
 
     pub(super) fn settle_content(&mut self, path: &RelPath, held: Held, prefixes: &[(u64, Hash)]) {
-        let writing = self.live.get(path).is_some_and(|live| live.writing);
+        let writing = self.tracker.live(path).is_some_and(|live| live.writing);
         let seen = Observation {
             path,
             hash: held.hash,
@@ -174,7 +178,7 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         if decision == Decision::Hold {
-            let live = self.live.entry(path.clone()).or_default();
+            let live = self.tracker.live_mut(path);
             live.held_back.push(HeldBack {
                 held,
                 closed: false,
@@ -208,7 +212,7 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         let version = self.make_version(to, held, Some(from), decision);
-        let live = self.live.entry(to.clone()).or_default();
+        let live = self.tracker.live_mut(to);
         live.closes = 0;
         live.gap = false;
         self.consume_marks(to, 1, version);

@@ -51,7 +51,7 @@ impl Engine {
         }));
         self.counts.versions += 1;
         self.publish_version(path, n, Some((before, held.hash)));
-        let live = self.live.entry(path.clone()).or_default();
+        let live = self.tracker.live_mut(path);
         live.version_episode = live.episode;
         live.consumed = None;
         if let (AuthorKind::Agent, Some(session)) = (author.kind, author.session) {
