@@ -24,7 +24,7 @@ impl Engine {
         if ask.range.is_some_and(|range| !range.is_valid()) {
             return Step::Done(Err(wrong_range()));
         }
-        if let Some(step) = self.read_first(pending, &path) {
+        if let Some(step) = self.read_first(pending, &path, false) {
             return step;
         }
         if let Some(error) = self.unusable(&path, pending) {

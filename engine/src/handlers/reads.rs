@@ -1,11 +1,12 @@
 //! `file/read`, `file/readText`: what entered a session's context.
 
+use super::writes::unstable;
 use super::{done, show, show_authors};
 use crate::effect::{Answer, LinesWanted};
 use crate::engine::Engine;
 use crate::input::Found;
 use crate::ledger::record::Fact;
-use crate::requests::queue::{LOOKS, Pending, Step};
+use crate::requests::queue::{Pending, Step};
 use crate::text::cut::{count_lines, cut};
 use crate::tracker::carry::Texts;
 use touchmark_proto::daemon::Savings;
@@ -51,7 +52,7 @@ impl Engine {
         if ask.range.is_some_and(|range| !range.is_valid()) {
             return Step::Done(Err(wrong_range()));
         }
-        if let Some(step) = self.read_first(pending, &path) {
+        if let Some(step) = self.read_first(pending, &path, false) {
             return step;
         }
         if ask.hash.is_none()
@@ -145,10 +146,11 @@ impl Engine {
             .is_some_and(|outcome| outcome.bytes.is_some());
         if !with_bytes {
             // A repeat needs no text, so nothing is read for it.
-            if let Some(step) = self.read_first(pending, &path) {
+            if let Some(step) = self.read_first(pending, &path, true) {
                 return step;
             }
-            let now = self.current(&path, pending.found.get(&path));
+            let found = pending.found.get(&path);
+            let now = self.current(&path, found);
             let repeat = track
                 && !ask.force
                 && now.trouble.is_none()
@@ -162,7 +164,7 @@ impl Engine {
                 ) == Verdict::Repeat;
             // The bytes of lines that are not sent again are counted, not
             // guessed.
-            let lines = repeat && ask.range.is_some() && !pending.rechecked;
+            let lines = repeat && ask.range.is_some() && !pending.bytes;
             if !repeat || lines {
                 if let Some(error) = self.unusable(&path, pending) {
                     return Step::Done(Err(error));
@@ -170,26 +172,22 @@ impl Engine {
                 if now.held.hash.is_none() && now.trouble.is_none() {
                     return Step::Done(Err(not_found(&path)));
                 }
-                let readable = pending
-                    .found
-                    .get(&path)
-                    .is_some_and(|outcome| matches!(outcome.found, crate::input::Found::File(_)));
-                if pending.rechecked && readable && pending.looks < LOOKS {
-                    // What came first was a read that nobody had ordered the
-                    // bytes of.
-                    pending.looks += 1;
+                if !pending.bytes {
                     return Step::Read(vec![path], true);
                 }
-                if pending.rechecked {
-                    return Step::Done(Err(Error::path(
-                        ErrorCode::Unreadable,
-                        &path,
-                        format!("{} changes faster than it can be read", show(&path)),
+                return Step::Done(Err(match found.map(|outcome| &outcome.found) {
+                    Some(Found::File(content)) => Error::new(
+                        ErrorCode::TooLarge,
+                        format!("{} is too large to be read here", show(&path)),
                     )
-                    .hint("ask again when its writer has paused")));
-                }
-                pending.rechecked = true;
-                return Step::Read(vec![path], true);
+                    .with(ErrorData {
+                        path: Some(path),
+                        size: Some(content.size),
+                        ..ErrorData::default()
+                    })
+                    .hint("read the file itself and record it with `file/read`"),
+                    _ => unstable(&path),
+                }));
             }
             let reading = Reading {
                 session: &ask.session,
@@ -294,19 +292,24 @@ impl Engine {
     /// The reads that a request about one path has to wait for, if any: one
     /// where nobody watched, one where the file is to be verified, and one
     /// more where it changed after the request's fence.
-    pub(super) fn read_first(&mut self, pending: &mut Pending, path: &RelPath) -> Option<Step> {
+    pub(super) fn read_first(
+        &mut self,
+        pending: &mut Pending,
+        path: &RelPath,
+        bytes: bool,
+    ) -> Option<Step> {
         let watched = self.state.paths.contains_key(path);
         if !watched && !pending.found.contains_key(path) {
-            return Some(Step::Read(vec![path.clone()], false));
+            return Some(Step::Read(vec![path.clone()], bytes));
         }
         if pending.verify && !pending.rechecked {
             pending.rechecked = true;
-            return Some(Step::Read(vec![path.clone()], false));
+            return Some(Step::Read(vec![path.clone()], bytes));
         }
         if self.tracker.is_hinted(path) && !pending.rechecked {
             pending.rechecked = true;
             pending.first_hash = Some(self.current(path, pending.found.get(path)).held.hash);
-            return Some(Step::Read(vec![path.clone()], false));
+            return Some(Step::Read(vec![path.clone()], bytes));
         }
         None
     }

@@ -435,7 +435,8 @@ fn reply(
     }
 }
 
-fn unstable(path: &RelPath) -> Error {
+/// A file that changed under each look.
+pub(super) fn unstable(path: &RelPath) -> Error {
     Error::path(
         ErrorCode::Unreadable,
         path,

@@ -18,7 +18,7 @@ use crate::tracker::carry::Texts;
 use crate::tracker::spoken::Spoken;
 
 /// How often a request waits for one more fence.
-pub(crate) const LOOKS: u32 = 3;
+const LOOKS: u32 = 3;
 
 /// Who asks what.
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub(crate) struct Pending {
     pub verify: bool,
     /// Paths it needs read, resolved; watched for it where nobody else does.
     pub borrowed: Vec<RelPath>,
+    /// Every read that is ordered for it from now on is to bring the bytes.
+    pub bytes: bool,
     /// Reads it waits for.
     pub reads: ByPath<u64>,
     /// Reads done for it.
@@ -143,6 +145,7 @@ impl Engine {
             fence,
             verify: need.verify,
             borrowed: Vec::new(),
+            bytes: false,
             reads: ByPath::default(),
             found: BTreeMap::new(),
             stage: Stage::Fence,
@@ -193,6 +196,7 @@ impl Engine {
                 fence,
                 verify: false,
                 borrowed: Vec::new(),
+                bytes: false,
                 reads: ByPath::default(),
                 found: BTreeMap::new(),
                 stage: Stage::Fence,
@@ -349,12 +353,13 @@ impl Engine {
             }
             Step::Read(paths, bytes) => {
                 let whole = pending.verify || self.audits.contains_key(&request);
+                pending.bytes |= bytes;
                 for path in paths {
                     if !pending.borrowed.contains(&path) {
                         self.borrow(&path);
                         pending.borrowed.push(path.clone());
                     }
-                    let ticket = self.order(&path, bytes, whole);
+                    let ticket = self.order(&path, pending.bytes, whole);
                     pending.reads.insert(path, ticket);
                 }
                 if self.scope_of(&pending.ask).is_list() {

@@ -90,7 +90,7 @@ impl Engine {
             if self.tracker.is_slow(&path) && scope.is_list() {
                 pending.late.insert(path);
             } else {
-                let ticket = self.read_for_answer(&path);
+                let ticket = self.read_for_answer(&path, pending.bytes);
                 pending.reads.insert(path, ticket);
             }
         }

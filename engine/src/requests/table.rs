@@ -16,7 +16,8 @@
 //!   of ([`About`]).
 //! - the handler, or the shell.
 //!
-//! `if` restricts the column before it.
+//! `if` restricts the column before it; `but ... if` says what stands in its
+//! place.
 
 use touchmark_proto::checkpoints::DeletedOperation;
 use touchmark_proto::daemon::{
@@ -105,7 +106,7 @@ macro_rules! rows {
         }
         engine {
             $($own:ident: $change:ident $(if $change_if:expr)?,
-                $whose:ident [$($session:ident)?] $(if $opens_if:expr)?,
+                $whose:ident [$($session:ident)?] $(but $more:ident if $more_if:expr)?,
                 $use:ident [$($path:ident)*] $(if $use_if:expr)?,
                 $need:ident $(($about:ident $(if $about_if:expr)?))?
                 => $handler:expr;)*
@@ -126,7 +127,7 @@ macro_rules! rows {
                 },)*
                 $(Request::$own($ask) => Row {
                     changes: is!($change) $(&& $change_if)?,
-                    naming: Naming::$whose $(.if_so($opens_if))?,
+                    naming: Naming::$whose $(.or(Naming::$more, $more_if))?,
                     paths: Use::$use $(.if_so($use_if))?,
                     fence: fence!($need, $ask),
                     verify: verify!($need, $ask),
@@ -292,7 +293,7 @@ rows! {
         FileRead:         Changes, Opens [session], Tracks [path], synced(Paths)
             => engine.file_read(pending, &ask);
         FileReadText:     Changes if ask.track != Some(false),
-                          Opens [session] if ask.track != Some(false),
+                          Names [session] but Opens if ask.track != Some(false),
                           Tracks [path] if ask.track != Some(false), synced(Paths)
             => engine.file_read_text(pending, &ask);
         FileMention:      Changes, Opens [session], Tracks [path], fenced(Paths)
@@ -337,7 +338,7 @@ rows! {
         ModifiedList:     Query,   Asks [session], Names [],     synced(Session if ask.since.is_none())
             => engine.modified_list(request, pending, &ask);
         ModifiedTake:     Changes if !ask.peek,
-                          Knows [session] if !ask.peek, Names [paths], synced(Session)
+                          Asks [session] but Knows if !ask.peek, Names [paths], synced(Session)
             => engine.modified_take(pending, &ask);
         ModifiedAck:      Changes, Knows [session], Names [],     at_once
             => engine.modified_ack(&ask);
@@ -364,7 +365,7 @@ rows! {
         CheckpointDelete: Changes, Knows [session], Names [],     at_once
             => engine.context().checkpoint_delete(&ask);
         CheckpointDetect: Changes if ask.store_warning,
-                          Opens [session] if ask.store_warning,
+                          Asks [session] but Opens if ask.store_warning,
                           Names [paths deleted],                  synced(Everything)
             => engine.context().checkpoint_detect(pending, &ask);
         WarningStore:     Changes, Opens [session], Names [files], at_once

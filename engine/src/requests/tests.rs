@@ -189,3 +189,61 @@ fn what_opens_and_tracks_nothing_is_refused_by_no_limit() {
         assert!(answer.is_err(), "{method}");
     }
 }
+
+/// A text that was written just before it is asked for: the hint of that write
+/// comes while the first read is under way, and causes another read. Whoever
+/// waits for the bytes gets them by the reads that it ordered.
+#[test]
+fn a_text_comes_with_its_bytes_whatever_else_is_read_of_the_file_meanwhile() {
+    let mut fixture = Fixture::new(Config::default());
+    let mut effects = Vec::new();
+    fixture.disk.insert("a", 1);
+    fixture.requests += 1;
+    let ask = json!({"session": "s", "path": "a"});
+    let ask = Input::Request {
+        request: RequestId(fixture.requests),
+        connection: ConnectionId(fixture.requests),
+        ask: Request::from_json("file/readText", ask).unwrap(),
+        until: None,
+    };
+    fixture.engine.handle(1_000, ask, &mut effects);
+    let path = RelPath::new(b"a".as_slice()).unwrap();
+    let hint = Hint::WrittenAndClosed;
+    assert!(
+        fixture
+            .feed(Input::Hint {
+                path: path.clone(),
+                hint
+            })
+            .is_none()
+    );
+    let mut orders = 0;
+    let mut answered = None;
+    while let Some(effect) = (!effects.is_empty()).then(|| effects.remove(0)) {
+        let input = match effect {
+            Effect::Fence(fence) => Input::FenceReached { fence },
+            Effect::Read(order) => {
+                orders += 1;
+                Input::Read {
+                    outcome: ReadOutcome {
+                        bytes: order.bytes.then(|| b"x".as_slice().into()),
+                        ..ReadOutcome::from(fixture.found(&order.path))
+                    },
+                    path: order.path,
+                    ticket: order.ticket,
+                }
+            }
+            Effect::Reply { answer, .. } => {
+                answered = Some(answer.map(|answer| answer.reply));
+                continue;
+            }
+            _ => continue,
+        };
+        fixture.engine.handle(1_000, input, &mut effects);
+    }
+    let Some(Ok(Reply::FileReadText(text))) = answered else {
+        panic!("{answered:?}");
+    };
+    assert_eq!(text.text.as_deref(), Some("x"));
+    assert!(orders <= 2, "{orders} reads of one file");
+}

@@ -23,8 +23,8 @@ pub enum Naming {
     Knows,
     /// By its id or label, or a beginning that no other has: it only asks.
     Asks,
-    /// By its id or label. It ends something, or chooses: an unknown name
-    /// means nothing.
+    /// By its id or label. It ends something, chooses, or says nothing about
+    /// the session: an unknown name means nothing.
     Names,
 }
 
@@ -34,9 +34,9 @@ impl Naming {
         matches!(self, Self::Introduces | Self::Opens)
     }
 
-    /// A request that only asks where that is not so.
-    pub(crate) fn if_so(self, so: bool) -> Self {
-        if so { self } else { Self::Asks }
+    /// Another where that is so.
+    pub(crate) fn or(self, other: Self, so: bool) -> Self {
+        if so { other } else { self }
     }
 }
 

@@ -113,8 +113,9 @@ impl Engine {
         }
     }
 
-    /// The read that shows what was written to a path until now.
-    pub(crate) fn read_for_answer(&mut self, path: &RelPath) -> u64 {
+    /// The read that shows what was written to a path until now. One that may
+    /// lack the bytes is not shared where they are wanted.
+    pub(crate) fn read_for_answer(&mut self, path: &RelPath, bytes: bool) -> u64 {
         let unseen = self.tracker.unseen.remove(path);
         let lost = self.tracker.reconciliation.take(path);
         if unseen || lost {
@@ -124,8 +125,8 @@ impl Engine {
         let hinted = self.tracker.dirty.contains(path) || self.tracker.unreadable.contains(path);
         let under_way = self.tracker.outstanding.get(path).map(|read| read.newest());
         let ticket = match under_way {
-            Some(newest) if !(unseen || lost || hinted) => newest,
-            _ => self.order_read(path, false),
+            Some(newest) if !(unseen || lost || hinted || bytes) => newest,
+            _ => self.order_read(path, bytes),
         };
         if lost {
             self.tracker.reconciliation.ordered(path, ticket);

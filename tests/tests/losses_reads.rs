@@ -1,0 +1,108 @@
+//! LOSS-4: files that cannot be read for a moment, and files that cannot be
+//! watched because their path is too long.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::json;
+use touchmark_tests::World;
+
+/// Descriptors that a process may have.
+fn descriptors(process: u32, most: Option<u64>) -> Rlimit {
+    let pid = Pid::from_raw(i32::try_from(process).unwrap());
+    let all = rustix::process::getrlimit(Resource::Nofile);
+    let limit = Rlimit {
+        current: most.or(all.current),
+        maximum: all.maximum,
+    };
+    prlimit(pid, Resource::Nofile, limit).unwrap()
+}
+
+#[test]
+fn loss4_want_of_descriptors_is_never_taken_for_an_unchanged_file() {
+    let mut world = World::new();
+    let names = ["a.txt", "b.txt", "c.txt"];
+    let mut agent = world.session("s");
+    for name in names {
+        world.file(name, "one\n");
+        agent.read(name);
+    }
+    agent.sync();
+    let open = fs::read_dir(format!("/proc/{}/fd", world.pid())).unwrap();
+    let before = descriptors(world.pid(), Some(open.count() as u64));
+    for name in names {
+        world.file(name, "two\n");
+        // Nothing can be opened: what it says, it is not that all is well.
+        let status = agent.status(name);
+        assert_ne!(status["state"], "fresh", "{status}");
+    }
+    descriptors(world.pid(), before.current);
+    for name in names {
+        assert_eq!(agent.state(name), "stale", "{name}");
+    }
+    assert_eq!(agent.taken(), names);
+    // And watched as before.
+    for name in names {
+        agent.read(name);
+        assert_eq!(agent.state(name), "fresh", "{name}");
+        world.file(name, "three\n");
+        assert_eq!(agent.state(name), "stale", "{name}");
+    }
+    world.healthy();
+}
+
+/// A file so deep that its path has so many bytes below the workspace.
+fn deep(world: &World, bytes: usize) -> (OwnedFd, String, String) {
+    const PART: usize = 200;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut directory = open(world.workspace(), flags, Mode::empty()).unwrap();
+    let mut path = String::new();
+    while path.len() + PART + 10 < bytes {
+        let part = "d".repeat(PART);
+        mkdirat(&directory, &part, Mode::RWXU).unwrap();
+        directory = openat(&directory, &part, flags, Mode::empty()).unwrap();
+        path = path + &part + "/";
+    }
+    let name = "f".repeat((bytes - path.len()).min(250));
+    (directory, path + &name, name)
+}
+
+/// Below the limit of the protocol, above that of the system with the
+/// workspace's own name before it.
+#[test]
+fn loss4_a_path_too_long_to_be_watched_is_read_when_asked_about() {
+    for bytes in [3_000, 3_900, 4_030, 4_060, 4_090] {
+        let mut world = World::asleep();
+        world.nest(&"w".repeat(120));
+        world.start();
+        let (directory, path, name) = deep(&world, bytes);
+        let save = |content: &str| {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+            let file = openat(&directory, &name, flags, Mode::RUSR | Mode::WUSR).unwrap();
+            File::from(file).write_all(content.as_bytes()).unwrap();
+        };
+        let mut agent = world.session("s");
+        save("one\n");
+        agent.ok("file/read", json!({"path": path}));
+        assert_eq!(agent.state(&path), "fresh", "{bytes}");
+        for content in ["two\n", "three\n"] {
+            save(content);
+            assert_eq!(agent.state(&path), "stale", "{bytes}");
+            let edit = json!({"files": [{"path": path}]});
+            agent.refused("edit/begin", edit, "stale");
+            assert_eq!(agent.taken(), [path.as_str()], "{bytes}");
+            agent.ok("file/read", json!({"path": path}));
+        }
+        let degraded = agent.client.ok("status", json!({}))["degraded"].clone();
+        let watched = world.workspace().as_os_str().len() + 1 + bytes < 4_096;
+        let said = !degraded.as_array().unwrap().is_empty();
+        assert!(watched || said, "{bytes}: {degraded}");
+        world.healthy();
+    }
+}
