@@ -19,7 +19,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use sha2::{Digest as _, Sha256};
 use touchmark_engine::{Content, Found, Object, ReadOrder, ReadOutcome, Stamp};
@@ -65,6 +65,8 @@ pub struct Report {
     /// The bytes to keep, if the order wanted them kept, they are no secret
     /// and not over the cap.
     pub keep: Option<Arc<[u8]>>,
+    /// How long that took.
+    pub took: Duration,
     /// Its size in bytes; 0 if there is none.
     pub size: u64,
 }
@@ -74,6 +76,7 @@ impl From<Found> for Report {
         Self {
             outcome: found.into(),
             keep: None,
+            took: Duration::ZERO,
             size: 0,
         }
     }
@@ -171,9 +174,9 @@ impl Visit<'_> {
         let mut looked = self.read_settled(most, order, secret);
         if let Looked::Read(report) = &mut looked {
             report.outcome.secret |= secret;
+            report.took = began.elapsed();
             if report.size >= GROWS {
-                report.outcome.took =
-                    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                report.outcome.took = u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX);
             }
         }
         looked
@@ -304,6 +307,7 @@ impl Reader {
                 took: 0,
             },
             keep: kept.filter(|_| keep),
+            took: Duration::ZERO,
             size,
         }))))
     }

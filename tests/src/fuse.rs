@@ -7,8 +7,8 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -23,6 +23,7 @@ const NOT_KNOWN: i32 = -38;
 pub struct Hanging {
     connection: File,
     hangs: Arc<AtomicBool>,
+    delay: Arc<AtomicU64>,
 }
 
 impl Hanging {
@@ -54,15 +55,20 @@ impl Hanging {
             return None;
         }
         let hangs = Arc::new(AtomicBool::new(false));
-        let (server, told) = (
-            device.try_clone().expect("a descriptor"),
-            Arc::clone(&hangs),
-        );
-        std::thread::spawn(move || serve(server, &told));
+        let delay = Arc::new(AtomicU64::new(0));
+        let server = device.try_clone().expect("a descriptor");
+        let (told, slow) = (Arc::clone(&hangs), Arc::clone(&delay));
+        std::thread::spawn(move || serve(server, &told, &slow));
         Some(Self {
             connection: device,
             hangs,
+            delay,
         })
+    }
+
+    /// From now on a read takes so long; all else is answered at once.
+    pub fn slow(&self, milliseconds: u64) {
+        self.delay.store(milliseconds, Ordering::SeqCst);
     }
 
     /// From now on nothing is answered: no read, no look at a name.
@@ -80,7 +86,7 @@ impl Drop for Hanging {
 }
 
 /// Answers one request after the other, the held ones last.
-fn serve(mut connection: File, hangs: &AtomicBool) {
+fn serve(mut connection: File, hangs: &AtomicBool, delay: &Arc<AtomicU64>) {
     let mut buffer = vec![0; 1 << 18];
     while let Ok(length) = connection.read(&mut buffer) {
         while hangs.load(Ordering::SeqCst) {
@@ -95,7 +101,23 @@ fn serve(mut connection: File, hangs: &AtomicBool) {
             message.extend_from_slice(&error.to_le_bytes());
             message.extend_from_slice(&unique.to_le_bytes());
             message.extend_from_slice(&body);
-            let _interrupted = connection.write(&message);
+            let is_read = request.get(4..8) == Some(&15_u32.to_le_bytes());
+            if !is_read || delay.load(Ordering::SeqCst) == 0 {
+                let _interrupted = connection.write(&message);
+                continue;
+            }
+            // Aside, so that what is asked meanwhile is answered.
+            let delay = Arc::clone(delay);
+            let Ok(mut connection) = connection.try_clone() else {
+                return;
+            };
+            std::thread::spawn(move || {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(delay.load(Ordering::SeqCst)) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                let _interrupted = connection.write(&message);
+            });
         }
     }
 }

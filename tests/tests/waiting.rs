@@ -116,3 +116,49 @@ fn loss4_a_mount_that_hangs_costs_what_is_on_it() {
         world.kill();
     });
 }
+
+/// A file system like any other by its kind, whose reads take long: nothing
+/// but that tells. Once it has, only who asks about what is on it waits.
+#[test]
+fn loss4_a_local_mount_that_turns_slow_costs_what_is_on_it() {
+    mounts::apart(|| {
+        let mut world = World::new();
+        let (lower, place) = (world.outside().join("lower"), world.path("vendor"));
+        let empty = world.outside().join("empty");
+        for directory in [&lower, &place, &empty] {
+            fs::create_dir(directory).unwrap();
+        }
+        let Some(remote) = Hanging::new(&lower) else {
+            return;
+        };
+        let layers = format!("lowerdir={}:{}", lower.display(), empty.display());
+        mounts::mount("overlay", "a-test", &layers, &place);
+        world.file("a.txt", "one\n");
+        let mut agent = world.session("s");
+        agent.read("a.txt");
+        let name = format!("vendor/{}", fuse::FILE.0);
+        agent.read(&name);
+        // The first slow read is nobody's to foresee.
+        remote.slow(200);
+        let verified = json!({"paths": [name], "verify": true});
+        agent.ok("file/status", verified.clone());
+        remote.slow(3_600_000);
+        let mut patient = world.client();
+        let ask = json!({"session": "s", "paths": [name], "verify": true, "withinMs": 300});
+        patient.refused("file/status", ask, "tooLate");
+        for round in 0..5 {
+            user::write(&world.path("a.txt"), &format!("{round}\n"));
+            let asked = Instant::now();
+            assert_eq!(agent.state("a.txt"), "stale");
+            agent.read("a.txt");
+            assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+        }
+        remote.slow(0);
+        let states = agent.ok("file/status", verified);
+        assert_eq!(states["files"][0]["state"], "fresh", "{states}");
+        world.kill();
+        mounts::detach(&place);
+        drop(remote);
+        mounts::detach(&lower);
+    });
+}

@@ -1,7 +1,8 @@
 //! Looking at files: reading what the engine orders, comparing stats.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 use touchmark_engine::{Comparison, Found, Hint, Input, ReadOrder};
@@ -34,6 +35,23 @@ const TOGETHER: usize = 64;
 /// loop takes it in only takes up memory.
 const UNDER_WAY: usize = 4;
 
+/// A small file whose read takes so long lies on a mount that has turned slow.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// So long nothing on such a mount is read on the loop's own thread, or among
+/// others; then it is tried. Twice as long each time that it is slow still.
+const AVOIDED: Duration = Duration::from_secs(10);
+
+/// The longest that a mount is avoided without a try.
+const AVOIDED_LONGEST: Duration = Duration::from_secs(600);
+
+/// A mount that should be fast and is not.
+#[derive(Debug)]
+struct Slow {
+    until: Instant,
+    avoided: Duration,
+}
+
 /// Reads beside the loop.
 #[derive(Debug)]
 pub(super) struct Aside {
@@ -41,6 +59,8 @@ pub(super) struct Aside {
     large: Lane<ReadOrder>,
     /// For each place of which a read may hang.
     mounts: BTreeMap<PathBuf, Lane<ReadOrder>>,
+    /// Places whose reads have taken long, though nothing said they might.
+    slow: BTreeMap<PathBuf, Slow>,
     /// Those that are not handed over yet.
     orders: VecDeque<ReadOrder>,
     /// How many have been handed over together and are not done.
@@ -53,6 +73,7 @@ impl Default for Aside {
             batches: Lane::of(THREADS),
             large: Lane::of(THREADS),
             mounts: BTreeMap::new(),
+            slow: BTreeMap::new(),
             orders: VecDeque::new(),
             under_way: 0,
         }
@@ -60,6 +81,27 @@ impl Default for Aside {
 }
 
 impl Aside {
+    /// Whether what lies on this mount is to be read by its own threads.
+    fn avoids(&self, mount: &Path, now: Instant) -> bool {
+        self.slow.get(mount).is_some_and(|slow| now < slow.until)
+    }
+
+    /// A small file on this mount took long.
+    fn found_slow(&mut self, mount: PathBuf, now: Instant) {
+        let slow = self.slow.entry(mount).or_insert_with_key(|mount| {
+            tracing::warn!("reads are slow below {}", mount.display());
+            let avoided = AVOIDED / 2;
+            Slow {
+                until: now,
+                avoided,
+            }
+        });
+        if now >= slow.until {
+            slow.avoided = (slow.avoided * 2).min(AVOIDED_LONGEST);
+        }
+        slow.until = now + slow.avoided;
+    }
+
     /// The next to hand over, if it is time to.
     fn next(&mut self) -> Option<Vec<ReadOrder>> {
         let some = self.under_way < UNDER_WAY && !self.orders.is_empty();
@@ -75,7 +117,7 @@ impl Daemon {
     /// A few small files are read at once, which is faster than handing them
     /// over; many, large ones, and those that may block, aside.
     pub(super) fn read(&mut self, order: ReadOrder) {
-        if let Some(place) = self.watcher.slow_place(&order.path) {
+        if let Some(place) = self.slow_place(&order) {
             // It may hang: nobody else's read waits for it.
             let lanes = &mut self.aside.mounts;
             let lane = lanes.entry(place);
@@ -94,6 +136,18 @@ impl Daemon {
         if self.aside.orders.len() == TOGETHER {
             self.read_aside();
         }
+    }
+
+    /// The place that a file is on, if a read of it may take long.
+    fn slow_place(&self, order: &ReadOrder) -> Option<PathBuf> {
+        let known = self.watcher.slow_place(&order.path);
+        known.or_else(|| {
+            if self.aside.slow.is_empty() {
+                return None;
+            }
+            let mount = self.watcher.mount_of(&order.path);
+            self.aside.avoids(&mount, Instant::now()).then_some(mount)
+        })
     }
 
     /// Hands over what is to be read aside.
@@ -168,8 +222,15 @@ impl Daemon {
             report,
         } = reading;
         let Report {
-            mut outcome, keep, ..
+            mut outcome,
+            keep,
+            took,
+            size,
         } = *report;
+        if took >= SLOW && size <= INLINE_BYTES && self.watcher.slow_place(&path).is_none() {
+            let mount = self.watcher.mount_of(&path);
+            self.aside.found_slow(mount, Instant::now());
+        }
         let real = outcome.real.as_ref();
         let linked = outcome.object.is_some() && self.watcher.watch_file(real.unwrap_or(&path));
         let there = matches!(outcome.found, Found::File(_));
@@ -219,5 +280,27 @@ impl Reading {
             ticket,
             report,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_that_has_turned_slow_is_avoided_longer_each_time() {
+        let (mut aside, start) = (Aside::default(), Instant::now());
+        let (mount, other) = (PathBuf::from("/w/m"), Path::new("/w"));
+        let after = |seconds| start + Duration::from_secs(seconds);
+        aside.found_slow(mount.clone(), start);
+        assert!(aside.avoids(&mount, after(9)) && !aside.avoids(other, after(9)));
+        // Tried, and fast, or not.
+        assert!(!aside.avoids(&mount, after(10)));
+        aside.found_slow(mount.clone(), after(10));
+        assert!(aside.avoids(&mount, after(29)) && !aside.avoids(&mount, after(30)));
+        // By its own threads: it is avoided for as long again, and no longer.
+        aside.found_slow(mount.clone(), after(30));
+        aside.found_slow(mount.clone(), after(40));
+        assert!(aside.avoids(&mount, after(79)) && !aside.avoids(&mount, after(80)));
     }
 }

@@ -454,6 +454,13 @@ impl Watcher {
         remote(path).or_else(|| self.cover.entries_of(path).iter().find_map(remote))
     }
 
+    /// Where that is mounted which `path` is on, as far as its name says: what
+    /// a slow read of it says of its neighbours.
+    pub fn mount_of(&self, path: &RelPath) -> PathBuf {
+        let mount = self.mounts.of(&absolute(&self.root, path));
+        mount.unwrap_or(&self.root).to_path_buf()
+    }
+
     /// A look at a name, without following it; not where that may hang.
     fn look(&self, path: &RelPath) -> io::Result<Metadata> {
         match self.directories.remote(path) {

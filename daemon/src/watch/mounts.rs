@@ -74,6 +74,14 @@ impl Mounts {
         self.places.iter().any(|place| place == path)
     }
 
+    /// Where that is mounted which a path below the root is on; `None` for what
+    /// the root is on.
+    pub(super) fn of(&self, path: &Path) -> Option<&Path> {
+        let over = self.places.iter().filter(|place| path.starts_with(place));
+        over.max_by_key(|place| place.as_os_str().len())
+            .map(PathBuf::as_path)
+    }
+
     /// The name in the workspace that a path has as well, and is known by,
     /// where one directory or file is mounted in two places (FILE-1).
     pub(super) fn source(&self, path: &Path) -> Option<PathBuf> {

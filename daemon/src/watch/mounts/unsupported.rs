@@ -24,6 +24,10 @@ impl Mounts {
         false
     }
 
+    pub(super) fn of(&self, _path: &Path) -> Option<&Path> {
+        None
+    }
+
     pub(super) fn source(&self, _path: &Path) -> Option<PathBuf> {
         None
     }
