@@ -116,7 +116,7 @@ macro_rules! lists {
 requests! {
     /// A message names a file: it is tracked from now on.
     fn mention(session, path: impl Into<ClientPath>) -> FileMention {
-        FileMention { session, path: path.into(), hash: None, range: None, step: None }
+        FileMention { session, path: path.into(), hash: None, range: None, step: None, missed: false }
     }
 
     /// Forgets what was read of a file, or of all: the next read is full.

@@ -98,6 +98,7 @@ pub fn examine(workspace: &Path, places: &Places) -> Vec<Finding> {
     found.extend(places::room("state space", &places.state, 32 << 20));
     found.push(kept(&places.state));
     found.extend(places::set_aside(&places.state));
+    found.push(hooks(&places.state));
     found.push(machine::watches());
     found.push(machine::instances());
     found.push(machine::queue());
@@ -145,6 +146,20 @@ fn descriptors(connections: u32) -> Finding {
         ),
         Some(most) => Finding::good(CHECK, format!("{most} at most")),
         None => Finding::good(CHECK, "no limit"),
+    }
+}
+
+/// Hooks whose agents went on without an answer, and that nothing has made up
+/// for yet (HOOK-2).
+fn hooks(state: &Path) -> Finding {
+    const CHECK: &str = "hooks";
+    match crate::hooks::waiting(state) {
+        0 => Finding::good(CHECK, "none waits to be made up for"),
+        count => Finding::note(
+            CHECK,
+            format!("{count} got no answer in time; the next event makes up for them"),
+            "if no daemon runs, see the checks below; `touchmark stats` counts all there were",
+        ),
     }
 }
 

@@ -36,4 +36,5 @@ pub mod tools;
 pub mod watch;
 
 pub use error::Error;
+pub use hooks::Unanswered;
 pub use start::{DaemonOptions, main_daemon};

@@ -71,6 +71,34 @@ fn compare(old: &[u8], new: &[u8]) -> Option<(Diff, u32)> {
     (effort(&input) <= MAX_EFFORT).then(|| (Diff::compute(Algorithm::Histogram, &input), lines))
 }
 
+/// The lines that a writer had put into `base`, which became `mine`, and in
+/// whose place `now` holds what `base` did: counted in `mine`. None for
+/// contents that [`count`] does not compare.
+pub fn taken_back(base: &[u8], mine: &[u8], now: &[u8]) -> Vec<LineRange> {
+    let compared = [(base, mine), (mine, now), (base, now)];
+    if compared.iter().any(|(old, new)| count(old, new).is_none()) {
+        return Vec::new();
+    }
+    let [written, since, all] = compared
+        .map(|(old, new)| Diff::compute(Algorithm::Histogram, &InternedInput::new(old, new)));
+    let back = since
+        .hunks()
+        .filter(|hunk| hunk.after.clone().all(|line| !all.is_added(line)))
+        .flat_map(|hunk| hunk.before)
+        .filter(|line| written.is_added(*line));
+    let mut ranges: Vec<LineRange> = Vec::new();
+    for line in back.map(|line| line + 1) {
+        match ranges.last_mut() {
+            Some(last) if last.end + 1 == line => last.end = line,
+            _ => ranges.push(LineRange {
+                start: line,
+                end: line,
+            }),
+        }
+    }
+    ranges
+}
+
 /// How many pairs of lines a comparison may come to look at, at worst.
 ///
 /// Lines that are unique in both texts, and in the same order, split the texts
@@ -171,6 +199,28 @@ mod tests {
     fn counted(old: &[u8], new: &[u8]) -> (u32, u32) {
         let lines = count(old, new).unwrap();
         (lines.added, lines.removed)
+    }
+
+    #[test]
+    fn lines_of_an_edit_that_were_taken_back() {
+        let of = |base: &str, mine: &str, now: &str| {
+            taken_back(base.as_bytes(), mine.as_bytes(), now.as_bytes())
+                .iter()
+                .map(|range| (range.start, range.end))
+                .collect::<Vec<_>>()
+        };
+        let base = "a\nb\nc\nd\ne\nf\n";
+        let mine = "a\nB\nc\nd\nE1\nE2\nf\nnew\n";
+        assert_eq!(of(base, mine, mine), []);
+        assert_eq!(of(base, mine, base), [(2, 2), (5, 6), (8, 8)]);
+        assert_eq!(of(base, mine, "a\nb\nc\nd\nE1\nE2\nf\nnew\n"), [(2, 2)]);
+        assert_eq!(of(base, mine, "a\nB\nc\nd\nE1\nE2\nf\n"), [(8, 8)]);
+        // With work of the user's own elsewhere.
+        let and_more = "mine\na\nb\nc\nd\nE1\nE2\nf\nnew\n";
+        assert_eq!(of(base, mine, and_more), [(2, 2)]);
+        // What has become something third was not taken back.
+        assert_eq!(of(base, mine, "a\nthird\nc\nd\nE1\nE2\nf\nnew\n"), []);
+        assert_eq!(of(base, mine, "a\nB\nd\nE1\nE2\nf\nnew\n"), []);
     }
 
     #[test]

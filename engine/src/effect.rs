@@ -157,6 +157,22 @@ pub struct LinesWanted {
     pub old: Option<Hash>,
     /// The newer content.
     pub new: Option<Hash>,
+    /// What the asking session's own last writes took the place of, and what
+    /// they wrote, where the newer content may have taken some of their lines
+    /// back (SEEN-7).
+    pub own: Option<(Option<Hash>, Option<Hash>)>,
+}
+
+impl LinesWanted {
+    /// Those between two contents, of the first change.
+    pub(crate) fn between(old: Option<Hash>, new: Option<Hash>) -> Self {
+        Self {
+            index: 0,
+            old,
+            new,
+            own: None,
+        }
+    }
 }
 
 /// What to look up in the log.

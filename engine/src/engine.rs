@@ -257,6 +257,7 @@ impl Engine {
             Input::ProcessEnded { pid } => self.process_ended(pid),
             Input::Learned { request, learned } => self.learned(request, learned),
             Input::CommandUnheard { command } => self.command_unheard(&command),
+            Input::HookUnanswered { session } => self.context().count_unanswered(&session),
             Input::Tick => {}
         }
         self.run_timers();

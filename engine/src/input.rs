@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use touchmark_proto::writes::Guard;
-use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId};
+use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId, SessionId};
 
 use crate::ledger::record::Record;
 use crate::tracker::carry::Difference;
@@ -125,6 +125,12 @@ pub enum Input {
     CommandUnheard {
         /// Its name on the wire.
         command: String,
+    },
+    /// A hook of this session had to let its agent go on unanswered: it is
+    /// counted.
+    HookUnanswered {
+        /// Whose.
+        session: SessionId,
     },
     /// [`Engine::deadline`](crate::Engine::deadline) has come.
     Tick,

@@ -42,7 +42,7 @@ pub(crate) struct Listed {
     /// The save it was told in the middle of.
     pub episode: Option<u64>,
     /// The texts to count lines between.
-    pub texts: (Option<Hash>, Option<Hash>),
+    pub texts: LinesWanted,
 }
 
 impl Engine {
@@ -113,13 +113,15 @@ impl Engine {
                     State::Stale
                 }
             }
+            Some(knowledge) if knowledge.is_missed() => State::Unknown,
             _ => State::Unread,
         };
         let seen_now = knowledge
             .filter(|knowledge| !knowledge.uncertain)
             .and_then(|knowledge| knowledge.of(now.held.hash));
         let certain = now.trouble.is_none();
-        let may_edit = certain && (now.held.hash.is_none() || seen_now.is_some());
+        let may_edit =
+            certain && (now.held.hash.is_none() || seen_now.is_some() || state == State::Unknown);
         let stale = matches!(state, State::Stale | State::Deleted);
         let folded = match (stale, knowledge, self.state.paths.get(path)) {
             (true, Some(knowledge), Some(known)) => Some(self.fold(session, knowledge, known)),
@@ -294,8 +296,28 @@ impl Engine {
             newest,
             lost: None,
             episode: writing.then_some(episode),
-            texts: (before, hash),
+            texts: LinesWanted {
+                own: self.own_writes(session, path),
+                ..LinesWanted::between(before, hash)
+            },
         })
+    }
+
+    /// What the session's own last writes of a path took the place of and what
+    /// they wrote, if it believes some of that still.
+    pub(crate) fn own_writes(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+    ) -> Option<(Option<Hash>, Option<Hash>)> {
+        let versions = &self.state.paths.get(path)?.versions;
+        let newest = versions.iter().rposition(|kept| is_own(kept, session))?;
+        let written = versions.get(newest)?.hash;
+        self.state.knowledge(session, path)?.of(written)?;
+        let until_then = versions.get(..=newest)?;
+        let others = until_then.iter().rposition(|kept| !is_own(kept, session));
+        let first = until_then.get(others.map_or(0, |at| at + 1))?;
+        Some((first.before, written))
     }
 
     /// The row about a version that the session overwrote unseen.
@@ -320,7 +342,7 @@ impl Engine {
             newest: lost.n,
             lost: Some(lost.n),
             episode: None,
-            texts: (kept.before, kept.hash),
+            texts: LinesWanted::between(kept.before, kept.hash),
         }
     }
 
@@ -525,13 +547,11 @@ impl Engine {
     }
 
     /// The lines wanted for changes, by their place in the answer.
-    pub(crate) fn lines_wanted(
-        texts: impl IntoIterator<Item = (Option<Hash>, Option<Hash>)>,
-    ) -> Vec<LinesWanted> {
+    pub(crate) fn lines_wanted(texts: impl IntoIterator<Item = LinesWanted>) -> Vec<LinesWanted> {
         texts
             .into_iter()
             .enumerate()
-            .map(|(index, (old, new))| LinesWanted { index, old, new })
+            .map(|(index, texts)| LinesWanted { index, ..texts })
             .collect()
     }
 

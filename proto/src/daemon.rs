@@ -285,4 +285,6 @@ pub struct Savings {
     pub duplicate_bytes: u64,
     /// Changes of others that were told.
     pub notices: u64,
+    /// Hooks that had to let their agent go on before the daemon had answered.
+    pub unanswered_hooks: u64,
 }

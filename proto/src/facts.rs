@@ -186,7 +186,9 @@ pub struct Change {
     /// first (SEEN-7).
     pub reverts: Option<Vec<String>>,
     /// The lines that those edits had written, counted in the content that
-    /// the session wrote last; `None` where the texts are not kept.
+    /// the session wrote last; without `reverts`, those lines of the session's
+    /// last edits in whose place is again what was there before. `None` where
+    /// there are none, or the texts are not kept.
     pub reverted_lines: Option<Vec<LineRange>>,
 }
 
@@ -206,6 +208,8 @@ pub enum State {
     Deleted,
     /// It cannot be read (LOSS-4).
     Unreadable,
+    /// The session read something of it, and nobody knows what (SEEN-9).
+    Unknown,
 }
 
 /// A file as one session knows it.

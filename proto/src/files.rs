@@ -22,6 +22,8 @@ pub enum Source {
     UserEdited,
     /// A message named it.
     FileMentioned,
+    /// A tool read it, and what it read was missed (SEEN-9).
+    ReadMissed,
 }
 
 /// Checks whether this read repeats an earlier one, and records it.
@@ -155,6 +157,10 @@ pub struct FileMention {
     pub range: Option<LineRange>,
     /// The agent's step.
     pub step: Option<u64>,
+    /// The file was read, and nobody knows what that read saw: it is `unknown`
+    /// from now on (SEEN-9). Not together with a hash.
+    #[serde(default)]
+    pub missed: bool,
 }
 
 /// Forget what was read: the next read is `first` and full. The right to
@@ -272,6 +278,9 @@ pub struct FileRecords {
     pub files: Vec<FileRecord>,
     /// There is more: ask again with this cursor.
     pub more: Option<String>,
+    /// Files that could not be read in time: what is said of them is of before
+    /// (LOSS-4).
+    pub pending: Option<Vec<RelPath>>,
 }
 
 /// All versions of one path.

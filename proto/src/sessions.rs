@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::daemon::Program;
-use crate::{Change, ClientPath, Clock, LineRange, Millis, SessionId};
+use crate::{Change, ClientPath, Clock, LineRange, Millis, RelPath, SessionId};
 
 /// Opens a session, or comes back to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,9 @@ pub struct SessionOpened {
     pub modified: Vec<Change>,
     /// Its short name, for the eyes (SES-2).
     pub label: Option<String>,
+    /// Files that could not be read in time: what is said of them is of before
+    /// (LOSS-4).
+    pub pending: Option<Vec<RelPath>>,
 }
 
 /// Ends a session: its open edits and commands are aborted.

@@ -294,6 +294,7 @@ fn a_warning_that_is_not_there_is_absent() {
             warning,
             modified: vec![],
             label: None,
+            pending: None,
         }))
     };
     assert_eq!(

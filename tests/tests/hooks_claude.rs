@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use touchmark_tests::hooks::{self, Heard, Talk, feed, play, printed, run};
 use touchmark_tests::world::binary;
-use touchmark_tests::{World, text, user};
+use touchmark_tests::{World, sha256, text, user};
 
 const AGENT: &str = "claude";
 
@@ -374,9 +374,9 @@ fn a_daemon_that_has_started_anew_claims_no_more_than_it_knows() {
     world.restart();
     say(&world, &voice.after_read("1", "a.txt", TEXT)).nothing();
     assert_eq!(world.session("s").state("a.txt"), "fresh");
-    // Where they do not fit, the file is only named.
+    // Where they do not fit, something was read, and nobody knows what (SEEN-9).
     say(&world, &voice.after_read("2", "b.txt", "something else\n")).nothing();
-    assert_eq!(world.session("s").state("b.txt"), "unread");
+    assert_eq!(world.session("s").state("b.txt"), "unknown");
     // A mark survives, and so does what it declared.
     say(&world, &voice.before_edit("3", "a.txt", "one", "1")).nothing();
     world.restart();
@@ -567,6 +567,44 @@ fn a_formatter_of_the_agents_is_not_the_user() {
             assert_eq!(told.contains("by the user"), by_user, "{told}");
             assert!(told.contains("a.js"), "{told}");
             assert_eq!(session.state("a.js"), "stale");
+        }
+    }
+}
+
+/// A long command runs, and a person saves a file beside it: nobody can tell
+/// that from what the command wrote, and nobody says it (ATTR-6). What an
+/// editor reports is the user's.
+#[test]
+fn a_save_while_a_command_runs_is_not_put_down_to_the_command() {
+    for reported in [false, true] {
+        let world = world();
+        let mut talk = Talk::new(&world, AGENT, "s");
+        talk.start().nothing();
+        talk.read("a.txt").nothing();
+        let call = talk.call();
+        talk.say(&talk.voice.before_shell(&call, "npm test"))
+            .nothing();
+        user::write(&world.path("a.txt"), "typed\n");
+        let mut editor = world.client();
+        if reported {
+            let saved = json!({"path": "a.txt", "hash": sha256("typed\n")});
+            editor.ok("editor/didSave", saved);
+        }
+        editor.ok("sync", json!({}));
+        let ended = talk.say(&talk.voice.after_shell(&call, "npm test", "ok\n"));
+        let told = match reported {
+            false => ended.told(),
+            true => {
+                ended.nothing();
+                talk.prompt("p1", "go on").told()
+            }
+        };
+        match reported {
+            false => assert_eq!(
+                told,
+                "Changed while this command ran, by it or by the user: a.txt (modified, 1 line added, 3 lines removed)."
+            ),
+            true => assert!(told.contains("a.txt (modified by the user"), "{told}"),
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use touchmark_tests::{Session, Way, World, sha256, text};
+use touchmark_tests::{Session, Way, World, sha256, text, user};
 
 const BEFORE: &str = "line 1\nline 2\nline 3\n";
 const EDITED: &str = "line 1\nagent line\nline 3\n";
@@ -323,4 +323,33 @@ fn without_a_text_to_compare_with_a_changed_file_is_stale_as_a_whole() {
         "stale",
         "secrets are not kept"
     );
+}
+
+/// A person takes back a part of what an agent wrote, beside work of their own.
+#[test]
+fn lines_of_an_edit_that_its_user_takes_back_are_told() {
+    let world = World::new();
+    let base = "a\nb\nc\nd\ne\nf\n";
+    let written = "a\nB\nc\nd\nE1\nE2\nf\n";
+    let back = |line: u32, to: u32| json!([{"start": line, "end": to}]);
+    for (saved, lines) in [
+        ("mine\na\nb\nc\nd\nE1\nE2\nf\n", back(2, 2)),
+        ("a\nB\nc\nd\ne\nf\n", back(5, 6)),
+        ("a\nB and more\nc\nd\nE1\nE2\nf\n", Value::Null),
+    ] {
+        world.file("a.txt", base);
+        let mut agent = world.session("s");
+        agent.read("a.txt");
+        agent.edit(Way::Edit, "a.txt", written, |path| {
+            user::write(path, written)
+        });
+        world.file("a.txt", saved);
+        let told = agent.take();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0]["reverts"], Value::Null, "{told:?}");
+        assert_eq!(told[0]["revertedLines"], lines, "{told:?}");
+        world
+            .session("s")
+            .ok("session/close", json!({"forget": true}));
+    }
 }

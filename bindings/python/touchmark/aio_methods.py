@@ -705,13 +705,14 @@ class SessionMethods:
         path: shapes.Path,
         *,
         hash: Optional[shapes.Hash] = None,
+        missed: Optional[bool] = None,
         range: Optional[shapes.LineRange] = None,
         step: Optional[int] = None,
         within: Optional[float] = None,
     ) -> shapes.FileState:
         """A message names a file: it is tracked from now on."""
         return await self.call(
-            calls.file_mention(self.id, path, hash=hash, range=range, step=step),
+            calls.file_mention(self.id, path, hash=hash, missed=missed, range=range, step=step),
             within=within,
         )
 

@@ -369,6 +369,7 @@ def file_mention(
     path: shapes.Path,
     *,
     hash: Optional[shapes.Hash] = None,
+    missed: Optional[bool] = None,
     range: Optional[shapes.LineRange] = None,
     step: Optional[int] = None,
 ) -> "Call[shapes.FileState]":
@@ -377,6 +378,7 @@ def file_mention(
         "session": session,
         "path": path,
         "hash": hash,
+        "missed": missed,
         "range": range,
         "step": step,
     })

@@ -50,9 +50,9 @@ SessionId = str
 # How a session goes.
 SessionPhase = Literal["opened", "closed", "forgotten"]
 # How a file came into the context.
-Source = Literal["read_tool", "agent_edited", "user_edited", "file_mentioned"]
+Source = Literal["read_tool", "agent_edited", "user_edited", "file_mentioned", "read_missed"]
 # What a session's copy of a file is worth (SEEN-2).
-State = Literal["unread", "fresh", "stale", "deleted", "unreadable"]
+State = Literal["unread", "fresh", "stale", "deleted", "unreadable", "unknown"]
 # What a task is.
 TaskType = Literal["shell", "process", "agent"]
 # How a text travels.
@@ -457,6 +457,7 @@ class FileRecord(_FileRecordOptional):
 
 class _FileRecordsOptional(TypedDict, total=False):
     more: Optional[str]
+    pending: "Optional[List[RelPath]]"
 
 
 class FileRecords(_FileRecordsOptional):
@@ -739,10 +740,12 @@ class Savings(TypedDict):
     notices: int
     repeats: int
     staleRefused: int
+    unansweredHooks: int
 
 
 class _SessionOpenedOptional(TypedDict, total=False):
     label: Optional[str]
+    pending: "Optional[List[RelPath]]"
     warning: "Optional[Warning]"
 
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use touchmark_client::find::Workspace;
 use touchmark_client::proto::Places;
+pub(crate) use touchmark_daemon::Unanswered;
 pub(crate) use touchmark_daemon::doctor;
 pub(crate) use touchmark_daemon::life::Vanished;
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;

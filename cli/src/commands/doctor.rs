@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::Places;
-use touchmark_client::proto::daemon::{Status, StatusReport};
+use touchmark_client::proto::daemon::{Savings, Stats, Status, StatusReport};
 use touchmark_client::{Error, Hello, find};
 
 use crate::commands::daemon::doctor::{Finding, Level, examine};
@@ -109,9 +109,16 @@ fn daemon(places: &Places) -> Vec<Finding> {
         return vec![Finding::good(CHECK, "none runs; systemd starts one")];
     }
     let socket = find::socket(places);
-    let asked = Client::connect(&socket, &patient).and_then(|client| client.call(Status {}));
+    let asked = Client::connect(&socket, &patient).and_then(|client| {
+        let status = client.call(Status {})?;
+        Ok((status, client.call(Stats::default())?))
+    });
     match asked {
-        Ok(status) => reported(&status),
+        Ok((status, stats)) => {
+            let mut found = reported(&status);
+            found.extend(unanswered(&stats));
+            found
+        }
         Err(Error::NoDaemon { .. }) if is_there(places) => vec![Finding::wrong(
             CHECK,
             format!(
@@ -129,6 +136,21 @@ fn daemon(places: &Places) -> Vec<Finding> {
         )],
         Err(error) => vec![Finding::wrong(CHECK, error.to_string(), error.hint())],
     }
+}
+
+/// Hooks that let their agents go on before they knew.
+fn unanswered(stats: &Savings) -> Option<Finding> {
+    (stats.unanswered_hooks > 0).then(|| {
+        Finding::note(
+            "hooks in time",
+            format!(
+                "{} got no answer in time, of all sessions that are known",
+                count(stats.unanswered_hooks, "hook")
+            ),
+            "what they would have said was told later; more time: TOUCHMARK_HOOK_MS, in \
+             milliseconds, in the agent's environment",
+        )
+    })
 }
 
 /// What the configuration's files say and the daemon does not do.

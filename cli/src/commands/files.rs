@@ -68,6 +68,7 @@ fn row(file: &FileState) -> Vec<(Style, String)> {
         State::Fresh => ("fresh", style::GOOD),
         State::Stale => ("stale", style::WARN),
         State::Deleted => ("deleted", style::WARN),
+        State::Unknown => ("unknown", style::WARN),
         State::Unreadable => ("unreadable", style::WARN),
     };
     let mut remarks = Vec::new();

@@ -1,14 +1,16 @@
 //! `touchmark hook AGENT`: one event of an agent's hook, asked of the daemon.
 //!
 //! It never stands in its agent's way: whatever goes wrong, and after 150 ms
-//! at the latest, it prints `{}` and ends with 0.
+//! at the latest, it prints `{}` and ends with 0. What the event was about is
+//! kept then, and made up for with the next (HOOK-2).
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum as _;
 use serde_json::Value;
@@ -20,6 +22,7 @@ use touchmark_client::proto::{FreeJson, Reply, Request};
 use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start};
 
 use crate::args::Global;
+use crate::commands::daemon::Unanswered;
 use crate::context;
 use crate::output::Outcome;
 use crate::settings::Agent;
@@ -29,6 +32,9 @@ const PATIENCE: u64 = 150;
 
 /// The variable that says otherwise.
 const PATIENCE_VARIABLE: &str = "TOUCHMARK_HOOK_MS";
+
+/// How long a disk may take to keep what was not answered.
+const GRACE: Duration = Duration::from_millis(50);
 
 /// The longest event, in bytes: the daemon takes no longer one.
 const MAX_EVENT: u64 = 16 << 20;
@@ -65,6 +71,9 @@ pub(crate) fn run(agent: Agent, global: &Global) -> Outcome {
 /// Whether something has been printed. Who holds it prints.
 static PRINTED: Mutex<bool> = Mutex::new(false);
 
+/// What is kept if it is not answered, and in which state directory.
+static ASKED: Mutex<Option<(Unanswered, PathBuf)>> = Mutex::new(None);
+
 fn serve(agent: Agent, global: &Global) -> ExitCode {
     let patience = std::env::var(PATIENCE_VARIABLE)
         .ok()
@@ -74,21 +83,40 @@ fn serve(agent: Agent, global: &Global) -> ExitCode {
     // Whatever hangs, be it the agent's pipe, a file system or the daemon.
     std::thread::spawn(move || {
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
-        print("{}", "");
-        std::process::exit(0);
+        give_up();
     });
     let answered = ask(agent, global, until);
     let Some((client, printed)) = answered else {
-        print("{}", "");
-        return ExitCode::SUCCESS;
+        give_up();
     };
-    let first = print(&printed.stdout, &printed.stderr);
-    if let (true, Some(ack)) = (first, printed.ack) {
+    if !print(&printed.stdout, &printed.stderr) {
+        give_up();
+    }
+    if let Some(ack) = printed.ack {
         // What was not printed is told again.
         let left = until.saturating_duration_since(Instant::now());
         let _told_again = client.call_within(HookAck { ack }, left);
     }
     ExitCode::from(printed.exit)
+}
+
+/// Ends it without an answer. Who comes second waits for the end.
+fn give_up() -> ! {
+    if !print("{}", "") {
+        loop {
+            std::thread::park();
+        }
+    }
+    let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some((unanswered, state)) = asked {
+        let (done, kept) = channel();
+        std::thread::spawn(move || {
+            let _full_or_read_only = unanswered.keep(&state);
+            done.send(())
+        });
+        let _hangs = kept.recv_timeout(GRACE);
+    }
+    std::process::exit(0);
 }
 
 /// Prints, if nothing has been printed; says whether it has done so.
@@ -125,6 +153,15 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
         Some(directory) => Workspace::at(directory, &environment).ok()?,
         None => Workspace::find(&directory(&input)?, &environment).ok()?,
     };
+    // Where no daemon runs and none may be started, nobody would make up for it.
+    if may_start(&workspace, global) || workspace.socket().exists() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        let now = u64::try_from(now.as_millis()).ok()?;
+        let agent = agent.to_possible_value()?;
+        let unanswered = Unanswered::of(agent.get_name(), &input, now);
+        let asked = unanswered.map(|unanswered| (unanswered, workspace.places.state.clone()));
+        *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+    }
     let client = connect(&workspace, global, until)?;
     client.set_deadline(left(until)?);
     let printed = match client.request(request(agent, input)).ok()? {
@@ -143,6 +180,10 @@ fn left(until: Instant) -> Option<Duration> {
     (!left.is_zero()).then_some(left)
 }
 
+fn may_start(workspace: &Workspace, global: &Global) -> bool {
+    !global.no_start && (workspace.is_marked() || global.workspace.is_some())
+}
+
 /// A connection. In what calls itself a workspace a daemon is started where
 /// none runs; it is there for one of the next events, if not for this.
 fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Client> {
@@ -151,9 +192,7 @@ fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Cli
     match client {
         Ok(client) => Some(client),
         Err(error) if error.is_disconnected() => {
-            let may_start =
-                !global.no_start && (workspace.is_marked() || global.workspace.is_some());
-            if !may_start {
+            if !may_start(workspace, global) {
                 return None;
             }
             let hello = Hello {

@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     table(&rows).iter().try_for_each(|line| output::line(line))
 }
 
-fn lines(saved: &Savings) -> [(u64, String); 6] {
+fn lines(saved: &Savings) -> [(u64, String); 7] {
     [
         (
             saved.repeats,
@@ -68,5 +68,9 @@ fn lines(saved: &Savings) -> [(u64, String); 6] {
             "guarded writes that found bytes nobody had seen, and kept them".into(),
         ),
         (saved.notices, "changes of others told".into()),
+        (
+            saved.unanswered_hooks,
+            "hooks that had to let their agent go on before they knew".into(),
+        ),
     ]
 }

@@ -242,6 +242,7 @@ fn done(request: &Request) -> Reply {
             warning: None,
             modified: Vec::new(),
             label: None,
+            pending: None,
         }),
         Request::EditAbort(_) => Reply::EditAbort(Done {}),
         Request::Shutdown(_) => Reply::Shutdown(Done {}),

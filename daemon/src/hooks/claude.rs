@@ -93,7 +93,7 @@ pub(super) fn read_as(input: &Value, name: &str, provider: &'static str) -> Opti
         cwd: cwd(input),
         model: text(input, &["model"]).map(|id| Model {
             id: id.to_owned(),
-            provider,
+            provider: provider.to_owned(),
             mode: text(input, &["permission_mode"])
                 .unwrap_or_default()
                 .to_owned(),

@@ -64,7 +64,7 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
         }),
         model: text(input, &["model"]).map(|id| Model {
             id: id.to_owned(),
-            provider: "cursor",
+            provider: "cursor".to_owned(),
             mode: String::new(),
             message: generation,
         }),

@@ -38,6 +38,8 @@ pub(crate) enum Consult {
     /// A command window ends, and what was done in it is told by
     /// `modified/take`.
     EndWindow(String),
+    /// A hook of this session had to let its agent go on unanswered.
+    Unanswered(SessionId),
     /// How many lines differ between two contents, where both are kept.
     Lines {
         /// The older.
@@ -86,6 +88,8 @@ pub(crate) struct DaemonHandle {
     pub(crate) until: Option<Millis>,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
+    /// Where the daemon keeps its state, and hooks what was not answered.
+    pub(crate) state: PathBuf,
     /// What earlier events left.
     pub(crate) memory: Arc<Memory>,
     /// What the configuration says.
@@ -127,6 +131,7 @@ impl DaemonHandle {
             connection: self.connection,
             until: None,
             root: self.root.clone(),
+            state: self.state.clone(),
             memory: Arc::clone(&self.memory),
             settings: self.settings,
             now: self.now,
@@ -148,6 +153,11 @@ impl DaemonHandle {
 
     pub(super) fn end_window(&self, window: String) {
         let _loop_has_ended = self.events.send(Event::Consult(Consult::EndWindow(window)));
+    }
+
+    pub(super) fn count_unanswered(&self, session: SessionId) {
+        let consult = Consult::Unanswered(session);
+        let _loop_has_ended = self.events.send(Event::Consult(consult));
     }
 
     async fn consult<T>(&self, consult: impl FnOnce(oneshot::Sender<T>) -> Consult) -> Option<T> {

@@ -70,7 +70,7 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
         cwd: directory,
         model: model.map(|id| Model {
             id: id.to_owned(),
-            provider: "google",
+            provider: "google".to_owned(),
             mode: String::new(),
             message: None,
         }),

@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_proto::{ClientPath, Hash, SessionId};
 
-use super::Change;
 use super::edits::Candidate;
+use super::{Change, Happened, What};
 
 /// Calls under way that are remembered; a call that never came back goes when
 /// that many others came.
 const CALLS: usize = 4_096;
+
+/// Late words that are remembered, of all sessions.
+const LATE: usize = 256;
 
 /// Reads answered by a message that are remembered.
 const REPLACED: usize = 4_096;
@@ -56,7 +59,11 @@ pub(super) struct Call {
 
 /// What is remembered, for all hooks of a daemon.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<Remembered>);
+pub(crate) struct Memory {
+    remembered: Mutex<Remembered>,
+    /// Held while what was not answered is made up for.
+    pub(super) making_up: tokio::sync::Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct Remembered {
@@ -64,6 +71,8 @@ struct Remembered {
     order: VecDeque<(SessionId, String)>,
     replaced: VecDeque<(SessionId, ClientPath)>,
     left: VecDeque<(SessionId, Left)>,
+    heard: VecDeque<(SessionId, String, String)>,
+    late: VecDeque<(SessionId, String)>,
 }
 
 impl Memory {
@@ -170,9 +179,65 @@ impl Memory {
         true
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Remembered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// An event has come.
+    pub(super) fn hear(&self, happened: &Happened) {
+        if let Some(key) = key(happened) {
+            let mut kept = self.kept();
+            kept.heard.push_back(key);
+            if kept.heard.len() > CALLS {
+                kept.heard.pop_front();
+            }
+        }
     }
+
+    /// Whether an event of a call has come, though its answer was too late.
+    pub(super) fn has_heard(&self, happened: &Happened) -> bool {
+        key(happened).is_some_and(|key| self.kept().heard.contains(&key))
+    }
+
+    /// What a session's next event is to say as well.
+    pub(super) fn say_later(&self, session: &SessionId, text: Option<String>) {
+        if let Some(text) = text {
+            let mut kept = self.kept();
+            kept.late.push_back((session.clone(), text));
+            if kept.late.len() > LATE {
+                kept.late.pop_front();
+            }
+        }
+    }
+
+    /// All of that, the oldest first.
+    pub(super) fn late(&self, session: &SessionId) -> Vec<String> {
+        let kept = self.kept();
+        let own = kept.late.iter().filter(|(whose, _)| whose == session);
+        own.map(|(_, text)| text.clone()).collect()
+    }
+
+    /// The oldest so many were said.
+    pub(super) fn said(&self, session: &SessionId, count: usize) {
+        let mut left = count;
+        self.kept().late.retain(|(whose, _)| {
+            let said = whose == session && left > 0;
+            left -= usize::from(said);
+            !said
+        });
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Remembered> {
+        let remembered = self.remembered.lock();
+        remembered.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What an event of a call is told from others by.
+fn key(happened: &Happened) -> Option<(SessionId, String, String)> {
+    let (What::Before { call, .. } | What::After { call, .. } | What::Failed { call, .. }) =
+        &happened.what
+    else {
+        return None;
+    };
+    let (session, event) = (happened.session.clone(), happened.event.clone());
+    Some((session, event, call.clone()))
 }
 
 #[cfg(test)]

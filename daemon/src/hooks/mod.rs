@@ -25,9 +25,11 @@ mod opencode;
 mod patch;
 mod rules;
 mod shell;
+mod unanswered;
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use touchmark_proto::daemon::Program;
 use touchmark_proto::hooks::HookPrinted;
@@ -35,6 +37,9 @@ use touchmark_proto::{Reply, Request, SessionId};
 
 pub(crate) use daemon_handle::{Consult, DaemonHandle, Settings, Standing};
 pub(crate) use memory::Memory;
+use unanswered::Held;
+pub use unanswered::Unanswered;
+pub(crate) use unanswered::waiting;
 
 /// Which agent's words they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +51,9 @@ pub(crate) enum Agent {
     Opencode,
 }
 
-/// An event of an agent's, in words of no agent.
-#[derive(Clone, Debug, PartialEq)]
+/// An event of an agent's, in words of no agent. Kept without contents where
+/// its hook is not answered ([`Unanswered`]).
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Happened {
     /// The event's own name, as the answer has to spell it.
     event: String,
@@ -63,17 +69,17 @@ struct Happened {
 }
 
 /// A model in use.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Model {
     id: String,
-    provider: &'static str,
+    provider: String,
     mode: String,
     /// The message it answers.
     message: Option<String>,
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 enum What {
     /// A conversation begins; with `kept`, what was read before is still in
     /// its context.
@@ -81,13 +87,18 @@ enum What {
     /// It ends.
     End,
     /// The user has said something.
-    Prompt { id: Option<String>, text: String },
+    Prompt {
+        id: Option<String>,
+        #[serde(skip)]
+        text: String,
+    },
     /// A tool is about to run.
     Before { call: String, tool: Tool },
     /// A tool has run; with `batch_end`, no event of a batch's end follows.
     After {
         call: String,
         tool: Tool,
+        #[serde(skip)]
         output: Output,
         batch_end: bool,
     },
@@ -110,12 +121,13 @@ enum What {
     /// A file's content goes to the model without a tool.
     Attached {
         path: String,
+        #[serde(skip)]
         content: Option<String>,
     },
 }
 
 /// A task that goes on in the background.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Background {
     id: String,
     is_agent: bool,
@@ -124,7 +136,7 @@ struct Background {
 }
 
 /// What a tool does, as far as it concerns files.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 enum Tool {
     /// Puts lines of a file into the context.
     Read(Reading),
@@ -150,7 +162,7 @@ impl Tool {
 }
 
 /// Which lines of which file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Reading {
     path: String,
     /// The first line, from 1.
@@ -160,14 +172,15 @@ struct Reading {
 }
 
 /// One file that a tool changes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Writing {
     path: String,
+    #[serde(skip)]
     change: Change,
 }
 
 /// How.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 enum Change {
     /// It will hold this.
     Whole(String),
@@ -181,6 +194,7 @@ enum Change {
     /// It will be gone.
     Delete,
     /// Nobody can say.
+    #[default]
     Unknown,
 }
 
@@ -285,7 +299,14 @@ pub(crate) async fn answer(agent: Agent, input: Value, daemon: &DaemonHandle) ->
     };
     drop(input);
     let event = happened.event.clone();
-    let rules::Outcome { verdict, ack, undo } = rules::follow(daemon, happened).await;
+    let session = happened.can_tell.then(|| happened.session.clone());
+    unanswered::make_up(daemon).await;
+    daemon.memory.hear(&happened);
+    let mut outcome = rules::follow(daemon, happened).await;
+    if let Some(session) = session {
+        outcome = rules::with_late(daemon, &session, outcome);
+    }
+    let rules::Outcome { verdict, ack, undo } = outcome;
     let stdout = agent.print(&event, verdict);
     Answered {
         printed: printed(&stdout, ack),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use touchmark_proto::sessions::Warning;
 use touchmark_proto::{
-    Author, AuthorKind, Change, Error, ErrorCode, LineCounts, LineRange, Millis, RelPath,
+    Author, AuthorKind, Change, Error, ErrorCode, Evidence, LineCounts, LineRange, Millis, RelPath,
     SessionId, VersionKind,
 };
 
@@ -143,6 +143,14 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
     Some(bounded(sentence + &others))
 }
 
+/// What an answer that came too late would have said.
+pub(super) fn unanswered(at: Millis, refusal: &str) -> String {
+    let when = time(at);
+    bounded(format!(
+        "touchmark could not answer in time at {when}, before a tool changed a file. It would have said: {refusal}"
+    ))
+}
+
 /// What others did to files that the session holds.
 pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String> {
     let mut text = String::new();
@@ -153,23 +161,27 @@ pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String
     }
     if !list.is_empty() {
         text.push_str("Changed since this session last saw them: ");
-        text.push_str(&listed(list, more));
+        text.push_str(&listed(list, more, false));
     }
     (!text.is_empty()).then(|| bounded(text.trim_end().to_owned()))
 }
 
-/// What the session's own command did to them.
+/// What became of them while the session's own command ran. Nothing tells a
+/// command's write from a person's save beside it (ATTR-6), so neither is said
+/// to be the one.
 pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
     (!list.is_empty()).then(|| {
         bounded(format!(
-            "This command changed files that this session has read: {}",
-            listed(list, more)
+            "Changed while this command ran, by it or by the user: {}",
+            listed(list, more, true)
         ))
     })
 }
 
-fn listed(list: &[Change], more: bool) -> String {
-    let rows: Vec<String> = list.iter().take(FILES).map(row).collect();
+/// `own` if they are about the session's own command.
+fn listed(list: &[Change], more: bool, own: bool) -> String {
+    let rows = list.iter().take(FILES).map(|change| row(change, own));
+    let rows: Vec<String> = rows.collect();
     let mut text = rows.join("; ");
     text.push('.');
     match list.len().saturating_sub(FILES) {
@@ -182,7 +194,7 @@ fn listed(list: &[Change], more: bool) -> String {
     text
 }
 
-fn row(change: &Change) -> String {
+fn row(change: &Change, own: bool) -> String {
     let file = path(&change.path);
     let who = authors(&change.changed_by);
     if let Some(lost) = &change.lost {
@@ -200,15 +212,7 @@ fn row(change: &Change) -> String {
         return format!("{file} (a version by {who} was overwritten by this session unseen)");
     }
     if change.reverts.is_some() {
-        let lines = change.reverted_lines.as_deref().unwrap_or_default();
-        let shown: Vec<String> = lines.iter().take(LINES).map(range).collect();
-        let lines = match (shown.is_empty(), lines.len() > LINES) {
-            (true, _) => String::new(),
-            (false, more) => {
-                let more = if more { " and others" } else { "" };
-                format!(" of lines {}{more}", shown.join(", "))
-            }
-        };
+        let lines = of_lines(change.reverted_lines.as_deref().unwrap_or_default());
         return format!("{file} (your edit{lines} was taken back by {who})");
     }
     let what = match change.kind {
@@ -223,7 +227,27 @@ fn row(change: &Change) -> String {
         .lines
         .map(|counts| format!(", {}", lines(counts)))
         .unwrap_or_default();
-    format!("{file} ({what} by {who}{size})")
+    let back = match change.reverted_lines.as_deref() {
+        Some(back) => format!(", and your edit{} was taken back", of_lines(back)),
+        None => String::new(),
+    };
+    match own && change.evidence == [Evidence::Command] {
+        true => format!("{file} ({what}{size}{back})"),
+        false => format!("{file} ({what} by {who}{size}{back})"),
+    }
+}
+
+/// ` of lines 10-14, 20`; nothing where there are none.
+fn of_lines(lines: &[LineRange]) -> String {
+    let shown: Vec<String> = lines.iter().take(LINES).map(range).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let more = match lines.len() > LINES {
+        true => " and others",
+        false => "",
+    };
+    format!(" of lines {}{more}", shown.join(", "))
 }
 
 /// `10-14`, or `10`.
@@ -338,11 +362,14 @@ mod tests {
             reverts: Some(vec!["e1".into()]),
             reverted_lines: None,
         };
-        assert_eq!(row(&change), "a.rs (your edit was taken back by the user)");
+        assert_eq!(
+            row(&change, false),
+            "a.rs (your edit was taken back by the user)"
+        );
         let lines = [(10, 14), (20, 20)].map(|(start, end)| LineRange { start, end });
         change.reverted_lines = Some(lines.into());
         assert_eq!(
-            row(&change),
+            row(&change, false),
             "a.rs (your edit of lines 10-14, 20 was taken back by the user)"
         );
     }

@@ -55,7 +55,7 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
     };
     let model = text(input, &["model"]).map(|id| Model {
         id: id.to_owned(),
-        provider: "opencode",
+        provider: "opencode".to_owned(),
         mode: text(input, &["agent"]).unwrap_or_default().to_owned(),
         message: text(input, &["messageID"]).map(str::to_owned),
     });

@@ -1,5 +1,6 @@
 //! What each event does, the same for all agents.
 
+mod late;
 mod reads;
 mod turns;
 mod writes;
@@ -15,6 +16,8 @@ use touchmark_proto::{Error, Hash, Request, SessionId};
 use super::daemon_handle::DaemonHandle;
 use super::memory::Call;
 use super::{Happened, Tool, Verdict, What, notice};
+
+pub(super) use late::{make_up, with_late};
 
 /// Bytes of a command that are kept as its window's label.
 const LABEL: usize = 200;
@@ -247,12 +250,18 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
 /// What was printed has arrived: what it told is not told again (MOD-2).
 pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), Error> {
     let wrong = || Error::invalid("`ack` is not one that a hook's answer named");
-    let mut parts = ack.splitn(3, ' ');
+    // Before the rest, how many late words were among it.
+    let rest = ack.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let late = ack.strip_suffix(rest).unwrap_or_default();
+    let mut parts = rest.splitn(3, ' ');
     let (Some(warned), Some(cursor), Some(session)) = (parts.next(), parts.next(), parts.next())
     else {
         return Err(wrong());
     };
     let session = SessionId::new(session).map_err(|_| wrong())?;
+    if let Ok(count) = late.parse() {
+        daemon.memory.said(&session, count);
+    }
     if cursor != "-" {
         let ack = ModifiedAck {
             session: session.clone(),
@@ -404,6 +413,7 @@ async fn attached(
         hash,
         range: None,
         step: None,
+        missed: false,
     };
     let _not_a_file = daemon.ask(mention).await;
 }

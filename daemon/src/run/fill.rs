@@ -30,13 +30,22 @@ impl<'a> Contents<'a> {
         } = answer;
         if !lines.is_empty() {
             let changes = changes_of(&mut reply);
-            for LinesWanted { index, old, new } in lines {
-                if let Some(change) = changes.get_mut(index) {
-                    change.lines = self.lines(old, new);
-                    if change.reverts.is_some() && change.lines.is_some() {
-                        change.reverted_lines = self.removed(old, new);
-                    }
-                }
+            for LinesWanted {
+                index,
+                old,
+                new,
+                own,
+            } in lines
+            {
+                let Some(change) = changes.get_mut(index) else {
+                    continue;
+                };
+                change.lines = self.lines(old, new);
+                change.reverted_lines = match (change.lines, &change.reverts, own) {
+                    (Some(_), Some(_), _) => self.removed(old, new),
+                    (Some(_), None, Some((base, mine))) => self.taken_back(base, mine, new),
+                    _ => None,
+                };
             }
         }
         if let Reply::FileList(records) | Reply::FileRecent(records) = &mut reply {
@@ -73,6 +82,19 @@ impl<'a> Contents<'a> {
             found.extend(lines::difference(pair, &old, &new));
         }
         found
+    }
+
+    /// The lines of a session's own writes that were taken back.
+    fn taken_back(
+        &mut self,
+        base: Option<Hash>,
+        mine: Option<Hash>,
+        now: Option<Hash>,
+    ) -> Option<Vec<LineRange>> {
+        let [base, mine, now] = [self.content(base)?, self.content(mine)?, self.content(now)?];
+        self.left = self.left.checked_sub(base.len() + mine.len() + now.len())?;
+        let back = lines::taken_back(&base, &mine, &now);
+        (!back.is_empty()).then_some(back)
     }
 
     /// The lines of the older content that the newer has not.

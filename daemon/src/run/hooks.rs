@@ -90,6 +90,7 @@ impl Daemon {
             connection: ConnectionId(self.last_connection),
             until: self.asked.get(&request).and_then(|asked| asked.until),
             root: self.options.workspace.clone(),
+            state: self.options.places.state.clone(),
             memory: Arc::clone(&self.hooks.memory),
             settings: Settings {
                 replace_repeats: self.options.config.replace_repeats,
@@ -132,6 +133,7 @@ impl Daemon {
             Consult::Standing { session, answer } => {
                 let _nobody_waits = answer.send(standing(self.engine.state(), &session));
             }
+            Consult::Unanswered(session) => self.feed(Input::HookUnanswered { session }),
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
             Consult::Lines { old, new, answer } => {
                 self.connect_log();

@@ -11,6 +11,7 @@ const ICONS: Record<FileState["state"], string> = {
   deleted: "trash",
   unread: "circle-outline",
   unreadable: "error",
+  unknown: "question",
 };
 
 const ICONS_OF_AUTHORS: Record<Version["author"]["kind"], string> = { agent: "robot", user: "account", unknown: "question" };

@@ -12,7 +12,7 @@ use touchmark_proto::{
 use super::edits::unknown_edit;
 use super::show;
 use crate::attribution::{Decision, reported, unclaimed};
-use crate::effect::Answer;
+use crate::effect::{Answer, LinesWanted};
 use crate::engine::Engine;
 use crate::input::Found;
 use crate::ledger::fold::{Folded, kind_between};
@@ -485,13 +485,12 @@ impl Engine {
 
     /// What others did to a path since the session's copy of it was current
     /// at fact `at`.
-    #[allow(clippy::type_complexity)] // a change and the two texts it lies between
     fn changes_by_others(
         &self,
         session: &SessionId,
         path: &RelPath,
         at: u64,
-    ) -> Option<(Change, (Option<Hash>, Option<Hash>))> {
+    ) -> Option<(Change, LinesWanted)> {
         let state = self.state.paths.get(path)?;
         let others: Vec<&KeptVersion> = state
             .versions
@@ -506,6 +505,6 @@ impl Engine {
             lost: lost.and_then(|kept| self.version(path, kept.n)),
             ..folded.change(path.clone(), last.kind, state.held.hash)
         };
-        Some((change, (first.before, last.hash)))
+        Some((change, LinesWanted::between(first.before, last.hash)))
     }
 }

@@ -327,6 +327,11 @@ impl Engine {
                 continue;
             };
             let knowledge = self.state.knowledge(&plan.session, path);
+            // A hook that came too late for a read must not stand in the way
+            // of the edit that follows it (SEEN-9).
+            if plan.call.is_some() && knowledge.as_ref().is_some_and(|known| known.is_missed()) {
+                continue;
+            }
             let Some(knowledge) = knowledge.filter(|knowledge| knowledge.any()) else {
                 not_read.push(ErrorData {
                     path: Some(path.clone()),

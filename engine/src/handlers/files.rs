@@ -5,7 +5,7 @@ use touchmark_proto::files::{
     FileHistory, FileInvalidate, FileList, FileMention, FileRecords, FileStates, FileStatus,
     FileUntrack, Source,
 };
-use touchmark_proto::{FileState, RelPath, Reply, RequestId, SessionId};
+use touchmark_proto::{Error, FileState, RelPath, Reply, RequestId, SessionId};
 
 use super::reads::{Reading, wrong_range};
 use super::{done, path_cursor};
@@ -23,6 +23,10 @@ impl Engine {
         };
         if ask.range.is_some_and(|range| !range.is_valid()) {
             return Step::Done(Err(wrong_range()));
+        }
+        if ask.missed && ask.hash.is_some() {
+            let error = "`missed` says that nobody knows the hash";
+            return Step::Done(Err(Error::invalid(error)));
         }
         if let Some(step) = self.read_first(pending, &path, false) {
             return step;
@@ -58,7 +62,11 @@ impl Engine {
                 });
             }
             None => {
-                self.hold(&ask.session, &path, Source::FileMentioned, ask.step);
+                let source = match ask.missed {
+                    true => Source::ReadMissed,
+                    false => Source::FileMentioned,
+                };
+                self.hold(&ask.session, &path, source, ask.step);
             }
         }
         done(Reply::FileMention(self.file_state(
@@ -207,7 +215,11 @@ impl Engine {
             }
         }
         Step::Done(Ok(Answer {
-            reply: Reply::FileList(FileRecords { files, more }),
+            reply: Reply::FileList(FileRecords {
+                files,
+                more,
+                pending: pending.late(),
+            }),
             lines: Vec::new(),
             previews,
         }))
@@ -288,6 +300,7 @@ impl Engine {
             .state
             .knowledge(session, path)
             .is_some_and(|knowledge| !knowledge.copied && step.is_none());
+        let named = named && source != Source::ReadMissed;
         if !named {
             self.record(Fact::Tracked {
                 session: session.clone(),

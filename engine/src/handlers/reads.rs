@@ -40,7 +40,7 @@ pub(super) struct Recorded {
     changed_by: Option<Vec<Author>>,
     since: Option<Millis>,
     change: Option<Change>,
-    texts: Option<(Option<Hash>, Option<Hash>)>,
+    texts: Option<LinesWanted>,
 }
 
 impl Engine {
@@ -114,7 +114,6 @@ impl Engine {
             lines: recorded
                 .texts
                 .filter(|_| recorded.change.is_some())
-                .map(|(old, new)| LinesWanted { index: 0, old, new })
                 .into_iter()
                 .collect(),
             reply: Reply::FileRead(FileReadResult {
@@ -358,6 +357,7 @@ impl Engine {
             .state
             .knowledge(session, path)
             .and_then(|knowledge| knowledge.last()?.hash);
+        let own = self.own_writes(session, path);
         let message = match verdict {
             Verdict::Repeat => Some(format!(
                 "[File previously read: {}. Content unchanged since last read.]",
@@ -408,7 +408,10 @@ impl Engine {
             changed_by,
             since,
             change,
-            texts: changed.then_some((before, hash)),
+            texts: changed.then_some(LinesWanted {
+                own,
+                ..LinesWanted::between(before, hash)
+            }),
         }
     }
 }

@@ -13,11 +13,11 @@ use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::limits::too_long;
-use crate::requests::queue::Step;
+use crate::requests::queue::{Pending, Step};
 use crate::view::Listed;
 
 impl Engine {
-    pub(crate) fn session_open(&mut self, ask: &SessionOpen) -> Step {
+    pub(crate) fn session_open(&mut self, pending: &Pending, ask: &SessionOpen) -> Step {
         let (name, version) = match &ask.agent {
             Some(agent) => (Some(&agent.name), Some(&agent.version)),
             None => (None, None),
@@ -48,6 +48,7 @@ impl Engine {
                 warning: self.context().pending_warning(&ask.session),
                 modified: changes,
                 label: None,
+                pending: pending.late(),
             }),
             lines,
             previews: Vec::new(),

@@ -34,6 +34,15 @@ impl Context<'_> {
         self.saved(&session.clone(), savings);
     }
 
+    /// Counts a hook that had to let its agent go on.
+    pub(crate) fn count_unanswered(&mut self, session: &SessionId) {
+        let savings = Savings {
+            unanswered_hooks: 1,
+            ..Savings::default()
+        };
+        self.saved(session, savings);
+    }
+
     /// Counts what a session was saved.
     pub(super) fn saved(&mut self, session: &SessionId, savings: Savings) {
         // Who is only refused something is not known by that.

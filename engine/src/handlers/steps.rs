@@ -45,7 +45,11 @@ impl Engine {
             }
         }
         Step::Done(Ok(Answer {
-            reply: Reply::FileRecent(FileRecords { files, more }),
+            reply: Reply::FileRecent(FileRecords {
+                files,
+                more,
+                pending: pending.late(),
+            }),
             lines: Vec::new(),
             previews,
         }))

@@ -135,6 +135,35 @@ impl Knowledge {
         }
     }
 
+    /// Whether the session read the file last without anybody knowing what it
+    /// saw (SEEN-9).
+    pub fn is_missed(&self) -> bool {
+        self.record.source == Source::ReadMissed
+    }
+
+    /// Whether that content may be what such a read saw: the file held it when
+    /// the read became known, and nothing was recorded since but an own write.
+    pub fn may_have_seen(&self, hash: Option<Hash>) -> bool {
+        let before = self.past.last();
+        let before = before.filter(|_| self.record.source == Source::AgentEdited);
+        let mut newest = before.into_iter().chain([&self.record]);
+        newest.any(|record| record.source == Source::ReadMissed && record.hash == hash)
+    }
+
+    /// A read was missed: nothing is known of what the session believes, and
+    /// it is told what changes from now on.
+    pub fn miss(&mut self, n: u64, held: Option<Hash>, record: PastRecord) {
+        self.supersede(record);
+        let fresh = Self::new(n, held, self.record.clone());
+        *self = Self {
+            read_count: self.read_count,
+            read_at: self.read_at,
+            edit_at: self.edit_at,
+            past: std::mem::take(&mut self.past),
+            ..fresh
+        };
+    }
+
     /// Whether the session has seen anything of the file.
     pub fn any(&self) -> bool {
         self.uncertain || !self.seen.is_empty() || !self.unsure.is_empty()

@@ -186,8 +186,7 @@ pub fn since(
         };
         lines.push(LinesWanted {
             index: changes.len(),
-            old: row.before,
-            new: row.after,
+            ..LinesWanted::between(row.before, row.after)
         });
         changes.push(folded.change(path, kind, row.after));
     }

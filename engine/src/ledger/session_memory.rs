@@ -316,6 +316,7 @@ pub(crate) fn sum(one: Savings, other: Savings) -> Savings {
         duplicate_calls: one.duplicate_calls + other.duplicate_calls,
         duplicate_bytes: one.duplicate_bytes + other.duplicate_bytes,
         notices: one.notices + other.notices,
+        unanswered_hooks: one.unanswered_hooks + other.unanswered_hooks,
     }
 }
 

@@ -279,7 +279,7 @@ rows! {
             => engine.audit(request, pending);
 
         SessionOpen:      Changes, Introduces [session], Names [],     fenced(Session)
-            => engine.session_open(&ask);
+            => engine.session_open(pending, &ask);
         // It ends command windows, which may have written anywhere.
         SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
             => engine.session_close(&ask);

@@ -104,6 +104,7 @@ pub fn request(
             hash: named(path, *n).and_then(HashOrAbsent::hash),
             range: range(*r),
             step: None,
+            missed: false,
         }),
         Ask::Invalidate { path } => Request::FileInvalidate(FileInvalidate {
             session: who,

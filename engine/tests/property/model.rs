@@ -584,7 +584,7 @@ impl Model {
         let states = copy.states(now);
         let wants = |state: &State| match state {
             State::Stale | State::Deleted => true,
-            State::Unread => copy.baseline != now,
+            State::Unread | State::Unknown => copy.baseline != now,
             State::Fresh | State::Unreadable => false,
         };
         let newest = self.newest_for(session, path);

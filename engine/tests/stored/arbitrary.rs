@@ -121,6 +121,7 @@ impl Arbitrary {
             Source::AgentEdited,
             Source::UserEdited,
             Source::FileMentioned,
+            Source::ReadMissed,
         ])
     }
 
@@ -257,6 +258,7 @@ impl Arbitrary {
                 duplicate_calls: self.below(9),
                 duplicate_bytes: self.below(9),
                 notices: self.below(9),
+                unanswered_hooks: self.below(9),
             }),
             _ => Note::MessageSeen {
                 message: self.text(),

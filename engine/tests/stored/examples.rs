@@ -512,6 +512,7 @@ fn notes() -> Vec<(&'static str, Note)> {
                 duplicate_calls: 6,
                 duplicate_bytes: 7,
                 notices: 8,
+                unanswered_hooks: 0,
             }),
         ),
         (

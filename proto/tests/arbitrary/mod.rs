@@ -603,6 +603,7 @@ pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
             warning,
             modified,
             label,
+            pending: None,
         })
     });
     let states = (vec(file_state(), 0..3), any::<Option<String>>()).prop_map(|(files, more)| {
@@ -612,8 +613,13 @@ pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
             pending: None,
         })
     });
-    let records = (vec(file_record(), 0..3), any::<Option<String>>())
-        .prop_map(|(files, more)| Reply::FileList(FileRecords { files, more }));
+    let records = (vec(file_record(), 0..3), any::<Option<String>>()).prop_map(|(files, more)| {
+        Reply::FileList(FileRecords {
+            files,
+            more,
+            pending: None,
+        })
+    });
     let versions = (vec(version(), 0..3), of(clock()))
         .prop_map(|(versions, more)| Reply::FileHistory(Versions { versions, more }));
     let taken = (vec(change(), 0..3), any::<(String, Option<bool>)>()).prop_map(

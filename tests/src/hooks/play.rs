@@ -71,7 +71,7 @@ pub fn whole_session(agent: &'static str) {
     talk.read("src/other.rs").nothing();
     let told = talk.shell("sed -i s/1/2/ src/other.rs").told();
     assert!(
-        told.starts_with("This command changed files that this session has read: src/other.rs"),
+        told.starts_with("Changed while this command ran, by it or by the user: src/other.rs"),
         "{told}"
     );
     assert!(told.contains("1 line added, 1 line removed"), "{told}");

@@ -167,7 +167,9 @@ export interface Change {
   path: RelPath;
   /**
    * The lines that those edits had written, counted in the content that
-   * the session wrote last; `None` where the texts are not kept.
+   * the session wrote last; without `reverts`, those lines of the session's
+   * last edits in whose place is again what was there before. `None` where
+   * there are none, or the texts are not kept.
    */
   revertedLines?: LineRange[] | null;
   /**
@@ -855,6 +857,11 @@ export interface FileList {
 export interface FileMention {
   /** The hash of the whole file, where its bytes entered the context. */
   hash?: Hash | null;
+  /**
+   * The file was read, and nobody knows what that read saw: it is `unknown`
+   * from now on (SEEN-9). Not together with a hash.
+   */
+  missed?: boolean;
   /** What. */
   path?: ClientPath;
   /** The lines that did. */
@@ -997,6 +1004,11 @@ export interface FileRecords {
   files: FileRecord[];
   /** There is more: ask again with this cursor. */
   more?: string | null;
+  /**
+   * Files that could not be read in time: what is said of them is of before
+   * (LOSS-4).
+   */
+  pending?: RelPath[] | null;
 }
 
 /** Takes down what a file is like at this moment. */
@@ -1659,6 +1671,8 @@ export interface Savings {
   repeats: number;
   /** Edits of out-of-date copies that were refused (GUARD-4). */
   staleRefused: number;
+  /** Hooks that had to let their agent go on before the daemon had answered. */
+  unansweredHooks: number;
 }
 
 /** Searches files for a regular expression, as `rg` does. */
@@ -1751,6 +1765,11 @@ export interface SessionOpened {
   label?: string | null;
   /** What changed while it was away: a look, not a take. */
   modified: Change[];
+  /**
+   * Files that could not be read in time: what is said of them is of before
+   * (LOSS-4).
+   */
+  pending?: RelPath[] | null;
   /** Whether it was known already. */
   resumed: boolean;
   /** Its name. */
@@ -1845,10 +1864,10 @@ export interface SnapshotCompared {
 }
 
 /** How a file came into the context. */
-export type Source = "read_tool" | "agent_edited" | "user_edited" | "file_mentioned";
+export type Source = "read_tool" | "agent_edited" | "user_edited" | "file_mentioned" | "read_missed";
 
 /** What a session's copy of a file is worth (SEEN-2). */
-export type State = "unread" | "fresh" | "stale" | "deleted" | "unreadable";
+export type State = "unread" | "fresh" | "stale" | "deleted" | "unreadable" | "unknown";
 
 /** What has been saved so far? */
 export interface Stats {

@@ -3,16 +3,14 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use touchmark_proto::files::{
-    FileMention, FileRead, FileReadText, FileStatus, TextEncoding, Verdict,
-};
+use touchmark_proto::files::{FileRead, FileReadText, FileStatus, TextEncoding, Verdict};
 use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::memory::Before;
 use super::super::shell::{self, Lines};
 use super::super::{Output, Reading};
-use super::remember;
+use super::{late, remember};
 
 /// What a command prints of larger files may have been cut, and nobody says
 /// so unless its output is at hand.
@@ -176,16 +174,8 @@ async fn without_before(
             };
             let _not_a_file = daemon.ask(read).await;
         }
-        None => {
-            let mention = FileMention {
-                session: session.clone(),
-                path,
-                hash: None,
-                range: None,
-                step: None,
-            };
-            let _not_a_file = daemon.ask(mention).await;
-        }
+        // It has read something.
+        None => late::missed(daemon, session, cwd, &reading.path).await,
     }
 }
 

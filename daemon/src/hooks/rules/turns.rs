@@ -76,6 +76,7 @@ pub(super) async fn mentions(
             hash: None,
             range: None,
             step: None,
+            missed: false,
         };
         let _not_a_file = daemon.ask(mention).await;
     }
@@ -115,7 +116,7 @@ pub(super) async fn used(daemon: &DaemonHandle, session: &SessionId, model: Mode
     let record = ModelRecord {
         session: session.clone(),
         model_id: cut(&model.id, KEPT),
-        provider_id: model.provider.to_owned(),
+        provider_id: model.provider,
         mode: cut(&model.mode, KEPT),
         message_id: model.message.map(|message| cut(&message, KEPT)),
     };

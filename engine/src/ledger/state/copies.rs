@@ -46,6 +46,9 @@ impl State {
         let session = self.session_mut(session, time);
         let known = Knowledge::new(n, held.hash, record.clone());
         let again = |known: &mut Knowledge| {
+            if source == Source::ReadMissed {
+                return known.miss(n, held.hash, record);
+            }
             known.copied = false;
             let later = step.is_some() && known.record.step != step;
             if known.record.source != source || later {

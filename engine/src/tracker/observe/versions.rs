@@ -84,7 +84,7 @@ impl Engine {
         let seen = self
             .state
             .knowledge(session, path)
-            .is_some_and(|knowledge| knowledge.of(prior.hash).is_some());
+            .is_some_and(|known| known.of(prior.hash).is_some() || known.may_have_seen(prior.hash));
         // Where there was no file, or an empty one, nothing was destroyed: an
         // empty file is mostly the middle of a save. That the file was taken
         // away while the edit was open is news all the same.

@@ -178,6 +178,7 @@ impl Mirror<Cover> for Globs {
 names! {
     Source = proto::files::Source {
         0 ReadTool, 1 AgentEdited, 2 UserEdited, 3 FileMentioned,
+        4 ReadMissed,
     }
     Verdict = proto::files::Verdict { 0 First, 1 Repeat, 2 Extends, 3 Changed }
     AuthorKind = proto::AuthorKind { 0 Agent, 1 User, 2 Unknown }

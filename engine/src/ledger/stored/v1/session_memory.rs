@@ -60,7 +60,8 @@ structs! {
         4 conflicts: Rare<u64>,
         5 duplicate_calls: Rare<u64>,
         6 duplicate_bytes: Rare<u64>,
-        7 notices: Rare<u64>,
+        7 notices: Rare<u64>;
+        8 unanswered_hooks: Rare<u64>,
     }
     Call = session_memory::Call {
         0 call: u64,

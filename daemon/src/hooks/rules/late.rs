@@ -1,0 +1,214 @@
+//! Events whose hook had to let its agent go on before it was answered
+//! (HOOK-2): what has happened takes effect now, and what would have been said
+//! is said with the session's next event.
+
+use std::path::Path;
+
+use touchmark_proto::files::{FileHistory, FileMention, FileStatus};
+use touchmark_proto::{
+    Author, ClientPath, Error, ErrorCode, ErrorData, Millis, SessionId, State, Version,
+};
+
+use super::super::daemon_handle::DaemonHandle;
+use super::super::shell;
+use super::super::{Happened, Held, Tool, Verdict, What, Writing, notice};
+use super::{Outcome, end_command, follow};
+
+/// Versions of a file that are looked at.
+const VERSIONS: u32 = 32;
+
+/// Lets such an event take effect, as far as it still can.
+pub(in crate::hooks) async fn make_up(
+    daemon: &DaemonHandle,
+    time: Millis,
+    happened: Happened,
+    held: &[Held],
+) {
+    let daemon = &daemon.at_leisure();
+    let session = happened.session.clone();
+    let cwd = happened.cwd.clone();
+    let cwd = cwd.as_deref();
+    let standing = daemon.standing(&session).await;
+    let is_over = standing.known && !standing.open;
+    // The answer came too late, the event did not.
+    let heard = daemon.memory.has_heard(&happened);
+    match &happened.what {
+        _ if is_over => {}
+        What::Before {
+            tool: Tool::Write { files, .. },
+            ..
+        } => {
+            for (file, held) in files.iter().zip(held) {
+                let refusal = refusal(daemon, &session, cwd, file, *held).await;
+                let text = refusal.map(|refusal| notice::unanswered(time, &refusal));
+                daemon.memory.say_later(&session, text);
+            }
+        }
+        What::Before { .. } => {}
+        _ if heard => {}
+        What::After { call, tool, .. } | What::Failed { call, tool } => match tool {
+            Tool::Read(reading) => {
+                daemon.memory.recall(&session, call);
+                if matches!(happened.what, What::After { .. }) {
+                    missed(daemon, &session, cwd, &reading.path).await;
+                }
+            }
+            Tool::Shell { command } => {
+                daemon.memory.recall(&session, call);
+                if let Some(printed) = shell::printed(command) {
+                    missed(daemon, &session, cwd, &printed.path).await;
+                }
+                let text = end_command(daemon, &session, call).await;
+                daemon.memory.say_later(&session, text);
+            }
+            Tool::Write { .. } | Tool::Other => {
+                let quiet = Happened {
+                    can_tell: false,
+                    ..happened
+                };
+                follow(daemon, quiet).await;
+            }
+        },
+        _ => {
+            let quiet = Happened {
+                can_tell: false,
+                ..happened
+            };
+            follow(daemon, quiet).await;
+        }
+    }
+    daemon.count_unanswered(session);
+}
+
+/// A tool has read a file, and nobody knows what it saw (SEEN-9).
+pub(super) async fn missed(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    path: &str,
+) {
+    if let Some(path) = daemon.place(cwd, path).await {
+        let mention = FileMention {
+            session: session.clone(),
+            path,
+            hash: None,
+            range: None,
+            step: None,
+            missed: true,
+        };
+        let _not_a_file = daemon.ask(mention).await;
+    }
+}
+
+/// Why a tool would have been told not to write a file that held this.
+async fn refusal(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    file: &Writing,
+    held: Held,
+) -> Option<String> {
+    let Held::Content(held) = held else {
+        return None;
+    };
+    let place = daemon.place(cwd, &file.path).await?;
+    let status = status(daemon, session, &place).await?;
+    if matches!(status.state, State::Unknown | State::Unreadable) || status.seen_hash == Some(held)
+    {
+        return None;
+    }
+    let Some(seen) = status.seen_hash else {
+        return notice::refusal(&Error::path(ErrorCode::NotRead, &status.path, ""), None);
+    };
+    let versions = versions(daemon, place).await.unwrap_or_default();
+    // From what the tool was to write over back to what the session has seen;
+    // what came later may be the tool's.
+    let since: Vec<&Version> = versions
+        .iter()
+        .skip_while(|version| version.hash != Some(held))
+        .take_while(|version| version.hash != Some(seen))
+        .filter(|version| version.author.session.as_ref() != Some(session))
+        .collect();
+    let mut changed_by: Vec<Author> = Vec::new();
+    for version in &since {
+        if !changed_by.contains(&version.author) {
+            changed_by.push(version.author.clone());
+        }
+    }
+    let stale = Error::new(ErrorCode::Stale, "").with(ErrorData {
+        path: Some(status.path),
+        changed_by: Some(changed_by),
+        since: since.last().map(|first| first.time),
+        ..ErrorData::default()
+    });
+    notice::refusal(&stale, None)
+}
+
+async fn status(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    path: &ClientPath,
+) -> Option<touchmark_proto::FileState> {
+    let ask = FileStatus {
+        session: session.clone(),
+        paths: Some(vec![path.clone()]),
+        state: Vec::new(),
+        sync: None,
+        verify: None,
+        limit: None,
+        cursor: None,
+    };
+    daemon.ask(ask).await.ok()?.files.pop()
+}
+
+/// The newest versions, each as it was last corrected, the newest first.
+async fn versions(daemon: &DaemonHandle, path: ClientPath) -> Option<Vec<Version>> {
+    let ask = FileHistory {
+        path,
+        limit: Some(VERSIONS),
+        before: None,
+        sync: None,
+        verify: None,
+    };
+    let rows = daemon.ask(ask).await.ok()?.versions;
+    let corrections: Vec<Version> = rows
+        .iter()
+        .filter(|row| row.amends.is_some())
+        .cloned()
+        .collect();
+    let corrected = |mut row: Version| {
+        // The newest correction comes first.
+        let newest = corrections.iter().find(|one| one.amends == Some(row.clock));
+        if let Some(newest) = newest {
+            row.author = newest.author.clone();
+        }
+        row
+    };
+    let rows = rows.into_iter().filter(|row| row.amends.is_none());
+    Some(rows.map(corrected).collect())
+}
+
+/// Adds to an answer what the session's earlier events would have been told.
+pub(in crate::hooks) fn with_late(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    outcome: Outcome,
+) -> Outcome {
+    let mut texts = daemon.memory.late(session);
+    let count = texts.len();
+    match &outcome.verdict {
+        _ if count == 0 => return outcome,
+        Verdict::Nothing => {}
+        Verdict::Tell(text) => texts.push(text.clone()),
+        Verdict::Deny(_) | Verdict::Replace(_) => return outcome,
+    }
+    let rest = match &outcome.ack {
+        Some(ack) => ack.clone(),
+        None => format!("- - {session}"),
+    };
+    Outcome {
+        verdict: Verdict::Tell(texts.join("\n")),
+        ack: Some(format!("{count}{rest}")),
+        undo: outcome.undo,
+    }
+}

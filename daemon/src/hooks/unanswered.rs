@@ -1,0 +1,154 @@
+//! Hooks that had to let their agent go on before the daemon had answered:
+//! down, starting, or slow. What each was about waits in a file beside the
+//! store, without contents, until the next event of any session (HOOK-2).
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use touchmark_proto::{Hash, Millis};
+
+use super::{Agent, DaemonHandle, Happened, Tool, What, rules};
+use crate::life;
+use crate::system::open::{patient, private_itself};
+
+/// Its name in the state directory.
+const FILE: &str = "unanswered";
+
+/// Bytes of the file at most. What would be more is not kept.
+const MOST: u64 = 1 << 20;
+
+/// Bytes of one event at most.
+const LINE: usize = 64 << 10;
+
+/// Bytes of a file that a tool is about to write, to be hashed meanwhile.
+const FILE_BYTES: u64 = 4 << 20;
+
+/// An event whose hook could not wait for the answer.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Unanswered {
+    time: Millis,
+    happened: Happened,
+    /// What the files held that the tool is about to write, in its order.
+    #[serde(default)]
+    held: Vec<Held>,
+}
+
+/// What a file held before a tool wrote it, as the hook found it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) enum Held {
+    /// This content.
+    Content(Hash),
+    /// Nothing: there was no file.
+    Absent,
+    /// It could not be read, or is large.
+    Unknown,
+}
+
+impl Held {
+    fn of(path: &Path) -> Self {
+        let mut file = match patient().read(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::Absent,
+            Err(_) => return Self::Unknown,
+        };
+        let small = |file: &File| {
+            let stat = file.metadata().ok()?;
+            (stat.is_file() && stat.len() <= FILE_BYTES).then_some(())
+        };
+        let mut bytes = Vec::new();
+        let read = small(&file).and_then(|()| file.read_to_end(&mut bytes).ok());
+        read.map_or(Self::Unknown, |_| Self::Content(Hash::of(&bytes)))
+    }
+}
+
+impl Unanswered {
+    /// What an agent's hook was handed at `time`; the agent by the name of its
+    /// command. `None` for what is no event.
+    pub fn of(agent: &str, input: &Value, time: Millis) -> Option<Self> {
+        let agent = match agent {
+            "claude" => Agent::Claude,
+            "codex" => Agent::Codex,
+            "gemini" => Agent::Gemini,
+            "cursor" => Agent::Cursor,
+            "opencode" => Agent::Opencode,
+            _ => return None,
+        };
+        let happened = agent.read(input)?;
+        Some(Self {
+            time,
+            happened,
+            held: Vec::new(),
+        })
+    }
+
+    /// Keeps it in the state directory of its workspace's daemon, with a look
+    /// at what the tool is about to write.
+    ///
+    /// # Errors
+    /// The system's words.
+    pub fn keep(mut self, state: &Path) -> io::Result<()> {
+        if let What::Before {
+            tool: Tool::Write { files, .. },
+            ..
+        } = &self.happened.what
+        {
+            let cwd = self.happened.cwd.clone().unwrap_or_default();
+            let held = files.iter().map(|file| Held::of(&cwd.join(&file.path)));
+            self.held = held.collect();
+        }
+        let line = serde_json::to_string(&self)? + "\n";
+        life::private_directory(state).map_err(io::Error::other)?;
+        let mut options = private_itself();
+        let mut file = options.append(true).create(true).open(state.join(FILE))?;
+        file.lock()?;
+        if line.len() <= LINE && file.metadata()?.len() < MOST {
+            file.write_all(line.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// How many wait in a state directory.
+pub(crate) fn waiting(state: &Path) -> usize {
+    let text = std::fs::read(state.join(FILE)).unwrap_or_default();
+    text.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// All that wait; they do no longer. None while a hook adds one: the next
+/// event finds it.
+fn take(state: &Path) -> io::Result<Vec<Unanswered>> {
+    let mut file: File = private_itself()
+        .read(true)
+        .write(true)
+        .open(state.join(FILE))?;
+    if file.metadata()?.len() == 0 || file.try_lock().is_err() {
+        return Ok(Vec::new());
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    file.set_len(0)?;
+    // A line that is cut, or another version's, costs that line.
+    let lines = text.lines();
+    Ok(lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect())
+}
+
+/// Makes up for those that wait, before anything else happens.
+pub(super) async fn make_up(daemon: &DaemonHandle) {
+    let _one_at_a_time = daemon.memory.making_up.lock().await;
+    let state = daemon.state.clone();
+    let taken = tokio::task::spawn_blocking(move || take(&state)).await;
+    for unanswered in taken.ok().and_then(Result::ok).unwrap_or_default() {
+        rules::make_up(
+            daemon,
+            unanswered.time,
+            unanswered.happened,
+            &unanswered.held,
+        )
+        .await;
+    }
+}
