@@ -496,7 +496,11 @@ fn views_help_and_health() {
         };
         shows(&mut editor, "Touchmark feed", "agent%-1 +edited +a.txt");
         shows(&mut editor, "Touchmark history", "a.txt.-agent%-1 +edited");
-        shows(&mut editor, "Touchmark history a.txt", "a.txt.-agent%-1 +edited");
+        shows(
+            &mut editor,
+            "Touchmark history a.txt",
+            "a.txt.-agent%-1 +edited",
+        );
         shows(&mut editor, "Touchmark sessions", "\nagent%-1 +open");
         shows(&mut editor, "Touchmark status", "changed by  agent%-1");
         shows(
