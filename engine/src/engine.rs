@@ -10,7 +10,7 @@ use crate::handlers::audit::Audit;
 use crate::input::Input;
 use crate::ledger::record::{Fact, Record};
 use crate::ledger::state::State;
-use crate::requests::queue::{Ask, Pending};
+use crate::requests::pending::{Ask, Pending};
 use crate::tracker::Tracker;
 use crate::tracker::spoken::Spoken;
 use crate::tracker::stamps::Stamps;

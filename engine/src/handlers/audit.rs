@@ -8,7 +8,7 @@ use touchmark_proto::{RelPath, Reply, RequestId};
 use super::done;
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::view::Trouble;
 
 /// An audit under way.

@@ -16,7 +16,7 @@ use super::context::Context;
 use super::done;
 use crate::ledger::session_memory::{Call, Dropped, Note, Searched};
 use crate::ledger::similarity::{alike, member};
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 
 /// Calls of a tool that a new one is compared with: the last ones.
 const COMPARED: usize = 3;

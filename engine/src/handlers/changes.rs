@@ -12,7 +12,7 @@ use crate::cursor::{read_told, write_path, write_told};
 use crate::effect::{Answer, Effect, Recall};
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::view::Listed;
 
 impl Engine {

@@ -20,7 +20,7 @@ use crate::input::{Edited, Learned};
 use crate::ledger::recall::checkpoint_name;
 use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, PendingWarning};
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 
 /// Characters of a label, of a message's name, of a note that are kept.
 const LABEL: usize = 1_000;

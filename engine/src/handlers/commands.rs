@@ -12,7 +12,7 @@ use crate::globs::Globs;
 use crate::ledger::recall::{command_name, command_number};
 use crate::ledger::record::{CommandFact, Fact};
 use crate::requests::limits::too_long;
-use crate::requests::queue::{Ask, Pending, Step};
+use crate::requests::pending::{Ask, Pending, Step};
 
 /// Characters of a label that are kept.
 const LABEL: usize = 200;

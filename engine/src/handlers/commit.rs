@@ -19,7 +19,7 @@ use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::recall::{edit_number, version_of};
 use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::KeptVersion;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::view::is_own;
 
 /// What became of one file.

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, SessionMemory};
 use crate::ledger::state::State;
-use crate::requests::queue::Pending;
+use crate::requests::pending::Pending;
 use crate::view::Now;
 
 /// The engine, as far as such a handler may use it.

@@ -9,7 +9,7 @@ use crate::attribution::by_editor;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::limits::too_many;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::tracker::live::Live;
 
 impl Engine {

@@ -18,7 +18,7 @@ use crate::ledger::record::{EditFact, EditFileFact, Fact};
 use crate::ledger::state::{EditFile, KeptVersion};
 use crate::requests::EditNamed;
 use crate::requests::limits::too_long;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::requests::scope::Scope;
 use crate::tracker::live::Live;
 use crate::view::is_own;

@@ -13,7 +13,7 @@ use crate::cursor::write_path;
 use crate::effect::{Answer, Effect, Marks, Recall};
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 
 impl Engine {
     pub(crate) fn file_mention(&mut self, pending: &mut Pending, ask: &FileMention) -> Step {

@@ -27,7 +27,7 @@ use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Reply, SessionId};
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::tracker::live::Obstacle;
 
 pub(crate) use writes::Write;

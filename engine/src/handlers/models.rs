@@ -6,7 +6,7 @@ use touchmark_proto::{Error, Reply};
 use super::context::Context;
 use super::{done, number_cursor};
 use crate::ledger::session_memory::{ModelUse, Note};
-use crate::requests::queue::Step;
+use crate::requests::pending::Step;
 
 /// Bytes that a model's, a provider's, a mode's or a message's name may have.
 const NAME: usize = 1_000;

@@ -6,7 +6,7 @@ use crate::effect::{Answer, LinesWanted};
 use crate::engine::Engine;
 use crate::input::Found;
 use crate::ledger::record::Fact;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::text::cut::{count_lines, cut};
 use crate::tracker::carry::Texts;
 use touchmark_proto::daemon::Savings;

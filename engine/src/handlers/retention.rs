@@ -11,7 +11,7 @@ use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 use super::context::Context;
 use super::steps::age_in_steps;
 use super::{done, show_text};
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 
 /// Tools that write: their results are what the session did.
 const WRITES: &[&str] = &["create_file", "edit_file", "write_file"];

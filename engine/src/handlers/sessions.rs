@@ -13,7 +13,7 @@ use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::limits::too_long;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::view::Listed;
 
 impl Engine {

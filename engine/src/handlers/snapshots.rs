@@ -9,7 +9,7 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, RelPath, Reply};
 use super::{done, show};
 use crate::engine::Engine;
 use crate::ledger::record::Held;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 
 impl Engine {
     pub(crate) fn file_snapshot(&mut self, pending: &mut Pending, ask: &FileSnapshot) -> Step {

@@ -6,7 +6,7 @@ use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 use super::context::Context;
 use super::done;
 use crate::ledger::session_memory::{Note, sum};
-use crate::requests::queue::Step;
+use crate::requests::pending::Step;
 use crate::requests::session;
 
 impl Context<'_> {

@@ -8,7 +8,7 @@ use super::{done, number_cursor};
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::ledger::state::State;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 
 impl Engine {
     /// Files of the session by their last access, the newest first.

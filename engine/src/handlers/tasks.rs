@@ -14,7 +14,7 @@ use super::done;
 use crate::effect::Question;
 use crate::input::Learned;
 use crate::ledger::session_memory::{KeptTask, Note};
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 
 /// Bytes of an id, a command, a directory.
 const TEXT: usize = 64 << 10;

@@ -23,7 +23,7 @@ use crate::effect::WriteOrder;
 use crate::engine::Engine;
 use crate::input::{Found, WriteOutcome};
 use crate::ranges::RangeSet;
-use crate::requests::queue::{Pending, Step};
+use crate::requests::pending::{Pending, Step};
 use crate::text::replace::{Wanted, replace};
 
 /// A write that the shell carries out for a request.

@@ -396,3 +396,48 @@ pub struct EditFileFact {
     /// The content the edit was computed from.
     pub base: Option<Hash>,
 }
+
+impl Fact {
+    /// The session that acted, if one did.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::SessionOpened { session, .. }
+            | Self::SessionClosed { session }
+            | Self::Tracked { session, .. }
+            | Self::Untracked { session, .. }
+            | Self::Read { session, .. }
+            | Self::Wrote { session, .. }
+            | Self::Carried { session, .. }
+            | Self::Invalidated { session, .. }
+            | Self::Compacted { session, .. }
+            | Self::Truncated { session, .. }
+            | Self::Delivered { session, .. }
+            | Self::ResetTold { session }
+            | Self::Labelled { session, .. }
+            | Self::NameUsed { session, .. }
+            | Self::Noted { session, .. } => Some(session),
+            Self::EditBegun(edit) => Some(&edit.session),
+            Self::CommandBegun(command) => Some(&command.session),
+            Self::SessionForgotten { .. }
+            | Self::Baseline { .. }
+            | Self::Version(_)
+            | Self::Copied { .. }
+            | Self::CopyDropped { .. }
+            | Self::EditEnded { .. }
+            | Self::Lost { .. }
+            | Self::Saved { .. }
+            | Self::CommandEnded { .. }
+            | Self::NamesJoined { .. }
+            | Self::NamesParted { .. } => None,
+        }
+    }
+
+    /// The path of a baseline or a version, by which the log is looked up.
+    pub fn version_path(&self) -> Option<&RelPath> {
+        match self {
+            Self::Baseline { path, .. } => Some(path),
+            Self::Version(version) => Some(&version.path),
+            _ => None,
+        }
+    }
+}

@@ -5,7 +5,7 @@ use touchmark_proto::ids::MAX_ID_BYTES;
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
 use crate::engine::Engine;
-use crate::requests::queue::Pending;
+use crate::requests::pending::Pending;
 use crate::requests::{Use, row, session};
 
 impl Engine {

@@ -1,7 +1,8 @@
 //! Requests in general: what each is, how they wait, how many may pile up.
 
 pub(crate) mod limits;
-pub(crate) mod queue;
+pub(crate) mod pending;
+mod queue;
 pub(crate) mod scope;
 mod table;
 mod whose;
@@ -10,7 +11,7 @@ use touchmark_proto::{RelPath, Request, RequestId};
 
 use crate::engine::Engine;
 use crate::tracker::spoken::Spoken;
-use queue::{Pending, Step};
+use pending::{Pending, Step};
 use scope::Scope;
 use table::{About, edit_named, session_mut};
 pub(crate) use table::{EditNamed, Use};

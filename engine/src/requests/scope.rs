@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use touchmark_proto::{Millis, RelPath, RequestId, SessionId};
 
-use super::queue::{Ask, Pending, Stage};
+use super::pending::{Ask, Pending, Stage};
 use crate::by_path::sorted;
 use crate::engine::{Engine, Timer};
 

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::input::Learned;
 use crate::ledger::record::Fact;
 use crate::ranges::RangeSet;
-use crate::requests::queue::{Pending, Stage};
+use crate::requests::pending::{Pending, Stage};
 use crate::requests::scope::Scope;
 use crate::requests::session;
 

@@ -4,7 +4,6 @@ use super::{PathState, State};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::record::Held;
 use crate::ranges::RangeSet;
-use crate::small_set::{Seldom, SmallSet};
 use touchmark_proto::files::Source;
 use touchmark_proto::{Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId};
 
@@ -67,15 +66,8 @@ impl State {
         let holders = source.holders.clone();
         let held = source.held;
         self.paths.entry(to.clone()).or_insert_with(|| {
-            Box::new(PathState {
-                // The version that follows says what came here.
-                held: Held::ABSENT,
-                baseline: n,
-                versions: Vec::new(),
-                newest: n,
-                taken: Seldom::default(),
-                holders: SmallSet::default(),
-            })
+            // The version that follows says what came here.
+            Box::new(PathState::new(n, Held::ABSENT))
         });
         for holder in holders {
             let Some(session) = self.sessions.get_mut(&holder) else {

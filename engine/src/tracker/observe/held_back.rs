@@ -5,7 +5,7 @@ use crate::attribution::{Decision, Observation, decide, marked, passed};
 use crate::engine::{CUT_DELAY, Engine};
 use crate::input::Content;
 use crate::ledger::record::Held;
-use crate::requests::queue::Ask;
+use crate::requests::pending::Ask;
 use crate::tracker::live::{HeldBack, Unconfirmed};
 use touchmark_proto::{Hash, RelPath};
 
