@@ -171,6 +171,11 @@ impl Play {
         };
         let worth = self.truth.worth(who, name);
         let text = self.truth.text(name).map(str::to_owned);
+        // What its tool may be about to do, or have done.
+        let marked = self.truth.people[who].edit.as_ref();
+        if marked.is_some_and(|edit| !edit.declared && edit.names.contains(&name)) {
+            return false;
+        }
         let news = match &held.told {
             Told::Nothing => true,
             Told::This(told, _) => *told != text,

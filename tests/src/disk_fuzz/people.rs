@@ -127,8 +127,12 @@ pub enum Act {
     Wrote(String),
     /// An agent wrote under a mark that declares nothing.
     Marked(usize),
-    /// Names lead elsewhere: a directory, a link, a mount.
+    /// Names lead elsewhere: a directory, a link.
     Way,
+    /// Something was mounted or unmounted.
+    Mount,
+    /// A name was given to a file that has others.
+    Linked,
     /// Half of a save was written.
     Half,
 }
@@ -232,7 +236,7 @@ impl Truth {
                     "user".to_owned(),
                     format!("agent:{}", super::step::session(*session)),
                 ])),
-                Act::Way => None,
+                Act::Way | Act::Mount | Act::Linked => None,
             };
             let by = by.map(|mut by| {
                 if gap {
@@ -256,6 +260,14 @@ impl Truth {
         }
         if matches!(act, Act::Way) {
             self.lost_sight();
+        }
+        if matches!(act, Act::Mount) {
+            self.lost_sight();
+            // What was mounted anew is not told from what was there before.
+            let below = NAMES
+                .iter()
+                .filter(|name| !["a", "b", "c", ".env"].contains(name));
+            self.murky.extend(below);
         }
         self.share(&before);
         for person in &mut self.people {
@@ -409,11 +421,22 @@ impl Truth {
         let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
         for session in 0..self.people.len() {
             let then = self.people[session].held.clone();
+            // By whichever of its names it was renamed, it left those that lead
+            // there no more.
+            let mut gone: Vec<(Name, Name)> = Vec::new();
             for &(from, to) in moved {
+                let was = object(before, from);
+                let left = NAMES
+                    .iter()
+                    .filter(|name| object(before, name) == was && object(&self.view, name) != was);
+                gone.extend(left.map(|name| (*name, to)));
+            }
+            for (from, to) in gone {
                 let moved = object(before, from);
                 if let Some(known) = then.get(from)
                     && moved.is_some()
                     && moved == object(&self.view, to)
+                    && moved != object(before, to)
                 {
                     let open = if before.contains_key(to) {
                         Some("it was renamed onto a file that was there")

@@ -207,11 +207,11 @@ impl Play {
             Row::Symlinks
             | Row::DirectorySymlinks
             | Row::DirectoryRenames
-            | Row::DirectoriesReplaced
-            | Row::Mounts
-            | Row::Binds => Act::Way,
+            | Row::DirectoriesReplaced => Act::Way,
+            Row::Mounts | Row::Binds => Act::Mount,
             // What a link of that name leads to moves with the link.
             Row::Renames | Row::Exchanges | Row::HardLinks if links(step) => Act::Way,
+            Row::HardLinks => Act::Linked,
             Row::OpenWriters if matches!(step, Step::OpenPart { .. }) => Act::Half,
             _ => Act::Wrote("user".into()),
         };
@@ -343,6 +343,7 @@ impl Play {
             params["range"] = json!({"start": first, "end": last});
         }
         let answer = self.ask(who, "file/readText", params)?;
+        self.truth.uses(who, name);
         self.repeat(who, name, range, &answer)?;
         if let Some(told) = answer["text"].as_str() {
             let (first, last) = range.unwrap_or((1, usize::MAX));
