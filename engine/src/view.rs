@@ -161,8 +161,10 @@ impl Engine {
         let since = path
             .versions
             .iter()
+            .map(Box::as_ref)
             .filter(|kept| kept.n > knowledge.at && !is_own(kept, session));
-        for kept in since {
+        let brought = knowledge.brought.iter().flat_map(|all| all.iter());
+        for kept in brought.chain(since) {
             folded.take(kept);
         }
         if folded.versions == 0 {
@@ -226,12 +228,7 @@ impl Engine {
         if now.trouble == Some(Trouble::Unreadable) {
             return None;
         }
-        let differs = if knowledge.any() {
-            !knowledge.is_fresh(now.held.hash)
-        } else {
-            now.held.hash != knowledge.baseline
-        };
-        if !differs {
+        if !knowledge.differs(now.held.hash) {
             return None;
         }
         let in_progress = live.is_some_and(|live| !live.held_back.is_empty());

@@ -233,6 +233,125 @@ fn file2_a_file_made_anew_behind_a_symlink_is_still_the_edits() {
     }
 }
 
+/// Points a name to another, over what was there.
+fn point(world: &World, name: &str, to: &str) {
+    symlink(to, world.path("new-link")).unwrap();
+    fs::rename(world.path("new-link"), world.path(name)).unwrap();
+}
+
+#[test]
+fn file2_a_name_that_becomes_another_files_has_that_files_history() {
+    for how in ["symlink", "hard link"] {
+        for writer_first in [false, true] {
+            let world = World::new();
+            world.file("la", "old\n");
+            world.file("d/b", "one\n");
+            let (mut writer, mut reader) = (world.session("w"), world.session("r"));
+            if !writer_first {
+                reader.read("la");
+            }
+            writer.read("d/b");
+            let edit = writer.begin("d/b", Some("two\n")).unwrap();
+            user::write(&world.path("d/b"), "two\n");
+            writer.commit(&edit, "d/b", Some("two\n"));
+            reader.read("la");
+            if how == "symlink" {
+                point(&world, "la", "d/b");
+            } else {
+                fs::remove_file(world.path("la")).unwrap();
+                fs::hard_link(world.path("d/b"), world.path("la")).unwrap();
+            }
+            let case = format!("{how}, the writer first: {writer_first}");
+            let rows = told(&mut reader);
+            assert_eq!(rows.len(), 1, "{case}: {rows:?}");
+            assert!(rows[0].starts_with("la modified by "), "{case}: {rows:?}");
+            assert!(rows[0].contains("agent:w"), "{case}: {rows:?}");
+            assert_eq!(told(&mut writer), [""; 0], "{case}");
+            for name in ["d/b", "la"] {
+                let history = reader.history(name);
+                assert_eq!(history.len(), 2, "{case}: {history:?}");
+                assert_eq!(authors_of(&history[0]), "agent:w", "{case}: {history:?}");
+            }
+        }
+    }
+}
+
+/// Who made a version.
+fn authors_of(version: &Value) -> String {
+    touchmark_tests::author(&version["author"])
+}
+
+#[test]
+fn file1_what_comes_behind_a_dangling_link_has_one_author() {
+    for asked in [false, true] {
+        let world = World::new();
+        world.file("v/other", "");
+        let (mut waiting, mut writer) = (world.session("w"), world.session("a"));
+        let edit = waiting.begin("la", Some("never\n")).unwrap();
+        waiting.abort(&edit);
+        let edit = writer.begin("v/a", Some("one\n")).unwrap();
+        symlink("v/a", world.path("la")).unwrap();
+        if asked {
+            waiting.status("la");
+        }
+        user::write(&world.path("v/a"), "one\n");
+        writer.commit(&edit, "v/a", Some("one\n"));
+        assert_eq!(told(&mut waiting), ["la created by agent:a"], "{asked}");
+        assert_eq!(waiting.history("la").len(), writer.history("v/a").len());
+    }
+}
+
+#[test]
+fn file2_a_name_that_leads_to_nothing_is_no_name_of_it() {
+    let world = World::new();
+    world.file("lb", "one\n");
+    world.file("v/other", "");
+    let mut agent = world.session("s");
+    agent.read("lb");
+    point(&world, "lb", "v/a");
+    assert_eq!(agent.state("v/a"), "unread");
+    assert_eq!(told(&mut agent), ["lb deleted by user"]);
+    user::write(&world.path("v/a"), "two\n");
+    assert_eq!(
+        (agent.state("lb"), agent.state("v/a")),
+        ("stale".into(), "stale".into())
+    );
+    assert_eq!(told(&mut agent), ["lb modified by user"]);
+}
+
+#[test]
+fn file1_a_name_that_nobody_used_has_the_files_history() {
+    let world = World::new();
+    world.file("d/a", "one\n");
+    symlink("d", world.path("ld")).unwrap();
+    let mut agent = world.session("s");
+    agent.read("d/a");
+    let edit = agent.begin("d/a", Some("two\n")).unwrap();
+    user::write(&world.path("ld/a"), "two\n");
+    agent.commit(&edit, "d/a", Some("two\n"));
+    let history = agent.history("ld/a");
+    assert_eq!(history.len(), 2, "{history:?}");
+    assert_eq!(history[0]["path"], "ld/a", "{history:?}");
+    // It has no past of its own once it parts.
+    fs::remove_file(world.path("ld")).unwrap();
+    assert_eq!(agent.state("ld/a"), "unread");
+    assert_eq!(agent.state("d/a"), "fresh");
+}
+
+#[test]
+fn file2_a_link_renamed_and_made_anew_takes_nothing_along() {
+    let world = World::new();
+    world.file("d/b", "one\n");
+    world.file("la", "other\n");
+    let mut agent = world.session("s");
+    agent.read("d/b");
+    fs::rename(world.path("la"), world.path("c")).unwrap();
+    symlink("d/b", world.path("la")).unwrap();
+    let asked = agent.ok("file/status", json!({"paths": ["c", "la"]}));
+    let states: Vec<String> = (0..2).map(|n| text(&asked["files"][n], "state")).collect();
+    assert_eq!(states, ["unread", "fresh"], "{asked}");
+}
+
 #[test]
 fn file3_a_name_given_up_does_not_blind_the_other() {
     for how in ["untracked", "removed", "moved away", "replaced", "first"] {
@@ -422,6 +541,37 @@ fn file1_a_directory_mounted_once_more_holds_the_same_files() {
         assert_eq!(told(&mut reader), ["src/a deleted by unknown"]);
         user::write(&world.path("lib/a"), "three\n");
         assert_eq!(told(&mut writer), ["lib/a modified by user"]);
+    });
+}
+
+#[test]
+fn file4_what_was_mounted_once_more_and_went_is_looked_up_again() {
+    mounts::apart(|| {
+        for how in ["renamed", "replaced"] {
+            let world = World::new();
+            world.file("d/a", "one\n");
+            world.file("d/b", "b\n");
+            fs::create_dir(world.path("v")).unwrap();
+            let source = world.path("d");
+            mounts::mount("none", source.to_str().unwrap(), "bind", &world.path("v"));
+            let (mut one, mut both) = (world.session("o"), world.session("b"));
+            one.read("d/a");
+            both.read("v/a");
+            if how == "renamed" {
+                fs::rename(world.path("d"), world.path("k")).unwrap();
+                assert_eq!(one.state("d/a"), "deleted", "{how}");
+                assert_eq!(both.state("v/a"), "fresh", "{how}");
+            } else {
+                world.file("d.new/a", "two\n");
+                fs::remove_dir_all(world.path("d")).unwrap();
+                fs::rename(world.path("d.new"), world.path("d")).unwrap();
+                let state = one.status("d/a");
+                assert_eq!(text(&state, "path"), "d/a", "{how}: {state}");
+                assert_eq!(text(&state, "hash"), sha256("two\n"), "{how}: {state}");
+                assert_eq!(both.state("v/a"), "deleted", "{how}");
+            }
+            mounts::unmount(&world.path("v"));
+        }
     });
 }
 

@@ -96,6 +96,7 @@ impl Whole {
             past,
             unsure,
             displaced: None,
+            brought: None,
         } = known
         else {
             return None;

@@ -7,7 +7,7 @@
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::{Hash, LineRange, Millis, SessionId};
 
-use crate::ledger::state::PathState;
+use crate::ledger::state::{KeptVersion, PathState};
 use crate::ranges::RangeSet;
 use crate::small_set;
 
@@ -111,6 +111,10 @@ pub struct Knowledge {
     /// not to be its own.
     #[allow(clippy::box_collection)] // rare, and there are many of these
     pub displaced: Option<Box<Vec<Seen>>>,
+    /// What others had done to the name that the session used, until that was
+    /// a name of this file (FILE-2), and its copy out of date.
+    #[allow(clippy::box_collection)] // rare as well
+    pub brought: Option<Box<Vec<KeptVersion>>>,
 }
 
 impl Knowledge {
@@ -132,6 +136,7 @@ impl Knowledge {
             past: Vec::new(),
             unsure: RangeSet::default(),
             displaced: None,
+            brought: None,
         }
     }
 
@@ -167,6 +172,14 @@ impl Knowledge {
     /// Whether the session has seen anything of the file.
     pub fn any(&self) -> bool {
         self.uncertain || !self.seen.is_empty() || !self.unsure.is_empty()
+    }
+
+    /// Whether the file holds something else than the session knows of.
+    pub fn differs(&self, held: Option<Hash>) -> bool {
+        match self.any() {
+            true => !self.is_fresh(held),
+            false => self.baseline != held,
+        }
     }
 
     /// The newest fact about the file that the session has to be told.

@@ -156,13 +156,12 @@ impl Names {
         self.before.remove(file);
     }
 
-    /// All names of `joins` lead to `file` from fact `n` on; `holders` are the
-    /// sessions that have used each.
+    /// All names of `joins` lead to `file` from now on, and its past is no part
+    /// of the file's; `holders` are the sessions that have used each.
     pub(crate) fn join<'a>(
         &mut self,
         joins: &RelPath,
         file: &RelPath,
-        n: u64,
         holders: (
             impl IntoIterator<Item = &'a SessionId>,
             impl IntoIterator<Item = &'a SessionId>,
@@ -188,10 +187,7 @@ impl Names {
         for name in &several.others {
             self.files.insert(name.clone(), file.clone());
         }
-        let earlier = self.before.remove(joins).unwrap_or_default();
-        let before = self.before.entry(file.clone()).or_default();
-        before.extend(earlier);
-        before.push((joins.clone(), n));
+        self.before.remove(joins);
         self.tidy(file);
     }
 

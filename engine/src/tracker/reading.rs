@@ -232,7 +232,12 @@ impl Engine {
             outstanding.under_way = owed.ticket;
             self.tracker.outstanding.insert(path.clone(), outstanding);
         }
-        let file = self.found_by(path, ticket, &outcome);
+        let mut file = self.found_by(path, ticket, &outcome);
+        let there = matches!(outcome.found, Found::File(_));
+        if there && file.is_some() {
+            self.join_as_recorded(path);
+            file = Some(self.file_of(path));
+        }
         // While the daemon itself writes here, only its last step counts.
         let last = file
             .as_ref()
@@ -247,7 +252,7 @@ impl Engine {
             self.looked(file, ticket);
         }
         // Where there is no file, there is nothing to be one.
-        if matches!(outcome.found, Found::File(_)) {
+        if there {
             let alone = self.file_of(path);
             self.join_alike(path, ticket);
             let file = self.file_of(path);

@@ -27,6 +27,8 @@ struct Way {
     object: Option<Object>,
     /// Reads ordered from this one on look later.
     since: u64,
+    /// The first that found it there; 0 if it was there before.
+    first: u64,
 }
 
 /// Where names lead that are not plain, or have been taken for a file's
@@ -189,6 +191,7 @@ impl Engine {
         outcome: &ReadOutcome,
     ) -> Option<RelPath> {
         let file = self.file_of(name);
+        let before = self.tracker.inode_of(name);
         if self.state.paths.contains_key(name) {
             self.tracker.note_inode(name, &outcome.found);
         }
@@ -203,10 +206,18 @@ impl Engine {
         );
         let names = self.names_of(&file);
         if told && (!plain || names.len() > 1) {
+            let real = outcome.real.clone().filter(|real| real != name);
+            let first = match self.tracker.ways.ways.get(name) {
+                Some(way) if way.real == real && way.object == outcome.object => way.first,
+                // It has got another name.
+                _ if real.is_none() && before.is_some() && before == inode(&outcome.found) => 0,
+                _ => ticket,
+            };
             let way = Way {
-                real: outcome.real.clone().filter(|real| real != name),
+                real,
                 object: outcome.object,
                 since: self.tracker.next_ticket,
+                first,
             };
             self.tracker.ways.note(name, way);
         } else if told {
@@ -310,6 +321,30 @@ impl Engine {
         }
     }
 
+    /// Has names be one file that lead to one real name and are recorded to hold
+    /// the same, mostly nothing: what is there now came to all of them at once,
+    /// and has one author.
+    pub(crate) fn join_as_recorded(&mut self, name: &RelPath) {
+        let ways = &self.tracker.ways;
+        if ways.by_real.is_empty() {
+            return;
+        }
+        let held = |name: &RelPath| {
+            let state = self.state.paths.get(&self.file_of(name));
+            state.map(|state| state.held.hash)
+        };
+        let real = ways.real(name);
+        let links = ways.by_real.get(real).into_iter().flatten();
+        let same = links.chain([real]).filter(|other| {
+            let known = held(name).is_some() && held(other) == held(name);
+            known && self.tracker.watched.contains(*other)
+        });
+        let same: Vec<RelPath> = same.cloned().collect();
+        for other in same {
+            self.join(name, &other);
+        }
+    }
+
     /// Has names be one file that a look found to be (FILE-1). Of those that
     /// may be, and are not known to be, one more look is ordered; whoever waits
     /// for the first one waits for that.
@@ -366,11 +401,14 @@ impl Engine {
 
     fn join(&mut self, one: &RelPath, other: &RelPath) {
         let (one, other) = (self.file_of(one), self.file_of(other));
-        let since = |name| {
-            let state = self.state.paths.get(name);
-            state.map_or(u64::MAX, |state| state.baseline)
+        // The file's own is the one behind the links, the one that has been a
+        // name of it before, the one that was tracked first.
+        let since = |name: &RelPath| {
+            let (state, ways) = (self.state.paths.get(name), &self.tracker.ways);
+            let first = ways.ways.get(name).map_or(0, |way| way.first);
+            let tracked = state.map_or(u64::MAX, |state| state.baseline);
+            (state.is_none(), ways.real(name) != name, first, tracked)
         };
-        // The one that was tracked first is the file's.
         let (file, name) = if since(&one) <= since(&other) {
             (one, other)
         } else {
@@ -462,6 +500,11 @@ impl Engine {
 }
 
 impl Tracker {
+    fn inode_of(&self, name: &RelPath) -> Option<u64> {
+        let noted = self.ways.inodes.get(name).copied();
+        noted.or_else(|| Some(self.stamps.of(name)?.inode))
+    }
+
     /// Remembers a tracked name's inode.
     pub(crate) fn note_inode(&mut self, name: &RelPath, found: &Found) {
         let Found::File(content) = found else {
@@ -513,6 +556,13 @@ impl Tracker {
         self.ways.taken.remove(name);
         self.ways.inodes.remove(name);
         self.ways.unsure.remove(name);
+    }
+}
+
+fn inode(found: &Found) -> Option<u64> {
+    match found {
+        Found::File(content) => Some(content.stamp.inode),
+        _ => None,
     }
 }
 

@@ -91,7 +91,7 @@ fn apply(names: &mut Names, model: &mut Model, op: Op, n: u64) {
             let (joining, known) = (of(gone), of(file));
             let uses = model.0.remove(&gone).unwrap();
             model.0.get_mut(&file).unwrap().extend(uses);
-            names.join(&path(gone), &path(file), n, (&joining, &known));
+            names.join(&path(gone), &path(file), (&joining, &known));
         }
         Op::Part(name, all) => {
             let Some(file) = model.file_of(name).filter(|file| *file != name) else {

@@ -136,6 +136,7 @@ impl State {
         let mut knowledge = known.unwrap_or_else(|| Knowledge::new(n, held, record.clone()));
         knowledge.copied = false;
         knowledge.at = at;
+        knowledge.brought = None;
         knowledge.foreign = foreign;
         match record.hash {
             Some(hash) => knowledge.shown(hash, &ranges),
@@ -189,6 +190,7 @@ impl State {
             if !knowledge.any() || at >= knowledge.at || held == hash.hash() {
                 knowledge.wrote(hash.hash(), assumed);
                 knowledge.at = at;
+                knowledge.brought = None;
                 knowledge.foreign = false;
                 knowledge.behind = 0;
             }

@@ -4,10 +4,11 @@ use super::{PathState, State};
 use crate::ledger::knowledge::Knowledge;
 use crate::ledger::names::Parting;
 use crate::small_set::SmallSet;
+use crate::view::is_own;
 use std::borrow::Cow;
 use touchmark_proto::{Hash, RelPath, SessionId};
 
-/// Versions at hand of one file at most, as where they are made.
+/// Changes kept of a name that became another file's.
 const MOST: usize = 64;
 
 impl State {
@@ -41,8 +42,9 @@ impl State {
             gone.holders.iter().cloned().collect::<Vec<_>>(),
             known.holders.iter().cloned().collect::<Vec<_>>(),
         );
-        let held = known.held.hash;
-        known.take_in(*gone);
+        for one in gone.taken.iter() {
+            known.taken.push(one.clone());
+        }
         for holder in &holders.0 {
             let Some(session) = self.sessions.get_mut(holder) else {
                 continue;
@@ -50,24 +52,30 @@ impl State {
             known.holders.insert(holder.clone());
             let by_name = session.files.remove(name);
             let by_file = session.files.remove(file);
+            let owed = |knowledge: &Knowledge, state: &PathState| {
+                let out_of_date = knowledge.differs(known.held.hash);
+                out_of_date && knowledge.newest(holder, state) > knowledge.told
+            };
+            let told = gone.held.hash == known.held.hash;
+            let owed = by_name.as_ref().is_some_and(|by_name| {
+                by_name.differs(known.held.hash) && (!told || owed(by_name, &gone))
+            }) || by_file.as_ref().is_some_and(|by_file| owed(by_file, known));
+            let by_name = by_name.map(|by_name| brought(n, holder, by_name, &gone, known));
             let knowledge = match (by_name, by_file) {
-                (Some(one), Some(other)) => Some(merged(one, other, held)),
+                (Some(one), Some(other)) => Some(merged(one, other, known.held.hash)),
                 (one, other) => one.or(other),
             };
+            session.pending.remove(name);
+            session.pending.remove(file);
             if let Some(mut knowledge) = knowledge {
-                // A copy that is out of date is to be told, also where nothing
-                // was recorded that says why.
-                if knowledge.any() && !knowledge.is_fresh(held) {
-                    let newest = knowledge.newest(holder, known);
-                    if newest <= knowledge.told {
-                        knowledge.behind = n;
-                    }
+                match owed {
+                    true => knowledge.behind = n,
+                    false => knowledge.told = knowledge.told.max(knowledge.newest(holder, known)),
+                }
+                if owed {
                     session.pending.insert(file.clone());
                 }
                 session.files.insert(file.clone(), knowledge);
-            }
-            if session.pending.remove(name) {
-                session.pending.insert(file.clone());
             }
             for lost in session.lost.iter_mut().filter(|lost| lost.path == *name) {
                 lost.path = file.clone();
@@ -82,7 +90,7 @@ impl State {
             report.path = file.clone();
         }
         self.names
-            .join(name, file, n, (holders.0.iter(), holders.1.iter()));
+            .join(name, file, (holders.0.iter(), holders.1.iter()));
     }
 
     /// Names of a file lead to another by now: with the history so far they
@@ -157,29 +165,53 @@ impl State {
     }
 }
 
-impl PathState {
-    /// The versions of both in their order: they are one file's from now on.
-    fn take_in(&mut self, other: Self) {
-        self.versions.extend(other.versions);
-        self.versions.sort_by_key(|kept| kept.n);
-        self.versions.dedup_by_key(|kept| kept.n);
-        let beyond = self.versions.len().saturating_sub(MOST);
-        self.versions.drain(..beyond);
-        self.newest = self.newest.max(other.newest);
-        other.taken.into_iter().for_each(|one| self.taken.push(one));
+/// What a session knew of a name, once that is one of another file's: from now
+/// on changes of the file are changes of its copy. Until then it was the name's
+/// own that were, and the file's newest content came with the name.
+fn brought(
+    n: u64,
+    session: &SessionId,
+    mut knowledge: Knowledge,
+    name: &PathState,
+    file: &PathState,
+) -> Knowledge {
+    if knowledge.differs(file.held.hash) {
+        let own = name.versions.iter().map(Box::as_ref);
+        let own = own.filter(|kept| kept.n > knowledge.at);
+        let came = file.latest().filter(|kept| kept.hash == file.held.hash);
+        let mut changes: Vec<_> = own
+            .chain(came)
+            .filter(|kept| !is_own(kept, session))
+            .cloned()
+            .collect();
+        changes.sort_by_key(|kept| kept.n);
+        let earlier = knowledge
+            .brought
+            .take()
+            .map_or_else(Vec::new, |earlier| *earlier);
+        changes.splice(..0, earlier);
+        changes.drain(..changes.len().saturating_sub(MOST));
+        knowledge.brought = (!changes.is_empty()).then(|| Box::new(changes));
     }
+    knowledge.at = n;
+    knowledge
 }
 
 /// What a session knows of a file that it held by two names: each line that it
 /// believes by either has to be what the file holds. Where one copy is out of
 /// date, the session is to be told.
 fn merged(one: Knowledge, other: Knowledge, held: Option<Hash>) -> Knowledge {
-    let stale = |knowledge: &Knowledge| knowledge.any() && !knowledge.is_fresh(held);
-    let (mut kept, rest, told) = match (stale(&one), stale(&other)) {
-        (true, _) => (one, other, false),
-        (_, true) => (other, one, false),
-        _ if one.any() => (one, other, true),
-        _ => (other, one, true),
+    let (differ, at) = ((one.differs(held), other.differs(held)), (one.at, other.at));
+    let (mut kept, rest) = match differ {
+        (true, _) => (one, other),
+        (_, true) => (other, one),
+        _ if one.any() => (one, other),
+        _ => (other, one),
+    };
+    kept.at = match differ {
+        (true, true) => at.0.min(at.1),
+        (true, false) | (false, true) => kept.at,
+        (false, false) => at.0.max(at.1),
     };
     for seen in &rest.seen {
         kept.add(seen);
@@ -190,9 +222,6 @@ fn merged(one: Knowledge, other: Knowledge, held: Option<Hash>) -> Knowledge {
     kept.read_at = kept.read_at.max(rest.read_at);
     kept.edit_at = kept.edit_at.max(rest.edit_at);
     kept.copied &= rest.copied;
-    if told {
-        kept.told = kept.told.max(rest.told);
-        kept.at = kept.at.max(rest.at);
-    }
+    kept.told = kept.told.max(rest.told);
     kept
 }

@@ -33,7 +33,10 @@ impl Engine {
             let file = self.file_of(&old);
             self.note_for_audits(&old);
             self.note_for_audits(&new);
-            let known = self.state.paths.contains_key(&file);
+            // A name that nobody has used has nothing to give: what it was may
+            // have been found after it was renamed.
+            let used = file == old || self.state.names.is_other(&old);
+            let known = used && self.state.paths.contains_key(&file);
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
             let source = self

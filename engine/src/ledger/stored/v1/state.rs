@@ -59,6 +59,7 @@ structs! {
         12 past: Rare<Vec<PastRecord>>;
         13 unsure: Rare<Lines>,
         14 displaced: Option<Vec<Seen>>,
+        15 brought: Option<Vec<KeptVersion>>,
     }
     Seen = knowledge::Seen {
         0 hash: Option<Content>,
