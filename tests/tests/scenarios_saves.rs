@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
 use touchmark_tests::user::{self, pause};
-use touchmark_tests::{authors, lanes, lanes_at_once, sha256};
+use touchmark_tests::{Session, World, authors, lanes, lanes_at_once, sha256};
 
 /// A way to save: adds the line to a file that ends in one.
 type Save = (&'static str, fn(&Path, &str));
@@ -348,4 +348,53 @@ fn s29_the_tracked_path_is_a_symlink() {
         lane.reported_one(&name);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     });
+}
+
+/// A save in place that takes a while, and somebody asks in its middle, also
+/// before an edit: what is told is what was saved (ATTR-12).
+#[test]
+fn who_asks_in_the_middle_of_a_save_is_told_of_its_end() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    let mut agent = world.session("s");
+    agent.read("a.txt");
+    let asks = |agent: &mut Session| {
+        let status = json!({"session": "s", "paths": ["a.txt"]});
+        let taken = json!({"session": "s"});
+        let begun = json!({"session": "s", "files": [{"path": "a.txt"}]});
+        [
+            agent.client.send("file/status", &status),
+            agent.client.send("modified/take", &taken),
+            agent.client.send("edit/begin", &begun),
+        ]
+    };
+    let save = |half: &str, rest: &str, between: &mut dyn FnMut()| {
+        let mut file = fs::File::create(world.path("a.txt")).unwrap();
+        file.write_all(half.as_bytes()).unwrap();
+        between();
+        file.write_all(rest.as_bytes()).unwrap();
+    };
+    let mut asked = None;
+    save("half", " and half\n", &mut || {
+        asked = Some(asks(&mut agent));
+        user::pause(60);
+    });
+    let [status, taken, begun] = asked.unwrap();
+    let status = agent.client.answer(status).unwrap();
+    let whole = sha256("half and half\n");
+    assert_eq!(status["files"][0]["hash"], whole, "{status}");
+    assert_eq!(status["files"][0]["state"], "stale", "{status}");
+    let taken = agent.client.answer(taken).unwrap();
+    assert_eq!(taken["changes"][0]["hash"], whole, "{taken}");
+    assert_eq!(agent.client.answer(begun).unwrap_err().name, "stale");
+    assert_eq!(agent.story("a.txt"), ["user unmarked"]);
+    // One that takes longer is told as what is there.
+    agent.read("a.txt");
+    save("half", " again\n", &mut || {
+        user::pause(300);
+        let status = agent.status("a.txt");
+        assert_eq!(status["hash"], sha256("half"), "{status}");
+    });
+    assert_eq!(agent.status("a.txt")["hash"], sha256("half again\n"));
+    world.healthy();
 }

@@ -194,6 +194,7 @@ impl Engine {
             && pending.reads.is_empty()
             && compared
             && !self.is_written(pending)
+            && !self.awaits_close(pending)
     }
 
     /// Looks at one request; whether it made others possible.

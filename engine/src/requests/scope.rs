@@ -82,6 +82,12 @@ impl Engine {
                 sorted(owed.cloned())
             }
         };
+        let mid_save = owed
+            .iter()
+            .filter_map(|path| self.tracker.live(path)?.mid_save());
+        if let Some(due) = mid_save.max().filter(|due| *due > self.now) {
+            self.timers.insert((due, Timer::Request(request)));
+        }
         for path in owed {
             // Read since it arrived: that is as of now.
             if pending.reads.contains_key(&path) {
@@ -212,6 +218,19 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Whether something that a client asks about as of now was found in the
+    /// middle of a save: its close is waited for, as long as that may be a
+    /// matter of a moment (ATTR-12).
+    pub(crate) fn awaits_close(&self, pending: &Pending) -> bool {
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        let mut unclosed = self.tracker.unclosed(self.now).peekable();
+        if unclosed.peek().is_none() || !as_of_now || pending.is_for_the_shell() {
+            return false;
+        }
+        let scope = self.scope_of(&pending.ask);
+        unclosed.any(|path| !pending.late.contains(path) && self.speaks_of(&scope, path))
     }
 
     /// Whether the daemon itself is writing what a request speaks of.

@@ -7,12 +7,15 @@ use touchmark_proto::{Hash, Millis, RelPath, SessionId};
 
 use crate::input::{Found, Stamp};
 use crate::ledger::record::Held;
+use crate::tracker::reading::WRITE_DELAY;
 
 /// The passing state of one watched path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live {
     /// Somebody wrote and has not closed yet.
     pub writing: bool,
+    /// Since when.
+    pub writing_since: Millis,
     /// Somebody wrote since the last close that was counted.
     pub wrote: bool,
     /// Closed changes since the last read.
@@ -127,6 +130,13 @@ impl Live {
     /// make it anew (ATTR-5).
     pub(crate) fn awaits_return(&self) -> bool {
         self.held_now() == Some(Held::ABSENT)
+    }
+
+    /// Until when its content may be the middle of a save: somebody writes in
+    /// it who has not closed it, or whose close is still to be read, and began
+    /// a moment ago (ATTR-12).
+    pub(crate) fn mid_save(&self) -> Option<Millis> {
+        (self.writing || self.closes > 0).then(|| self.writing_since + WRITE_DELAY)
     }
 
     /// Whether forgetting it loses nothing.

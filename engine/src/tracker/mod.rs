@@ -108,6 +108,17 @@ impl Tracker {
         self.live.iter().filter_map(held_back)
     }
 
+    /// Paths that were found in the middle of a save which may end in a moment
+    /// (ATTR-12).
+    pub(crate) fn unclosed(&self, now: Millis) -> impl Iterator<Item = &RelPath> {
+        #[allow(clippy::iter_over_hash_type)] // whether there are any is all that is asked
+        self.unsettled.iter().filter(move |path| {
+            let live = self.live(path).filter(|live| live.tentative.is_some());
+            let due = live.and_then(Live::mid_save);
+            due.is_some_and(|due| now < due)
+        })
+    }
+
     /// The number of the next save of any file.
     fn next_episode(&mut self) -> u64 {
         self.episodes += 1;

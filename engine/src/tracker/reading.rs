@@ -153,11 +153,13 @@ impl Engine {
         }
         self.note_for_audits(path);
         let (next, episode) = (self.tracker.next_ticket, self.tracker.next_episode());
+        let now = self.now;
         let live = self.tracker.live_mut(path);
         match hint {
             Hint::Written | Hint::Appeared => {
                 if !live.writing {
                     live.writing = true;
+                    live.writing_since = now;
                     live.episode = episode;
                 }
                 live.wrote = true;
