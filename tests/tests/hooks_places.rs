@@ -1,0 +1,123 @@
+//! Which file a hook's event is about: by links, relative names, and in a
+//! repository within another.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use touchmark_tests::hooks::{Talk, feed};
+use touchmark_tests::world::binary;
+use touchmark_tests::{World, user};
+
+const AGENT: &str = "claude";
+const TEXT: &str = "one\ntwo\n";
+
+/// The same event, with the file named in another way.
+fn named(event: &Value, path: &str) -> Value {
+    let mut event = event.clone();
+    event["tool_input"]["file_path"] = json!(path);
+    event
+}
+
+#[test]
+fn a_workspace_that_the_agent_came_to_by_a_link_is_that_workspace() {
+    let mut world = World::new();
+    world.file("a.txt", TEXT);
+    let link = world.outside().join("link");
+    symlink(world.workspace(), &link).unwrap();
+    let by_link = link.join("a.txt");
+    let by_link = by_link.to_str().unwrap();
+    for (cwd, path) in [
+        (&link, by_link),
+        (&link, "a.txt"),
+        (&world.workspace().to_owned(), by_link),
+    ] {
+        let mut talk = Talk::new(&world, AGENT, "s");
+        talk.voice.cwd = cwd.clone();
+        user::write(&world.path("a.txt"), TEXT);
+        for event in [
+            talk.voice.before_read("r", "a.txt"),
+            talk.voice.after_read("r", "a.txt", TEXT),
+        ] {
+            talk.say(&named(&event, path)).nothing();
+        }
+        assert_eq!(world.session("s").state("a.txt"), "fresh", "{path}");
+        user::write(&world.path("a.txt"), "two\n");
+        let write = talk.voice.before_write("w", "a.txt", "x\n");
+        let reason = talk.say(&named(&write, path)).denied();
+        assert!(reason.contains("a.txt was changed by the user"), "{reason}");
+        world
+            .session("s")
+            .ok("session/close", json!({"forget": true}));
+    }
+    world.healthy();
+}
+
+/// Read by one name and edited by another that leads to the same file.
+#[test]
+fn what_was_read_by_a_link_within_may_be_edited_by_the_other_name() {
+    let mut world = World::new();
+    world.file("lib/a.txt", TEXT);
+    symlink("lib", world.path("src")).unwrap();
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("src/a.txt").nothing();
+    talk.edit("lib/a.txt", "one", "1").nothing();
+    talk.prompt("p1", "go on").nothing();
+    assert_eq!(world.session("s").state("src/a.txt"), "fresh");
+    world.healthy();
+}
+
+#[test]
+fn an_edit_of_a_file_with_windows_line_ends_is_the_agents_own() {
+    let mut world = World::new();
+    world.file("a.txt", "one\r\ntwo\r\n");
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.read("a.txt").nothing();
+    talk.edit("a.txt", "one", "1").nothing();
+    talk.prompt("p1", "go on").nothing();
+    assert_eq!(world.session("s").story("a.txt"), ["agent:s declared"]);
+    world.healthy();
+}
+
+/// The agent works in the outer repository, and goes into the inner one.
+#[test]
+fn a_repository_within_another_has_a_daemon_of_its_own() {
+    let mut world = World::new();
+    for directory in [".git", "sub/.git"] {
+        fs::create_dir_all(world.path(directory)).unwrap();
+    }
+    world.file("sub/a.txt", TEXT);
+    let (outer, inner) = (world.workspace().to_owned(), world.path("sub"));
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    let file = world.path("sub/a.txt");
+    let file = file.to_str().unwrap();
+    talk.read(file).nothing();
+    for cwd in [&outer, &inner] {
+        talk.voice.cwd = cwd.clone();
+        let (call, heard) = talk.before_edit(file, "one", "1");
+        heard.nothing();
+        // Declined, as the next prompt shows.
+        let _call = call;
+        talk.voice.cwd = inner.clone();
+        talk.prompt("p1", "no").nothing();
+    }
+    user::append(&world.path("sub/a.txt"), "mine\n");
+    for cwd in [&outer, &inner] {
+        talk.voice.cwd = cwd.clone();
+        let (_, heard) = talk.before_edit(file, "one", "1");
+        let reason = heard.denied();
+        assert!(reason.contains("a.txt was changed by the user"), "{reason}");
+    }
+    let mut stop = Command::new(binary());
+    stop.args(["--no-start", "stop", "--workspace"]).arg(&inner);
+    world.dress(&mut stop);
+    let stopped = feed(stop, b"");
+    assert!(stopped.status.success(), "{stopped:?}");
+    world.healthy();
+}
