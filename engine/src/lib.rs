@@ -8,6 +8,7 @@
 #![warn(clippy::iter_over_hash_type)]
 
 pub mod attribution;
+pub mod by_name;
 mod by_path;
 pub mod config;
 mod cursor;

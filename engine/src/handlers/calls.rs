@@ -244,7 +244,7 @@ impl Context<'_> {
         let unread: Vec<RelPath> = paths
             .iter()
             .filter(|path| {
-                let watched = self.state().paths.contains_key(*path);
+                let watched = self.state().paths.contains_key(path);
                 (pending.verify || !watched) && !pending.found.contains_key(*path)
             })
             .cloned()

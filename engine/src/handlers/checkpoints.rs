@@ -151,7 +151,7 @@ impl Context<'_> {
         let unread: Vec<RelPath> = rows
             .keys()
             .filter(|path| {
-                let tracked = self.state().paths.contains_key(*path);
+                let tracked = self.state().paths.contains_key(path);
                 let wanted = !tracked || (pending.verify && !pending.rechecked);
                 wanted && !pending.found.contains_key(*path)
             })

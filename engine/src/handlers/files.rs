@@ -126,7 +126,7 @@ impl Engine {
         let unknown: Vec<RelPath> = paths
             .iter()
             .filter(|path| {
-                !self.state.paths.contains_key(*path) && !pending.found.contains_key(*path)
+                !self.state.paths.contains_key(path) && !pending.found.contains_key(*path)
             })
             .cloned()
             .collect();

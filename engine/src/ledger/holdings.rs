@@ -5,17 +5,17 @@
 //! case is kept small. All others are kept as they are.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use touchmark_proto::files::Source;
 use touchmark_proto::{Hash, Millis, RelPath};
 
+use crate::by_name::ByName;
 use crate::ledger::knowledge::{Knowledge, PastRecord, Seen};
 use crate::ranges::RangeSet;
 
 /// A session's files, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Holdings(BTreeMap<RelPath, Box<Holding>>);
+pub struct Holdings(ByName<Box<Holding>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Holding {
@@ -258,7 +258,7 @@ impl Holdings {
 
     /// The same of every file.
     pub(crate) fn change_all(&mut self, mut change: impl FnMut(&RelPath, &mut Knowledge)) {
-        for (path, holding) in &mut self.0 {
+        for (path, holding) in self.0.iter_mut() {
             holding.change(|known| change(path, known));
         }
     }

@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use touchmark_proto::daemon::Program;
 use touchmark_proto::{Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
+use crate::by_name::ByName;
 use crate::globs::Cover;
 use crate::ledger::holdings::Holdings;
 use crate::ledger::knowledge::Knowledge;
@@ -44,8 +45,8 @@ pub struct State {
     pub n: u64,
     /// When it was recorded.
     pub time: Millis,
-    /// Every tracked path. In boxes, since a tree's nodes are half empty.
-    pub paths: BTreeMap<RelPath, Box<PathState>>,
+    /// Every tracked path.
+    pub paths: ByName<Box<PathState>>,
     /// Every session known.
     pub sessions: BTreeMap<SessionId, Session>,
     /// Every open edit, by its number.
@@ -213,7 +214,7 @@ impl State {
     pub fn share_names(&mut self) {
         let paths = std::mem::take(&mut self.paths);
         self.paths = paths.into_iter().collect();
-        for path in self.paths.values_mut() {
+        for (_, path) in self.paths.iter_mut() {
             let holders = std::mem::take(&mut path.holders).into_iter();
             path.holders = holders
                 .map(|holder| match self.sessions.get_key_value(&holder) {

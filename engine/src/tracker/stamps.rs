@@ -5,7 +5,7 @@
 //!
 //! No facts: kept beside the state in its snapshots, and worth only time.
 
-use crate::by_path::ByPath;
+use crate::by_name::ByName;
 use touchmark_proto::RelPath;
 
 use crate::input::{Content, Stamp};
@@ -14,7 +14,7 @@ use crate::ledger::record::{Fact, Record};
 /// For a tracked path the stat at which the content was read that the path is
 /// recorded to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stamps(ByPath<Stamp>);
+pub struct Stamps(ByName<Stamp>);
 
 impl Stamps {
     /// The stat that vouches for what a path is recorded to hold.
@@ -201,7 +201,14 @@ mod tests {
         }
 
         fn newest(&self) -> Option<(Author, Evidence)> {
-            let kept = self.engine.state().paths[&path()].versions.last()?;
+            let kept = self
+                .engine
+                .state()
+                .paths
+                .get(&path())
+                .unwrap()
+                .versions
+                .last()?;
             Some((kept.author(), kept.evidence))
         }
     }

@@ -109,7 +109,7 @@ fn every_snapshot_ever_stored_is_read() {
     assert_eq!((state.epoch, state.after_loss), (1_700_000_000_000, true));
     let [a, of_d] = ["a", "d/a"].map(|name| {
         let path = touchmark_proto::RelPath::new(name.as_bytes()).unwrap();
-        &state.paths[&path]
+        state.paths.get(&path).unwrap()
     });
     assert_eq!((of_d.held.size, of_d.versions.len()), (70_000, 0));
     assert_eq!(a.versions[0].author(), touchmark_proto::Author::USER);

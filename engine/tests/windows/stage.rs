@@ -407,7 +407,10 @@ impl Stage {
         self.ask(Request::Sync(touchmark_proto::daemon::Sync {}))
             .unwrap();
         let state = self.engine.state();
-        let rows: Vec<String> = state.paths[&path(name)]
+        let rows: Vec<String> = state
+            .paths
+            .get(&path(name))
+            .unwrap()
             .versions
             .iter()
             .rev()

@@ -65,10 +65,11 @@ impl State {
         };
         let holders = source.holders.clone();
         let held = source.held;
-        self.paths.entry(to.clone()).or_insert_with(|| {
+        if !self.paths.contains_key(to) {
             // The version that follows says what came here.
-            Box::new(PathState::new(n, Held::ABSENT))
-        });
+            let state = Box::new(PathState::new(n, Held::ABSENT));
+            self.paths.insert(to.clone(), state);
+        }
         for holder in holders {
             let Some(session) = self.sessions.get_mut(&holder) else {
                 continue;

@@ -163,7 +163,7 @@ mod tests {
 
         /// Of each version at hand: how many it is, its content, since when.
         fn at_hand(&self) -> Vec<(u32, u8, Millis)> {
-            let versions = &self.state.paths[&self.path].versions;
+            let versions = &self.state.paths.get(&self.path).unwrap().versions;
             let versions = versions.iter();
             versions
                 .map(|kept| (kept.count, kept.hash.unwrap().0[0], kept.first_time))
@@ -204,7 +204,14 @@ mod tests {
             fixture.at_hand(),
             [(5, 5, 1), (1, 6, 6), (2, 8, 7), (1, 9, 100_000)]
         );
-        let first = fixture.state.paths[&fixture.path].versions.first().unwrap();
+        let first = fixture
+            .state
+            .paths
+            .get(&fixture.path)
+            .unwrap()
+            .versions
+            .first()
+            .unwrap();
         assert_eq!(first.before, held(0).hash, "before the oldest of them");
     }
 

@@ -53,7 +53,11 @@ pub(super) fn snapshot(bytes: &[u8]) -> Result<Saved, Error> {
         labels: Rare::default(),
         names: None,
     };
-    Ok(head.state(state.paths.back(), sessions.collect()).into())
+    let paths = state.paths.into_iter();
+    let paths = paths
+        .map(|(path, kept)| (path.back(), kept.back()))
+        .collect();
+    Ok(head.state(paths, sessions.collect()).into())
 }
 
 #[derive(Deserialize)]

@@ -13,6 +13,7 @@ use super::{
     Command, Edit, EndedEdit, Knowledge, LostVersion, Names, Path, PathState, Program, SaveReport,
     Session, SessionMemory, Stamp,
 };
+use crate::by_name::ByName;
 use crate::engine::Saved;
 use crate::ledger::holdings::Holdings;
 use crate::ledger::stored::mirror::{Mirror, Rare};
@@ -139,7 +140,7 @@ impl From<&State> for Head {
 impl Head {
     pub(in crate::ledger::stored) fn state(
         self,
-        paths: BTreeMap<RelPath, Box<state::PathState>>,
+        paths: ByName<Box<state::PathState>>,
         sessions: BTreeMap<SessionId, state::Session>,
     ) -> State {
         State {
@@ -231,7 +232,7 @@ pub(in crate::ledger::stored) fn encode(
     to.map(SECTIONS)?;
     to.u8(HEAD)?.encode(Head::from(state))?;
     to.u8(PATHS)?.array(state.paths.len() as u64)?;
-    for (path, kept) in &state.paths {
+    for (path, kept) in state.paths.iter() {
         let stamp: Option<Stamp> = Mirror::of(stamps.of(path));
         to.array(3)?
             .encode(Path::of(path.clone()))?

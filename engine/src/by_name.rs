@@ -1,0 +1,210 @@
+//! A map in the order of names, of as many as there are files: lists of some
+//! dozen in place of a tree, whose nodes are half empty.
+
+use touchmark_proto::RelPath;
+
+/// A list that would become longer is split.
+const FULL: usize = 64;
+
+/// A value for each of some paths, in the order of their names.
+#[derive(Clone, Debug)]
+pub struct ByName<V> {
+    /// None of these lists is empty.
+    lists: Vec<Vec<(RelPath, V)>>,
+    len: usize,
+}
+
+impl<V> Default for ByName<V> {
+    fn default() -> Self {
+        Self {
+            lists: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<V> ByName<V> {
+    /// The list and the place in it where a path is, or else is to be.
+    fn place(&self, path: &RelPath) -> (usize, Result<usize, usize>) {
+        let later = |list: &Vec<(RelPath, V)>| list.first().is_some_and(|(first, _)| first > path);
+        let list = self.lists.partition_point(|list| !later(list));
+        let list = list.saturating_sub(1);
+        let found = match self.lists.get(list) {
+            Some(list) => list.binary_search_by(|(known, _)| known.cmp(path)),
+            None => Err(0),
+        };
+        (list, found)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether there is a value for that path.
+    pub fn contains_key(&self, path: &RelPath) -> bool {
+        self.place(path).1.is_ok()
+    }
+
+    /// The path as it is kept, and its value.
+    pub fn get_key_value(&self, path: &RelPath) -> Option<(&RelPath, &V)> {
+        let (list, found) = self.place(path);
+        let (known, value) = self.lists.get(list)?.get(found.ok()?)?;
+        Some((known, value))
+    }
+
+    /// The value for a path.
+    pub fn get(&self, path: &RelPath) -> Option<&V> {
+        self.get_key_value(path).map(|(_, value)| value)
+    }
+
+    /// The same, to change it.
+    pub fn get_mut(&mut self, path: &RelPath) -> Option<&mut V> {
+        let (list, found) = self.place(path);
+        let (_, value) = self.lists.get_mut(list)?.get_mut(found.ok()?)?;
+        Some(value)
+    }
+
+    /// Gives a path a value; the one it had, if any.
+    pub fn insert(&mut self, path: RelPath, value: V) -> Option<V> {
+        let (at, found) = self.place(&path);
+        let Some(list) = self.lists.get_mut(at) else {
+            self.lists.push(vec![(path, value)]);
+            self.len += 1;
+            return None;
+        };
+        let place = match found {
+            Ok(known) => {
+                let known = list.get_mut(known);
+                return known.map(|(_, known)| std::mem::replace(known, value));
+            }
+            Err(place) => place,
+        };
+        self.len += 1;
+        if list.len() < FULL {
+            if list.len() == list.capacity() {
+                list.reserve_exact(8);
+            }
+            list.insert(place, (path, value));
+        } else if place == FULL {
+            // What comes in the order of names leaves full lists behind.
+            self.lists.insert(at + 1, vec![(path, value)]);
+        } else {
+            let mut rest = list.split_off(FULL / 2);
+            list.shrink_to_fit();
+            match place.checked_sub(FULL / 2) {
+                Some(place) => rest.insert(place, (path, value)),
+                None => list.insert(place, (path, value)),
+            }
+            self.lists.insert(at + 1, rest);
+        }
+        None
+    }
+
+    /// Takes a path's value out.
+    pub fn remove(&mut self, path: &RelPath) -> Option<V> {
+        let (at, found) = self.place(path);
+        let list = self.lists.get_mut(at)?;
+        let (_, value) = list.remove(found.ok()?);
+        self.len -= 1;
+        let left = list.len();
+        if left == 0 {
+            self.lists.remove(at);
+        } else if left < FULL / 4 {
+            // Short ones become one, so that there are no more than needed.
+            let next = self.lists.get(at + 1);
+            if next.is_some_and(|next| next.len() + left <= FULL / 2) {
+                let mut next = self.lists.remove(at + 1);
+                if let Some(list) = self.lists.get_mut(at) {
+                    list.append(&mut next);
+                }
+            }
+        }
+        Some(value)
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&RelPath, &V)> {
+        let all = self.lists.iter().flatten();
+        all.map(|(path, value)| (path, value))
+    }
+
+    /// The same, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&RelPath, &mut V)> {
+        let all = self.lists.iter_mut().flatten();
+        all.map(|(path, value)| (&*path, value))
+    }
+
+    /// All paths, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &RelPath> {
+        self.iter().map(|(path, _)| path)
+    }
+}
+
+impl<V: PartialEq> PartialEq for ByName<V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<V: Eq> Eq for ByName<V> {}
+
+impl<V> FromIterator<(RelPath, V)> for ByName<V> {
+    fn from_iter<I: IntoIterator<Item = (RelPath, V)>>(all: I) -> Self {
+        let mut map = Self::default();
+        for (path, value) in all {
+            map.insert(path, value);
+        }
+        map
+    }
+}
+
+impl<V> IntoIterator for ByName<V> {
+    type Item = (RelPath, V);
+    type IntoIter = std::iter::Flatten<std::vec::IntoIter<Vec<(RelPath, V)>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.lists.into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_map_in_the_order_of_names(
+            steps in prop::collection::vec((0..400_u32, any::<bool>()), 0..1_500),
+            in_order in 0..400_u32,
+        ) {
+            let name = |number: u32| RelPath::new(format!("{number:04}").as_bytes()).unwrap();
+            let mut map: ByName<u32> = (0..in_order).map(|at| (name(at), at)).collect();
+            let mut model: BTreeMap<RelPath, u32> = (0..in_order).map(|at| (name(at), at)).collect();
+            for (value, (number, insert)) in (0..).zip(steps) {
+                let path = name(number);
+                match insert {
+                    true => prop_assert_eq!(
+                        map.insert(path.clone(), value),
+                        model.insert(path.clone(), value)
+                    ),
+                    false => prop_assert_eq!(map.remove(&path), model.remove(&path)),
+                }
+                prop_assert_eq!(map.get(&path), model.get(&path));
+                prop_assert_eq!(map.len(), model.len());
+            }
+            prop_assert!(map.iter().eq(model.iter()));
+            prop_assert!(map.lists.iter().all(|list| !list.is_empty() && list.len() <= FULL));
+        }
+    }
+}
