@@ -45,6 +45,9 @@ fn attr9_who_waited_for_an_edit_and_went_leaves_the_way_to_the_next() {
         |session: &str| json!({"session": session, "files": [{"path": "a"}], "waitMs": 20_000});
     gone.client.send("edit/begin", &wait("t"));
     let waiting = next.client.send("edit/begin", &wait("u"));
+    // Both wait: what comes behind it on its connection is answered only then.
+    gone.sync();
+    next.sync();
     let mut connections = || holder.client.ok("status", json!({}))["connections"].clone();
     let before = connections();
     drop(gone);
