@@ -21,7 +21,10 @@
 //! - Between two of the daemon's lives, and where a name's way changed, the
 //!   author may be `unknown` ([`people::Truth::murky`]).
 //! - Who is the author of a content that came by another way (a link, a
-//!   directory, a mount) is not compared.
+//!   directory, a mount) is not compared; of one that was renamed it is who
+//!   renamed it, or who wrote it.
+//! - Of lines that are no longer in the context it may be said that they are
+//!   so, or not.
 //! - A content that was replaced before any question was answered may never
 //!   have been noticed.
 //! - A name that a session never used, of what was a file it knew, and where

@@ -131,6 +131,9 @@ pub enum Act {
     Way,
     /// Something was mounted or unmounted.
     Mount,
+    /// The user gave files other names: the author is the user, or who wrote
+    /// what they hold.
+    Moved,
     /// A name was given to a file that has others.
     Linked,
     /// Half of a save was written.
@@ -192,6 +195,15 @@ impl Truth {
             Some(Worth::Deleted) if held.is_some_and(|held| held.copy.open.is_some()) => {
                 Worth::Open
             }
+            // What it was shown in part is in its context no longer.
+            Some(Worth::Fresh)
+                if held.is_some_and(|held| {
+                    let now = self.text(name).unwrap_or("");
+                    !held.resident && !held.copy.is_whole() && !held.copy.shown_last(now)
+                }) =>
+            {
+                Worth::Open
+            }
             Some(worth) => worth,
         }
     }
@@ -230,6 +242,7 @@ impl Truth {
             }
             let gap = self.down || self.murky.contains(name);
             let by = match act {
+                Act::Moved => self.movers(new.map(|at| &at.text)),
                 Act::Wrote(author) => Some(BTreeSet::from([author.clone()])),
                 Act::Half => Some(BTreeSet::from(["user".to_owned()])),
                 Act::Marked(session) => Some(BTreeSet::from([
@@ -308,6 +321,17 @@ impl Truth {
                 held.copy.open = Some("it was renamed, and then nobody watched");
             }
         }
+    }
+
+    /// The user, and whoever wrote that anywhere.
+    fn movers(&self, text: Option<&String>) -> Option<Authors> {
+        let mut by = Authors::from(["user".to_owned()]);
+        for event in self.events.values().flatten() {
+            if text.is_some() && event.text.as_ref() == text {
+                by.extend(event.by.clone()?);
+            }
+        }
+        Some(by)
     }
 
     /// Who may be named for a content that was there before, if nobody has

@@ -212,6 +212,7 @@ impl Play {
             // What a link of that name leads to moves with the link.
             Row::Renames | Row::Exchanges | Row::HardLinks if links(step) => Act::Way,
             Row::HardLinks => Act::Linked,
+            Row::Renames | Row::Exchanges => Act::Moved,
             Row::OpenWriters if matches!(step, Step::OpenPart { .. }) => Act::Half,
             _ => Act::Wrote("user".into()),
         };

@@ -58,11 +58,7 @@ const TABLE: &[(Row, bool, &str)] = &[
         "edit/begin without a content, saves of agents and others, edit/commit",
     ),
     (Row::GuardedWrites, true, "file/write, file/edit"),
-    (
-        Row::PartialReads,
-        false,
-        "a change elsewhere makes some lines stale as well",
-    ),
+    (Row::PartialReads, true, "reads of some lines"),
     (
         Row::Reverts,
         true,
@@ -76,20 +72,12 @@ const TABLE: &[(Row, bool, &str)] = &[
     (Row::Maps, true, "stores through a memory map"),
     (Row::Renames, true, "a file's name becomes another"),
     (Row::Exchanges, true, "two files change places"),
-    (
-        Row::HardLinks,
-        false,
-        "names of one file are strangers (FILE-1)",
-    ),
-    (
-        Row::Symlinks,
-        false,
-        "names of one file are strangers (FILE-1)",
-    ),
+    (Row::HardLinks, true, "a name becomes a hard link"),
+    (Row::Symlinks, true, "a name becomes a symlink to a file"),
     (
         Row::DirectorySymlinks,
-        false,
-        "names of one file are strangers (FILE-1)",
+        true,
+        "a name becomes a symlink to a directory",
     ),
     (
         Row::DirectoryRenames,
@@ -102,11 +90,7 @@ const TABLE: &[(Row, bool, &str)] = &[
         "rm -r and mv, or an exchange",
     ),
     (Row::Mounts, true, "a tmpfs over a directory, unmounted"),
-    (
-        Row::Binds,
-        false,
-        "names of one file are strangers (FILE-1)",
-    ),
+    (Row::Binds, true, "a directory is mounted once more"),
     (Row::Restarts, true, "the daemon ends, is killed, starts"),
     (Row::Contents, true, "hash and size told are those on disk"),
     (Row::Worth, true, "fresh, stale, deleted, unread"),
