@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use rustix::fs::{CWD, RenameFlags};
 use serde_json::{Value, json};
 use touchmark_tests::mounts;
 use touchmark_tests::{Session, World, authors, sha256, text, user};
@@ -336,6 +337,22 @@ fn file1_a_name_that_nobody_used_has_the_files_history() {
     fs::remove_file(world.path("ld")).unwrap();
     assert_eq!(agent.state("ld/a"), "unread");
     assert_eq!(agent.state("d/a"), "fresh");
+}
+
+#[test]
+fn file1_a_link_that_changed_places_with_another_file_is_the_file_still() {
+    let world = World::new();
+    world.file("lb", "one\n");
+    world.file("c", "other\n");
+    world.file("k/other", "");
+    fs::hard_link(world.path("lb"), world.path("k/a")).unwrap();
+    let (mut one, mut other) = (world.session("o"), world.session("p"));
+    one.read("k/a");
+    let [a, c] = ["k/a", "c"].map(|name| world.path(name));
+    rustix::fs::renameat_with(CWD, a, CWD, c, RenameFlags::EXCHANGE).unwrap();
+    other.read("lb");
+    assert_eq!(other.state("c"), "fresh");
+    assert_eq!(one.state("k/a"), "stale");
 }
 
 #[test]

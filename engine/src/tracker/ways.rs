@@ -25,6 +25,8 @@ struct Way {
     real: Option<RelPath>,
     /// The file, where it has several links.
     object: Option<Object>,
+    /// The read that found it.
+    ticket: u64,
     /// Reads ordered from this one on look later.
     since: u64,
     /// The first that found it there; 0 if it was there before.
@@ -216,6 +218,7 @@ impl Engine {
             let way = Way {
                 real,
                 object: outcome.object,
+                ticket,
                 since: self.tracker.next_ticket,
                 first,
             };
@@ -385,6 +388,25 @@ impl Engine {
             if self.tracker.watched.contains(&other) && self.file_of(&other) != self.file_of(name) {
                 self.look_too(name, &other);
             }
+        }
+    }
+
+    /// The same for a name that was no file of its own until now (ATTR-12), by
+    /// what the last looks found.
+    pub(crate) fn join_as_found(&mut self, name: &RelPath) {
+        let way = |name: &RelPath| self.tracker.ways.ways.get(name);
+        let Some(own) = way(name) else {
+            return;
+        };
+        let (mut alike, _) = self.tracker.ways.alike(name);
+        alike.retain(|other| {
+            let later =
+                way(other).is_some_and(|way| way.since <= own.ticket || own.since <= way.ticket);
+            let same = self.tracker.ways.real(other) == self.tracker.ways.real(name);
+            (later || same) && self.tracker.watched.contains(other)
+        });
+        for other in alike {
+            self.join(name, &other);
         }
     }
 

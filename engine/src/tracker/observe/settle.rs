@@ -216,5 +216,6 @@ impl Engine {
         live.closes = 0;
         live.gap = false;
         self.consume_marks(to, 1, version);
+        self.join_as_found(to);
     }
 }
