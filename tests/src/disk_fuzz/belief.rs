@@ -48,6 +48,9 @@ pub struct Copy {
     /// No diff is made for this name, since its contents are not kept: a file
     /// that changed is stale as a whole.
     pub coarse: bool,
+    /// None of it is in the context any more: the next lines shown are all that
+    /// is held.
+    pub evicted: bool,
 }
 
 /// The spots of a content that correspond to those of another one.
@@ -89,6 +92,7 @@ impl Copy {
         let held = (0..=2 * lines.len()).collect();
         self.layers = vec![Layer { lines, held }];
         self.open = None;
+        self.evicted = false;
     }
 
     /// These lines were shown, the first is 1.
@@ -99,6 +103,9 @@ impl Copy {
             return;
         }
         let spots: BTreeSet<Spot> = (2 * first - 1..2 * last).collect();
+        if std::mem::take(&mut self.evicted) {
+            self.layers.clear();
+        }
         let mut held = spots;
         self.layers.retain(|layer| {
             let same = layer.lines == lines;
@@ -108,8 +115,11 @@ impl Copy {
             !same
         });
         if !self.coarse {
+            let mut covered = held.clone();
+            // That nothing stands above the first line was seen.
+            covered.extend((first == 1).then_some(0));
             for at in 0..self.layers.len() {
-                if !self.layers[at].give_way(&lines, &held) {
+                if !self.layers[at].give_way(&lines, &covered) {
                     self.open = Some("a part was shown of lines that took the place of others");
                 }
             }
@@ -166,6 +176,12 @@ impl Copy {
             return Worth::Open;
         }
         let now = lines(now);
+        if self.evicted && self.layers.last().is_some_and(|layer| layer.lines != now) {
+            return Worth::Open;
+        }
+        if self.evicted {
+            return Worth::Fresh;
+        }
         if self
             .layers
             .iter()

@@ -195,15 +195,6 @@ impl Truth {
             Some(Worth::Deleted) if held.is_some_and(|held| held.copy.open.is_some()) => {
                 Worth::Open
             }
-            // What it was shown in part is in its context no longer.
-            Some(Worth::Fresh)
-                if held.is_some_and(|held| {
-                    let now = self.text(name).unwrap_or("");
-                    !held.resident && !held.copy.is_whole() && !held.copy.shown_last(now)
-                }) =>
-            {
-                Worth::Open
-            }
             Some(worth) => worth,
         }
     }

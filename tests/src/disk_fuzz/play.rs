@@ -153,7 +153,10 @@ impl Play {
             Step::Compacted { session } if !self.truth.down => {
                 self.ask(session, "session/compacted", json!({}))?;
                 let held = self.truth.people[session].held.values_mut();
-                held.for_each(|held| held.resident = false);
+                held.for_each(|held| {
+                    held.resident = false;
+                    held.copy.evicted = held.copy.known();
+                });
             }
             Step::Take { session } if !self.truth.down => return self.take(session),
             Step::Check { order } if !self.truth.down => return self.check(order),
