@@ -152,10 +152,15 @@ fn file2_an_edit_goes_with_the_name_it_was_begun_by() {
         let (mut writer, mut reader) = (world.session("w"), world.session("r"));
         reader.read(first);
         reader.read(if first == "a" { "b" } else { "a" });
+        writer.read("a");
         writer.read("b");
         let edit = writer.begin("b", Some("two\n")).unwrap();
+        writer.read("a");
         user::replace(&world.path("b"), "two\n");
         let done = writer.commit(&edit, "b", Some("two\n"));
+        // It was no edit of the other name, and leaves none.
+        let other = reader.begin("a", None).unwrap();
+        reader.abort(&other);
         assert_eq!(done["outcome"], "applied", "{done}");
         assert_eq!(told(&mut writer), [""; 0]);
         assert_eq!(told(&mut reader), ["b modified by agent:w"]);

@@ -162,6 +162,8 @@ pub struct EditFile {
     pub began: Option<Hash>,
     /// The version that the `expect` has matched: it matches once (ATTR-1).
     pub matched: Option<u64>,
+    /// The name that it was begun by, if that is another (FILE-2).
+    pub name: Option<RelPath>,
 }
 
 /// An open command window.

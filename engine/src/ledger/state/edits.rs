@@ -26,6 +26,9 @@ impl State {
                 expect: file.expect,
                 began: file.began,
                 matched: None,
+                name: Some(self.names.spoken(&fact.session, &file.path))
+                    .filter(|name| **name != file.path)
+                    .cloned(),
             })
             .collect();
         self.edits.insert(

@@ -84,6 +84,7 @@ impl State {
         for edit in self.edits.values_mut() {
             for open in edit.files.iter_mut().filter(|open| open.path == *name) {
                 open.path = file.clone();
+                open.name.get_or_insert_with(|| name.clone());
             }
         }
         for report in self.reports.iter_mut().filter(|r| r.path == *name) {
@@ -133,16 +134,15 @@ impl State {
             }
         }
         for edit in self.edits.values_mut() {
-            let parting = self.names.parting(&edit.fact.session, file, leaving);
-            let open = edit.files.iter().position(|open| open.path == *file);
-            let Some(open) = open.filter(|_| parting != Parting::Stays) else {
-                continue;
-            };
-            let mut other = edit.files[open].clone();
-            other.path = first.clone();
-            match parting {
-                Parting::Leaves => edit.files[open] = other,
-                _ => edit.files.push(other),
+            for open in edit.files.iter_mut().filter(|open| open.path == *file) {
+                if open
+                    .name
+                    .as_ref()
+                    .is_some_and(|name| leaving.contains(name))
+                {
+                    open.path = first.clone();
+                    open.name = open.name.take().filter(|name| name != first);
+                }
             }
         }
         let reports = self.reports.iter().filter(|report| report.path == *file);

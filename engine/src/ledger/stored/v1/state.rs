@@ -88,7 +88,8 @@ structs! {
         0 path: Path,
         1 expect: Option<Declared>,
         2 began: Option<Content>,
-        3 matched: Option<u64>,
+        3 matched: Option<u64>;
+        4 name: Option<Path>,
     }
     Command = state::Command { 0 fact: CommandBegun, 1 n: u64, 2 cover: Globs }
     EndedEdit = state::EndedEdit {
