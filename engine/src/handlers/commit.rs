@@ -235,6 +235,15 @@ impl Engine {
             // It was there before the edit, and is again.
             return Verdict::of(Outcome::Unchanged, None);
         }
+        let since = self.state.paths.get(path).map_or(0, |state| {
+            let later = state.versions.iter().filter(|kept| kept.n > begun);
+            later.count()
+        });
+        if hash == began && since <= 1 {
+            // The same once more, before the other came: no change.
+            self.wrote(session, path, claim);
+            return Verdict::of(Outcome::Overwritten, None);
+        }
         let version = self.record_unobserved(session, path, hash, edit, begun);
         Verdict::of(Outcome::Overwritten, Some(version))
     }

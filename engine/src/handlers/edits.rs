@@ -491,8 +491,9 @@ impl Engine {
             self.amend(path, n, author, Evidence::Marked, Some(edit), false);
             self.note_lost(&session, path, n);
         }
-        // What was written over since was seen only by who names it (SEEN-1).
-        if there || named.is_some() {
+        // What was written over since was seen only by who names it (SEEN-1);
+        // what was its own already may have been read since.
+        if !own && (there || named.is_some()) {
             self.record(Fact::Wrote {
                 session,
                 path: path.clone(),

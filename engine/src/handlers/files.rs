@@ -301,13 +301,19 @@ impl Engine {
             .knowledge(session, path)
             .is_some_and(|knowledge| !knowledge.copied && step.is_none());
         let named = named && source != Source::ReadMissed;
+        let tracked = Fact::Tracked {
+            session: session.clone(),
+            path: path.clone(),
+            source,
+            step,
+        };
         if !named {
-            self.record(Fact::Tracked {
-                session: session.clone(),
-                path: path.clone(),
-                source,
-                step,
-            });
+            self.record(tracked);
+            return;
+        }
+        // Known, but perhaps by another name until now.
+        for used in self.names_used(&tracked) {
+            self.record(used);
         }
     }
 

@@ -345,7 +345,12 @@ impl PathState {
         if believed == now || last.is_none_or(|kept| kept.hash != believed) {
             return Vec::new();
         }
-        let Some(first) = until_then.iter().rposition(|kept| kept.before == now) else {
+        // What a version that was marked late took the place of is not known.
+        let from_now = |kept: &KeptVersion| {
+            kept.before == now
+                && (now.is_some() || kept.kind == touchmark_proto::VersionKind::Created)
+        };
+        let Some(first) = until_then.iter().rposition(|kept| from_now(kept)) else {
             return Vec::new();
         };
         let mut edits: Vec<String> = until_then

@@ -118,7 +118,7 @@ fn chaos() {
 #[test]
 fn eager() {
     explore(
-        steps(400_000),
+        steps(500_000),
         |seed| script::eager_script(seed, if seed % 4 == 0 { 30 } else { 120 }),
         eager::run,
     );

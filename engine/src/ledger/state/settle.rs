@@ -61,7 +61,8 @@ impl PathState {
                 // They are in the order of their times.
                 break;
             }
-            if kept.n <= told_to_all && !kept.lost && self.by_another() != Some(index) {
+            let told = kept.n <= told_to_all && !kept.lost && !self.may_be_reverted(index);
+            if told && self.by_another() != Some(index) {
                 self.versions.remove(index);
             } else if next.is_like(kept) && !apart(kept, next) {
                 let older = self.versions.remove(index);
@@ -75,6 +76,16 @@ impl PathState {
         if self.versions.capacity() > 2 * self.versions.len() {
             self.versions.shrink_to_fit();
         }
+    }
+
+    /// The newest version of a session that holds the file: whoever takes it
+    /// back takes back what that session wrote (SEEN-7).
+    fn may_be_reverted(&self, index: usize) -> bool {
+        let mut from = self.versions.iter().skip(index);
+        let Some(writer) = from.next().and_then(|kept| kept.session()) else {
+            return false;
+        };
+        self.holders.iter().any(|holder| holder == writer) && !from.any(|kept| kept.is_by(writer))
     }
 
     /// The newest version that is not by who wrote the newest of all: a

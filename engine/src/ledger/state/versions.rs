@@ -116,6 +116,20 @@ impl State {
         let unobserved = state.versions.iter().rev().find(|kept| kept.unobserved);
         let writer = unobserved.and_then(|kept| kept.session().cloned());
         state.versions.push(kept);
+        // Whoever was shown it has been shown what came after the other.
+        let holders = state.holders.clone();
+        for holder in &holders {
+            if let Some(session) = self.sessions.get_mut(holder) {
+                session.files.change(path, |known| {
+                    if known.at >= amended {
+                        known.at = known.at.max(n);
+                    }
+                });
+            }
+        }
+        let Some(state) = self.paths.get_mut(path) else {
+            return;
+        };
         if let Some(writer) = writer {
             state.taken.retain(|(session, _)| *session != writer);
             state.taken.push((writer.clone(), n));

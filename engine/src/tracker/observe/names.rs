@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
-use crate::ledger::record::Held;
+use crate::ledger::record::{Fact, Held};
 use crate::tracker::reading::TOUCH_DELAY;
 use touchmark_proto::RelPath;
 
@@ -36,7 +36,12 @@ impl Engine {
             // A name that nobody has used has nothing to give: what it was may
             // have been found after it was renamed.
             let used = file == old || self.state.names.is_other(&old);
-            let known = used && self.state.paths.contains_key(&file);
+            // What was gone already has not moved.
+            let live = self.tracker.live(&old);
+            let hinted = live.is_some_and(|live| live.closes > 0 || live.wrote || live.writing);
+            let state = self.state.paths.get(&file);
+            let there = state.is_some_and(|state| state.held.hash.is_some() || hinted);
+            let known = used && there;
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
             let source = self
@@ -62,12 +67,20 @@ impl Engine {
             live.writing = writing;
             live.wrote = wrote;
             live.episode = episode;
-            if let Some(source) = source
-                && source != new
-                && !self.state.paths.contains_key(&new)
-            {
-                live.copy_of = Some(source);
-                self.watch(&new);
+            let there = self.state.paths.get(&new).map(|state| state.held.hash);
+            if let Some(source) = source.filter(|source| *source != new) {
+                match there {
+                    None => {
+                        live.copy_of = Some(source);
+                        self.watch(&new);
+                    }
+                    // Others have spoken of the name while nothing was there.
+                    Some(None) if self.state.paths.contains_key(&source) => {
+                        let to = new.clone();
+                        self.record(Fact::Copied { from: source, to });
+                    }
+                    Some(_) => {}
+                }
             }
             if watched {
                 // Its hint counts the arrival and has it read; a read before

@@ -311,6 +311,9 @@ impl Eager {
             }
             (None, Some(hash)) => {
                 copy.confirmed(hash.hash(), now);
+                // It saw what is there now before it wrote; whether since, too,
+                // is not kept here.
+                copy.blurred |= now == began && now != hash;
                 if now == hash {
                     if now == began {
                         copy.blurred = true;

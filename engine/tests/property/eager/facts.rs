@@ -94,8 +94,11 @@ impl Eager {
                             self.model.logs.entry(to).or_default().latest = None;
                             expected.insert(to, by);
                         }
+                        // Of a name that others had spoken of while nothing was
+                        // there, `tests/model` knows what becomes.
                         None if self.model.ignored.contains(from)
-                            || self.model.ignored.contains(to) =>
+                            || self.model.ignored.contains(to)
+                            || self.held.contains(to) =>
                         {
                             self.model.ignored.insert(to);
                         }
