@@ -82,8 +82,12 @@ fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
 impl Disk {
     pub fn new(tick: Millis, now: Millis, files: &[(Name, Text)]) -> Self {
         let mut disk = Self {
+            // `k` only with something in it, so that `d` may get its name.
             entries: ["d", "k", "v"]
                 .iter()
+                .filter(|name| {
+                    **name != "k" || files.iter().any(|(file, _)| file.starts_with("k/"))
+                })
                 .map(|name| ((*name).to_owned(), Entry::Directory))
                 .collect(),
             nodes: Vec::new(),

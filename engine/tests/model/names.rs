@@ -71,7 +71,9 @@ impl Truth {
         }
         let was: BTreeMap<usize, File> = self.files.clone();
         for (id, group, elder) in &after {
-            let several = group.iter().any(|name| old[name] != *elder);
+            let several = group
+                .iter()
+                .any(|name| old[name] != *elder && !was[&old[name]].held.is_empty());
             if several || parted.contains(elder) {
                 let file = self.files.get_mut(id);
                 file.into_iter()

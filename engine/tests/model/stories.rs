@@ -82,12 +82,6 @@ fn what_was_gone_does_not_move_with_its_directory() {
             read(0, "d/b"),
             Op::Remove { name: "d/a" },
             Op::Settle,
-            Op::Remove { name: "k/a" },
-            Op::ReplaceDirectory {
-                name: "k",
-                make: Make::Empty,
-            },
-            Op::Settle,
             Op::RenameDirectory { from: "d", to: "k" },
             save("k/a", Make::Whole(3, 2), How::InPlace),
             CHECK,
