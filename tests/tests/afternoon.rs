@@ -305,6 +305,7 @@ fn an_agents_afternoon() {
             "repeats": saved["repeats"],
             "bytesNotSent": saved["bytesNotSent"],
             "staleRefused": 1,
+            "unansweredHooks": 0,
             "notReadRefused": 0,
             "conflicts": 0,
             "duplicateCalls": 2,
