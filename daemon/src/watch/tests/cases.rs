@@ -393,9 +393,13 @@ fn a_directory_moved_away_and_replaced() {
     world.mv("d", "old");
     assert_eq!(world.seen(), "Renamed(d,old)");
     assert_eq!(world.watcher.watched(), 1);
-    // What happens in the moved directory is not the old path's affair.
+    // What happens in the moved directory is not the old path's affair. The
+    // thread of the `notify` crate may give the watch up a moment later: a hint
+    // too many costs a read.
     world.write("old/g", "2");
-    assert_eq!(world.seen(), "");
+    let seen = world.seen();
+    let late = CHOICE == Choice::Notify && seen == "Written(d/g) Closed(d/g)";
+    assert!(seen.is_empty() || late, "{seen}");
     world.mkdir("d/e");
     world.write("d/e/f", "3");
     let inputs = world.inputs();
