@@ -14,7 +14,7 @@ use crate::tracker::reading::WRITE_DELAY;
 pub(crate) struct Live {
     /// Somebody wrote and has not closed yet.
     pub writing: bool,
-    /// Since when.
+    /// Since when; 0 if nothing but its name has come yet.
     pub writing_since: Millis,
     /// Somebody wrote since the last close that was counted.
     pub wrote: bool,

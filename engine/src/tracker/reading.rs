@@ -159,8 +159,12 @@ impl Engine {
             Hint::Written | Hint::Appeared => {
                 if !live.writing {
                     live.writing = true;
-                    live.writing_since = now;
+                    live.writing_since = 0;
                     live.episode = episode;
+                }
+                // What appeared by a link has no writer that will close it.
+                if hint == Hint::Written && live.writing_since == 0 {
+                    live.writing_since = now;
                 }
                 live.wrote = true;
             }
