@@ -355,7 +355,8 @@ fn hash(
     let mut wanted = wanted.into_iter().peekable();
     CHUNK.with_borrow_mut(|chunk| {
         loop {
-            // Of a large file that is growing, what was asked for is enough.
+            // A large file that grows meanwhile is hashed up to the size that it
+            // had at the beginning.
             let room = match size {
                 GROWS.. => usize::try_from(size - total).unwrap_or(BUFFER).min(BUFFER),
                 _ => BUFFER,

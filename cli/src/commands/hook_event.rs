@@ -71,7 +71,8 @@ pub(crate) fn run(agent: Agent, global: &Global) -> Outcome {
 /// Whether something has been printed. Who holds it prints.
 static PRINTED: Mutex<bool> = Mutex::new(false);
 
-/// What is kept if it is not answered, and in which state directory.
+/// The event to keep if the daemon does not answer in time, and the state
+/// directory to keep it in.
 static ASKED: Mutex<Option<(Unanswered, PathBuf)>> = Mutex::new(None);
 
 fn serve(agent: Agent, global: &Global) -> ExitCode {

@@ -19,8 +19,8 @@ const REMEMBERED: usize = 64;
 /// So many earlier lengths of each, since they may be asked for as prefixes.
 const LENGTHS: usize = 32;
 
-/// How many blocks say that what was hashed is there still: the first, the
-/// last, and those between at equal distances.
+/// Blocks that are compared to tell whether a file only grew: the first, the
+/// last, and others between them at equal distances.
 const BLOCKS: u64 = 16;
 
 const BLOCK: u64 = 4 << 10;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
+use touchmark_proto::files::FileStatus;
 use touchmark_proto::{
-    ClientPath, ConnectionId, Error, ErrorCode, Hash, LineCounts, Method, Millis, Reply, Request,
-    SessionId, native,
+    ClientPath, ConnectionId, Error, ErrorCode, FileState, Hash, LineCounts, Method, Millis, Reply,
+    Request, SessionId, native,
 };
 
 use super::memory::Memory;
@@ -106,7 +107,21 @@ impl DaemonHandle {
             .ok_or_else(|| Error::new(ErrorCode::InternalError, "the answer is another method's"))
     }
 
-    /// The same without types.
+    /// What a file is worth to a session; `None` where the daemon cannot say.
+    pub(super) async fn status(&self, session: &SessionId, path: &ClientPath) -> Option<FileState> {
+        let ask = FileStatus {
+            session: session.clone(),
+            paths: Some(vec![path.clone()]),
+            state: Vec::new(),
+            sync: None,
+            verify: None,
+            limit: None,
+            cursor: None,
+        };
+        self.ask(ask).await.ok()?.files.pop()
+    }
+
+    /// The same as [`ask`](Self::ask) without types.
     pub(super) async fn ask_any(&self, ask: Request) -> Result<Reply, Error> {
         self.consult(|answer| Consult::Ask {
             connection: self.connection,

@@ -61,7 +61,8 @@ pub(super) struct Call {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     remembered: Mutex<Remembered>,
-    /// Held while what was not answered is made up for.
+    /// Locked while kept events are replayed, so that no two hooks replay the
+    /// same one.
     pub(super) making_up: tokio::sync::Mutex<()>,
 }
 
@@ -229,7 +230,7 @@ impl Memory {
     }
 }
 
-/// What an event of a call is told from others by.
+/// The key of a call's event: its session, its name and the call.
 fn key(happened: &Happened) -> Option<(SessionId, String, String)> {
     let (What::Before { call, .. } | What::After { call, .. } | What::Failed { call, .. }) =
         &happened.what

@@ -31,7 +31,8 @@ const FILE_BYTES: u64 = 4 << 20;
 pub struct Unanswered {
     time: Millis,
     happened: Happened,
-    /// What the files held that the tool is about to write, in its order.
+    /// The contents, before the write, of the files that the tool is about to
+    /// write, in the tool's order.
     #[serde(default)]
     held: Vec<Held>,
 }

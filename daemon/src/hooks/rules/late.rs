@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use touchmark_proto::files::{FileHistory, FileMention, FileStatus};
+use touchmark_proto::files::{FileHistory, FileMention};
 use touchmark_proto::{
     Author, ClientPath, Error, ErrorCode, ErrorData, Millis, SessionId, State, Version,
 };
@@ -112,7 +112,7 @@ async fn refusal(
         return None;
     };
     let place = daemon.place(cwd, &file.path).await?;
-    let status = status(daemon, session, &place).await?;
+    let status = daemon.status(session, &place).await?;
     if matches!(status.state, State::Unknown | State::Unreadable) || status.seen_hash == Some(held)
     {
         return None;
@@ -142,23 +142,6 @@ async fn refusal(
         ..ErrorData::default()
     });
     notice::refusal(&stale, None)
-}
-
-async fn status(
-    daemon: &DaemonHandle,
-    session: &SessionId,
-    path: &ClientPath,
-) -> Option<touchmark_proto::FileState> {
-    let ask = FileStatus {
-        session: session.clone(),
-        paths: Some(vec![path.clone()]),
-        state: Vec::new(),
-        sync: None,
-        verify: None,
-        limit: None,
-        cursor: None,
-    };
-    daemon.ask(ask).await.ok()?.files.pop()
 }
 
 /// The newest versions, each as it was last corrected, the newest first.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use touchmark_proto::files::{FileRead, FileReadText, FileStatus, TextEncoding, Verdict};
+use touchmark_proto::files::{FileRead, FileReadText, TextEncoding, Verdict};
 use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
@@ -22,17 +22,7 @@ pub(super) async fn look(
     session: &SessionId,
     path: &ClientPath,
 ) -> Option<Before> {
-    let status = FileStatus {
-        session: session.clone(),
-        paths: Some(vec![path.clone()]),
-        state: Vec::new(),
-        sync: None,
-        verify: None,
-        limit: None,
-        cursor: None,
-    };
-    let states = daemon.ask(status).await.ok()?;
-    let file = states.files.first()?;
+    let file = daemon.status(session, path).await?;
     Some(Before {
         path: path.clone(),
         hash: file.hash?,
