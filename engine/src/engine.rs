@@ -417,7 +417,7 @@ impl Engine {
                 }
                 Timer::Settle(path) => {
                     // Only the latest reason to wait counts.
-                    let due = self.tracker.live(&path).map(|live| live.settle_at);
+                    let due = self.tracker.passing(&path).due();
                     if due.is_some_and(|due| due <= self.now) {
                         self.settle_in_time(&path);
                     }

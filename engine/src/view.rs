@@ -15,7 +15,7 @@ use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::recall::{VersionMarks, version_of};
 use crate::ledger::record::Held;
 use crate::ledger::state::{KeptVersion, LostVersion, PathState};
-use crate::tracker::live::Obstacle;
+use crate::tracker::live::{Live, Obstacle};
 
 /// What a path holds at this moment.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +79,10 @@ impl Engine {
             };
         };
         let mut held = live.held_now().unwrap_or(recorded);
-        if let Some(mtime) = live.mtime_ms {
+        if let Some(mtime) = live.seen.mtime_ms {
             held.mtime_ms = mtime;
         }
-        let trouble = match live.obstacle {
+        let trouble = match live.seen.obstacle {
             Some(Obstacle::Unreadable(_) | Obstacle::Outside) => Some(Trouble::Unreadable),
             Some(Obstacle::Unstable) => Some(Trouble::Unstable),
             Some(Obstacle::NotAFile(_)) | None => None,
@@ -207,7 +207,7 @@ impl Engine {
                     && self
                         .tracker
                         .live(&file.path)
-                        .is_some_and(|live| !live.held_back.is_empty())
+                        .is_some_and(Live::is_held_back)
             })?;
             Some((&edit.fact.session, file.expect.is_some()))
         })
@@ -231,7 +231,7 @@ impl Engine {
         if !knowledge.differs(now.held.hash) {
             return None;
         }
-        let in_progress = live.is_some_and(|live| !live.held_back.is_empty());
+        let in_progress = live.is_some_and(Live::is_held_back);
         let newest = knowledge.newest(session, state);
         if in_progress {
             // The session's own write in the middle is not news to it.
@@ -253,16 +253,16 @@ impl Engine {
                 return None;
             }
         }
-        let writing = live.is_some_and(|live| live.writing || in_progress);
+        let writing = live.is_some_and(|live| live.hints.is_writing() || in_progress);
         let episode = live.map_or(0, |live| {
             if in_progress {
-                live.episode
+                live.save.episode
             } else {
-                live.version_episode
+                live.save.of_version
             }
         });
         // A save that was told in its middle is continued (MOD-2).
-        if live.is_some_and(|live| live.told.get(session) == Some(&episode)) {
+        if live.is_some_and(|live| live.save.told.get(session) == Some(&episode)) {
             return None;
         }
         let folded = self.fold(session, &knowledge, state);

@@ -117,7 +117,7 @@ impl Engine {
             for row in &listed {
                 if let Some(episode) = row.episode {
                     let live = self.tracker.live_mut(&row.change.path);
-                    live.shown.insert(ask.session.clone(), episode);
+                    live.save.shown.insert(ask.session.clone(), episode);
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Engine {
             // The middle of a save is no fact: what the cursor speaks of may
             // have been shown before it began.
             let live = self.tracker.live_if_any(&row.change.path);
-            let shown = live.and_then(|live| live.shown.remove(&ask.session));
+            let shown = live.and_then(|live| live.save.shown.remove(&ask.session));
             row.episode = row.episode.filter(|episode| shown == Some(*episode));
         }
         self.deliver(&ask.session, &listed);
@@ -183,7 +183,7 @@ impl Engine {
         for row in listed {
             if let Some(episode) = row.episode {
                 let live = self.tracker.live_mut(&row.change.path);
-                live.told.insert(session.clone(), episode);
+                live.save.told.insert(session.clone(), episode);
             }
         }
         self.record(Fact::Delivered {

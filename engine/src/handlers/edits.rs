@@ -213,8 +213,8 @@ impl Engine {
             self.hold(&plan.session, path, Source::AgentEdited, None);
             // Nothing written so far is this edit's, nor is a close of it.
             if let Some(live) = self.tracker.live_if_any(path) {
-                live.wrote = false;
-                live.consumed = None;
+                live.hints.forget_written();
+                live.save.consumed = None;
             }
         }
         let edit = self.state.edits_begun + 1;

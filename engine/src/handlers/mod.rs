@@ -87,7 +87,7 @@ impl Engine {
             true => self
                 .tracker
                 .live(path)
-                .and_then(|live| live.obstacle.clone()),
+                .and_then(|live| live.seen.obstacle.clone()),
             false => pending
                 .found
                 .get(path)
@@ -132,20 +132,16 @@ impl Engine {
         });
         // What was written until now is in the baseline.
         if let Some(live) = self.tracker.live_if_any(path) {
-            live.closes = 0;
-            live.written_closes = 0;
-            live.wrote = false;
-            live.gap = false;
-            // It has a log of its own and is no copy any more.
-            live.copy_of = None;
-            live.copy = None;
+            live.hints.begin();
         }
+        // It has a log of its own and is no copy any more.
+        self.tracker.settled(path);
         let found = pending.found.get(path).map(|outcome| &outcome.found);
         if let Some(found) = found {
             self.tracker.note_inode(path, found);
         }
         if let Some(crate::input::Found::File(content)) = found {
-            self.tracker.live_mut(path).stamp = Some(content.stamp);
+            self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
             self.note_stamp(path, *content);
         }
         // A file that cannot be read is not absent (LOSS-4).
@@ -154,7 +150,7 @@ impl Engine {
             if matches!(obstacle, Obstacle::Unreadable(_)) {
                 self.tracker.cannot_read(path);
             }
-            self.tracker.live_mut(path).obstacle = Some(obstacle);
+            self.tracker.live_mut(path).seen.obstacle = Some(obstacle);
             if unstable {
                 self.retry(path);
             }

@@ -385,8 +385,7 @@ impl Engine {
         });
         // After a read, a save told in its middle is news again (MOD-2).
         if let Some(live) = self.tracker.live_if_any(path) {
-            live.told.remove(session);
-            live.shown.remove(session);
+            live.save.read_by(session);
         }
         self.publish(
             Happening::Read {

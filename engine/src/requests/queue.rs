@@ -339,7 +339,8 @@ impl Engine {
             return true;
         }
         let young = of_it.iter().any(|path| {
-            let first = self.tracker.live(path).and_then(|live| live.unconfirmed);
+            let live = self.tracker.live(path);
+            let first = live.and_then(|live| live.seen.first_look);
             first.is_some_and(|first| first.since + CUT_DELAY > self.now)
         });
         if !young || pending.not_before.is_some() {

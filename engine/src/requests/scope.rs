@@ -48,10 +48,7 @@ impl Engine {
             Scope::Everything => true,
             Scope::Paths(paths) => paths.contains(path) || paths.contains(&self.file_of(path)),
             Scope::Session(session) => {
-                let copied = self
-                    .tracker
-                    .live(path)
-                    .and_then(|live| live.copy_of.as_ref());
+                let copied = self.tracker.passing(path).copy_of();
                 let held = |path: &RelPath| {
                     let file = self.file_of(path);
                     self.state.knowledge(session, &file).is_some()
@@ -84,7 +81,7 @@ impl Engine {
         };
         let mid_save = owed
             .iter()
-            .filter_map(|path| self.tracker.live(path)?.mid_save());
+            .filter_map(|path| self.tracker.live(path)?.hints.mid_save());
         if let Some(due) = mid_save.max().filter(|due| *due > self.now) {
             self.timers.insert((due, Timer::Request(request)));
         }

@@ -3,8 +3,10 @@
 
 pub(crate) mod carry;
 pub(crate) mod fences;
+mod hints;
 pub(crate) mod live;
 mod observe;
+pub(crate) mod passing;
 pub(crate) mod reading;
 pub(crate) mod reconcile;
 pub(crate) mod resolve;
@@ -51,9 +53,9 @@ pub(crate) struct Tracker {
     watched: BTreeSet<RelPath>,
     /// Paths watched for requests in waiting, that no session holds yet.
     borrowed: ByPath<u32>,
-    /// Absences and copies that may still dissolve.
+    /// Paths whose passing state ends with time.
     unsettled: Paths,
-    /// Closed contents that wait for a second look (ATTR-5).
+    /// Paths in the state `Unconfirmed`.
     unconfirmed: Paths,
     /// What must be compared before anything is answered (LOSS-1).
     pub reconciliation: Reconciliation,
@@ -101,22 +103,10 @@ impl Tracker {
         self.live.entry(path.clone()).or_default()
     }
 
-    /// Paths with contents that are no versions yet (ATTR-5).
-    pub(crate) fn held_back(&self) -> impl Iterator<Item = &RelPath> {
-        let held_back = |(path, live): (_, &Live)| (!live.held_back.is_empty()).then_some(path);
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
-        self.live.iter().filter_map(held_back)
-    }
-
-    /// Paths that were found in the middle of a save which may end in a moment
-    /// (ATTR-12).
-    pub(crate) fn unclosed(&self, now: Millis) -> impl Iterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // whether there are any is all that is asked
-        self.unsettled.iter().filter(move |path| {
-            let live = self.live(path).filter(|live| live.tentative.is_some());
-            let due = live.and_then(Live::mid_save);
-            due.is_some_and(|due| now < due)
-        })
+    /// Forgets what is going on with a path.
+    fn forget_live(&mut self, path: &RelPath) -> Option<Live> {
+        self.settled(path);
+        self.live.remove(path)
     }
 
     /// The number of the next save of any file.
@@ -160,21 +150,14 @@ impl Tracker {
     /// Forgets a path unless a request or a copy needs it; whether it did and
     /// the path was watched.
     pub(crate) fn unwatch(&mut self, path: &RelPath, config: &Config) -> bool {
-        let is_copy = |live: &Live| live.copy_of.is_some();
-        let needed = self.borrowed.contains_key(path) || self.live(path).is_some_and(is_copy);
+        let needed = self.borrowed.contains_key(path) || self.passing(path).copy_of().is_some();
         if needed || !self.watched.remove(path) {
             return false;
         }
-        self.live.remove(path);
+        self.forget_live(path);
         self.forget_way(path);
         self.stamps.forget(path);
-        for paths in [
-            &mut self.dirty,
-            &mut self.unsettled,
-            &mut self.unconfirmed,
-            &mut self.unseen,
-            &mut self.unreadable,
-        ] {
+        for paths in [&mut self.dirty, &mut self.unseen, &mut self.unreadable] {
             paths.remove(path);
         }
         if config.case_insensitive {
@@ -219,12 +202,6 @@ impl Tracker {
     /// Whether a path was hinted at since its last read was ordered.
     pub(crate) fn is_hinted(&self, path: &RelPath) -> bool {
         self.dirty.contains(path)
-    }
-
-    /// Closed contents that wait for a second look (ATTR-5).
-    pub(crate) fn unconfirmed(&self) -> impl ExactSizeIterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
-        self.unconfirmed.iter()
     }
 
     /// These are read again at the next fence.

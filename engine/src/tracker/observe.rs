@@ -13,7 +13,9 @@ use crate::attribution::{Decision, Observation, decide};
 use crate::engine::Engine;
 use crate::input::{Content, Found, ReadOutcome};
 use crate::ledger::record::Held;
-use crate::tracker::live::{HeldBack, Live, Obstacle};
+use crate::tracker::hints::Taken;
+use crate::tracker::live::Obstacle;
+use crate::tracker::passing::{HeldBack, Passing, Tentative, Wait};
 use crate::tracker::reading::WRITE_DELAY;
 
 impl From<Content> for Held {
@@ -27,27 +29,6 @@ impl From<Content> for Held {
     }
 }
 
-/// Keeps what a writer may be in the middle of (ATTR-5). A touch of it is no
-/// new content.
-fn hold_back(live: &mut Live, held: Held, closed: bool) {
-    match live.held_back.last_mut() {
-        Some(last) if last.held.hash == held.hash => {
-            last.held = held;
-            last.closed |= closed;
-        }
-        _ => live.held_back.push(HeldBack { held, closed }),
-    }
-}
-
-/// What was hinted at since the last read.
-#[derive(Clone, Copy)]
-struct Hints {
-    closes: u32,
-    written_closes: u32,
-    writing: bool,
-    gap: bool,
-}
-
 impl Engine {
     /// Takes in what a read of a watched path found.
     pub(crate) fn observe(&mut self, path: &RelPath, ticket: u64, outcome: &ReadOutcome) {
@@ -56,14 +37,14 @@ impl Engine {
             return;
         }
         if matches!(outcome.found, Found::Unstable { .. }) {
-            self.tracker.live_mut(path).obstacle = Some(Obstacle::Unstable);
+            self.tracker.live_mut(path).seen.obstacle = Some(Obstacle::Unstable);
             self.tracker.stamps.forget(path);
             self.retry(path);
             return;
         }
-        let live = self.tracker.live_mut(path);
-        live.retries = 0;
-        live.obstacle = Obstacle::of(&outcome.found);
+        let seen = &mut self.tracker.live_mut(path).seen;
+        seen.retries = 0;
+        seen.obstacle = Obstacle::of(&outcome.found);
         match &outcome.found {
             Found::Unreadable { .. } => self.tracker.unreadable.insert(path.clone()),
             _ => self.tracker.unreadable.remove(path),
@@ -86,27 +67,9 @@ impl Engine {
         self.tracker.stamps.forget(path);
     }
 
-    fn take_hints(&mut self, path: &RelPath, ticket: u64) -> Hints {
+    fn take_hints(&mut self, path: &RelPath, ticket: u64) -> Taken {
         let awaited = self.tracker.reconciliation.awaits(path);
-        let live = self.tracker.live_mut(path);
-        let gap = std::mem::take(&mut live.gap) || awaited;
-        // What was read may be the middle of a write that has been closed
-        // since: the close is the next read's, which that close has ordered.
-        let ahead = live.closes > 0 && ticket < live.closed_from;
-        if ahead && !gap {
-            return Hints {
-                closes: 0,
-                written_closes: 0,
-                writing: true,
-                gap,
-            };
-        }
-        Hints {
-            closes: std::mem::take(&mut live.closes),
-            written_closes: std::mem::take(&mut live.written_closes),
-            writing: live.writing,
-            gap,
-        }
+        self.tracker.live_mut(path).hints.take(ticket, awaited)
     }
 
     fn observe_file(
@@ -114,37 +77,30 @@ impl Engine {
         path: &RelPath,
         content: Content,
         prefixes: &[(u64, Hash)],
-        hints: Hints,
+        hints: Taken,
     ) {
         let Some(state) = self.state.paths.get(path) else {
             return;
         };
         let recorded = state.held;
-        self.tracker.unconfirmed.remove(path);
+        self.tracker.found(path);
         let live = self.tracker.live_mut(path);
-        live.absent = false;
-        live.tentative = None;
-        let moved_in = live
-            .stamp
-            .is_some_and(|stamp| stamp.inode != content.stamp.inode);
-        let untouched = live.stamp == Some(content.stamp);
-        let rewritten = moved_in
-            || live
-                .stamp
-                .is_some_and(|stamp| stamp.modified != content.stamp.modified);
-        live.stamp = Some(content.stamp);
-        live.mtime_ms = (content.mtime_ms != recorded.mtime_ms).then_some(content.mtime_ms);
-        self.tracker.unsettled.remove(path);
+        let before = live.seen.stamp.replace(content.stamp);
+        let untouched = before == Some(content.stamp);
+        let moved_in = before.is_some_and(|stamp| stamp.inode != content.stamp.inode);
+        let rewritten =
+            moved_in || before.is_some_and(|stamp| stamp.modified != content.stamp.modified);
 
         if recorded.hash == Some(content.hash) {
-            let live = self.tracker.live_mut(path);
-            live.held_back.clear();
+            let moved = content.mtime_ms != recorded.mtime_ms;
+            live.seen.mtime_ms = moved.then_some(content.mtime_ms);
             if rewritten {
                 // The same bytes once more, as of an editor that loaded and
                 // saved them: the close to come is this write's, and says
                 // nothing of whose they were (ATTR-8).
-                live.consumed = None;
+                live.save.consumed = None;
             }
+            self.tracker.settled(path);
             let changed = hints.written_closes > 0 || (hints.closes > 0 && moved_in);
             if changed {
                 self.close_without_change(path, untouched, hints.written_closes);
@@ -152,8 +108,7 @@ impl Engine {
             return;
         }
 
-        let live = self.tracker.live_mut(path);
-        live.mtime_ms = None;
+        live.seen.mtime_ms = None;
         let seen = Observation {
             path,
             hash: Some(content.hash),
@@ -166,24 +121,28 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         let held = Held::from(content);
+        let closed = hints.closes > 0;
         let Decision::By { evidence, edit, .. } = &decision else {
-            let live = self.tracker.live_mut(path);
-            hold_back(live, held, hints.closes > 0);
+            self.tracker
+                .hold_back(path, HeldBack { held, closed }, false);
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
-            let live = self.tracker.live_mut(path);
-            hold_back(live, held, hints.closes > 0);
+            self.tracker
+                .hold_back(path, HeldBack { held, closed }, true);
             // The close still ends a one-call mark, once it is believed.
-            live.closes += hints.closes;
-            live.written_closes += hints.written_closes;
+            self.tracker.live_mut(path).hints.give_back(hints);
             return;
         }
-        if evidence != Evidence::Declared && !hints.gap && hints.closes == 0 {
-            let live = self.tracker.live_mut(path);
-            live.tentative = Some((held, prefixes.to_vec()));
-            self.unsettle(path, WRITE_DELAY);
+        if evidence != Evidence::Declared && !hints.gap && !closed {
+            let content = Tentative {
+                held,
+                prefixes: prefixes.to_vec(),
+                due: self.now + WRITE_DELAY,
+                earlier: self.tracker.take_contents(path),
+            };
+            self.enter(path, Passing::Tentative(Box::new(content)));
             return;
         }
         self.release_held_back(path, content.hash, prefixes);
@@ -204,16 +163,14 @@ impl Engine {
         }
     }
 
-    fn observe_absence(&mut self, path: &RelPath, hints: Hints) {
+    fn observe_absence(&mut self, path: &RelPath, hints: Taken) {
         let Some(state) = self.state.paths.get(path) else {
             return;
         };
-        let live = self.tracker.live_mut(path);
-        live.mtime_ms = None;
-        live.tentative = None;
-        if state.held.hash.is_none() {
-            live.held_back.clear();
-            live.absent = false;
+        let recorded = state.held.hash.is_none();
+        self.tracker.live_mut(path).seen.mtime_ms = None;
+        if recorded {
+            self.tracker.settled(path);
             return;
         }
         let seen = Observation {
@@ -226,23 +183,25 @@ impl Engine {
             editor_window: self.config.editor_window,
             hold: true,
         };
+        let wait = Wait::until(self.now + self.config.settle);
         match decide(&self.state, seen) {
             Decision::Hold => {
-                let live = self.tracker.live_mut(path);
-                if !live.awaits_return() {
-                    hold_back(live, Held::ABSENT, false);
-                    // Whoever has it marked may be about to make it anew;
-                    // what is not back by then was taken away (ATTR-5).
-                    self.unsettle(path, self.config.settle);
+                // Whoever has it marked may be about to make it anew;
+                // what is not back by then was taken away (ATTR-5).
+                if !matches!(self.tracker.passing(path), Passing::AwaitsReturn(..)) {
+                    let mut contents = self.tracker.take_contents(path);
+                    contents.push(HeldBack {
+                        held: Held::ABSENT,
+                        closed: false,
+                    });
+                    self.enter(path, Passing::AwaitsReturn(contents, wait));
                 }
             }
             decision @ Decision::By {
                 evidence: Evidence::Declared | Evidence::Gap,
                 ..
             } => {
-                let live = self.tracker.live_mut(path);
-                live.absent = false;
-                live.held_back.clear();
+                self.tracker.settled(path);
                 let edit = match &decision {
                     Decision::By { edit, .. } => *edit,
                     Decision::Hold => None,
@@ -255,13 +214,10 @@ impl Engine {
                 }
             }
             Decision::By { .. } => {
-                // Most absences are the middle of a save (ATTR-12).
-                let live = self.tracker.live_mut(path);
-                // What it held before that is no longer there.
-                live.held_back.clear();
-                if !live.absent {
-                    live.absent = true;
-                    self.unsettle(path, self.config.settle);
+                // Most absences are the middle of a save (ATTR-12). What it
+                // held before that is no longer there.
+                if !matches!(self.tracker.passing(path), Passing::Absent(_)) {
+                    self.enter(path, Passing::Absent(wait));
                 }
             }
         }

@@ -120,7 +120,7 @@ impl Engine {
         let lost = self.tracker.reconciliation.take(path);
         if unseen || lost {
             self.interrupt(path);
-            self.tracker.live_mut(path).gap = true;
+            self.tracker.live_mut(path).hints.lose();
         }
         let hinted = self.tracker.dirty.contains(path) || self.tracker.unreadable.contains(path);
         let under_way = self.tracker.outstanding.get(path).map(|read| read.newest());
@@ -136,10 +136,8 @@ impl Engine {
 
     /// Contents that may turn out to be the beginning of the next one (ATTR-5).
     fn prefixes_wanted(&self, path: &RelPath) -> Vec<u64> {
-        let mut sizes: Vec<u64> = Vec::new();
-        if let Some(live) = self.tracker.live(path) {
-            sizes.extend(live.held_back.iter().map(|back| back.held.size));
-        }
+        let contents = self.tracker.passing(path).contents().iter();
+        let mut sizes: Vec<u64> = contents.map(|back| back.held.size).collect();
         sizes.retain(|size| *size > 0);
         sizes.sort_unstable();
         sizes.dedup();
@@ -155,40 +153,8 @@ impl Engine {
         let (next, episode) = (self.tracker.next_ticket, self.tracker.next_episode());
         let now = self.now;
         let live = self.tracker.live_mut(path);
-        match hint {
-            Hint::Written | Hint::Appeared => {
-                if !live.writing {
-                    live.writing = true;
-                    live.writing_since = 0;
-                    live.episode = episode;
-                }
-                // What appeared by a link has no writer that will close it.
-                if hint == Hint::Written && live.writing_since == 0 {
-                    live.writing_since = now;
-                }
-                live.wrote = true;
-            }
-            Hint::Closed | Hint::WrittenAndClosed => {
-                if !live.writing {
-                    live.episode = episode;
-                }
-                let wrote = live.wrote || hint == Hint::WrittenAndClosed;
-                if live.closes == 0 {
-                    live.closed_from = next;
-                }
-                live.closes += 1;
-                live.written_closes += u32::from(wrote);
-                live.wrote = false;
-                live.writing = false;
-            }
-            Hint::Removed => {
-                // The writer of a name that is gone writes elsewhere, and
-                // the absence is no part of what it wrote.
-                live.writing = false;
-                live.wrote = false;
-                live.episode = episode;
-            }
-            Hint::Touched => {}
+        if live.hints.note(hint, now, next) {
+            live.save.episode = episode;
         }
         match hint {
             // What is soon overwritten is still to be known (SYNC-6).
@@ -299,7 +265,7 @@ impl Engine {
         if self.tracker.live(path).is_some_and(Live::is_idle)
             && self.state.edits_on(path).next().is_none()
         {
-            self.tracker.live.remove(path);
+            self.tracker.forget_live(path);
         }
     }
 
@@ -316,9 +282,9 @@ impl Engine {
     /// Reads an unstable file again, later each time (LOSS-4).
     pub(crate) fn retry(&mut self, path: &RelPath) {
         let retries = {
-            let live = self.tracker.live_mut(path);
-            live.retries = (live.retries + 1).min(16);
-            live.retries
+            let seen = &mut self.tracker.live_mut(path).seen;
+            seen.retries = (seen.retries + 1).min(16);
+            seen.retries
         };
         let pause = RETRY_DELAY.saturating_mul(1 << retries).min(RETRY_LONGEST);
         self.read_in(path, pause);

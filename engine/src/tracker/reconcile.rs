@@ -194,7 +194,7 @@ impl Engine {
     /// Whoever was writing may have closed unseen.
     pub(crate) fn interrupt(&mut self, path: &RelPath) {
         if let Some(live) = self.tracker.live_if_any(path) {
-            live.writing = false;
+            live.hints.interrupt();
         }
     }
 
@@ -310,7 +310,7 @@ impl Engine {
                 continue;
             }
             // Set again: a read that was under way has taken it.
-            self.tracker.live_mut(&path).gap = true;
+            self.tracker.live_mut(&path).hints.lose();
             let ticket = self.order_read(&path, false);
             // One that is known to be slow holds nobody up.
             if !self

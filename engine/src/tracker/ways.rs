@@ -16,7 +16,6 @@ use crate::engine::Engine;
 use crate::input::{Found, Object, ReadOutcome};
 use crate::ledger::record::Fact;
 use crate::tracker::Tracker;
-use crate::tracker::live::Live;
 
 /// Where a name was found to lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -312,8 +311,8 @@ impl Engine {
             leaving: leaving.clone(),
         });
         if self.state.paths.contains_key(&first) {
-            let stamp = self.tracker.live(file).and_then(|live| live.stamp);
-            self.tracker.live_mut(&first).stamp = stamp;
+            let stamp = self.tracker.live(file).and_then(|live| live.seen.stamp);
+            self.tracker.live_mut(&first).seen.stamp = stamp;
             if first != *name {
                 self.look_too(name, &first);
             }
@@ -441,7 +440,7 @@ impl Engine {
         let undecided = self
             .tracker
             .live(&name)
-            .is_some_and(|live| live.copy_of.is_some() || !live.held_back.is_empty());
+            .is_some_and(|live| live.passing().copy_of().is_some() || live.is_held_back());
         if file == name || busy || undecided {
             return;
         }
@@ -454,8 +453,6 @@ impl Engine {
                 name: name.clone(),
                 file: file.clone(),
             });
-            self.tracker.unsettled.remove(&name);
-            self.tracker.unconfirmed.remove(&name);
         } else {
             self.tracker.ways.aliases.insert(name.clone(), file.clone());
         }
@@ -563,11 +560,12 @@ impl Tracker {
 
     /// What was hinted at by one of a file's names is said of the file.
     fn bring_hints(&mut self, name: &RelPath, file: &RelPath) {
-        let Some(by_name) = self.live.remove(name) else {
+        let Some(by_name) = self.forget_live(name) else {
             return;
         };
         let live = self.live_mut(file);
-        live.take_hints(&by_name);
+        live.hints.join(&by_name.hints);
+        live.save.episode = live.save.episode.max(by_name.save.episode);
     }
 
     /// A name is watched no longer.
@@ -585,21 +583,5 @@ fn inode(found: &Found) -> Option<u64> {
     match found {
         Found::File(content) => Some(content.stamp.inode),
         _ => None,
-    }
-}
-
-impl Live {
-    /// Takes over what was hinted at by another name.
-    fn take_hints(&mut self, other: &Self) {
-        self.closes += other.closes;
-        self.written_closes += other.written_closes;
-        self.gap |= other.gap;
-        if other.closes > 0 {
-            self.writing = false;
-            self.wrote = false;
-        }
-        self.writing |= other.writing;
-        self.wrote |= other.wrote;
-        self.episode = self.episode.max(other.episode);
     }
 }

@@ -29,9 +29,9 @@ impl Engine {
             self.consume_mark(path, edit, Some(newest));
             left -= 1;
         }
-        let live = self.tracker.live_mut(path);
-        if left > 0 && untouched && live.consumed == Some(newest) {
-            live.consumed = None;
+        let save = &mut self.tracker.live_mut(path).save;
+        if left > 0 && untouched && save.consumed == Some(newest) {
+            save.consumed = None;
             // Whoever else has spoken for it since, an editor or a commit,
             // knew better.
             let marked = self.state.paths.get(path).and_then(|state| state.latest());
@@ -74,7 +74,7 @@ impl Engine {
                 hash: hash.into(),
                 assumed: true,
             });
-            self.tracker.live_mut(path).consumed = Some(n);
+            self.tracker.live_mut(path).save.consumed = Some(n);
         }
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
     }

@@ -6,7 +6,8 @@ use crate::engine::{CUT_DELAY, Engine};
 use crate::input::Content;
 use crate::ledger::record::Held;
 use crate::requests::pending::Ask;
-use crate::tracker::live::{HeldBack, Unconfirmed};
+use crate::tracker::live::FirstLook;
+use crate::tracker::passing::HeldBack;
 use touchmark_proto::{Hash, RelPath};
 
 impl Engine {
@@ -22,9 +23,8 @@ impl Engine {
                 .edits_on(path)
                 .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
         let live = self.tracker.live.entry(path.clone()).or_default();
-        let looked_at = live
-            .unconfirmed
-            .filter(|first| first.stamp == content.stamp);
+        let looked_at = live.seen.first_look;
+        let looked_at = looked_at.filter(|first| first.stamp == content.stamp);
         // A file that is being cut to nothing is seen empty some time before
         // the system says that it was written.
         let fences = &self.tracker.fences;
@@ -32,19 +32,18 @@ impl Engine {
             fences.is_done(first.fence) && (content.size > 0 || first.since + CUT_DELAY <= self.now)
         });
         if !doubtful {
-            live.unconfirmed = None;
+            live.seen.first_look = None;
         }
         if !doubtful || confirmed {
             // What is confirmed stays known: as long as nobody has closed it,
             // it is read for everybody who asks, and not doubted each time.
-            self.tracker.unconfirmed.remove(path);
             return false;
         }
         match looked_at {
             None => {
                 let fence = self.ask_internally(Ask::Look(path.clone()));
                 let live = self.tracker.live_mut(path);
-                live.unconfirmed = Some(Unconfirmed {
+                live.seen.first_look = Some(FirstLook {
                     stamp: content.stamp,
                     fence,
                     since: self.now,
@@ -52,7 +51,6 @@ impl Engine {
             }
             Some(_) => self.read_in(path, CUT_DELAY),
         }
-        self.tracker.unconfirmed.insert(path.clone());
         self.tracker.dirty.insert(path.clone());
         true
     }
@@ -66,8 +64,7 @@ impl Engine {
         now: Hash,
         prefixes: &[(u64, Hash)],
     ) {
-        let live = self.tracker.live_mut(path);
-        for HeldBack { held, closed } in std::mem::take(&mut live.held_back) {
+        for HeldBack { held, closed } in self.tracker.take_contents(path) {
             let partial = held.size == 0
                 || prefixes
                     .iter()
@@ -115,19 +112,20 @@ impl Engine {
         let Some(held) = live.held_now() else {
             return;
         };
-        live.unconfirmed = None;
-        self.tracker.unconfirmed.remove(path);
+        live.seen.first_look = None;
+        let writing = live.hints.is_writing();
+        self.tracker.confirm(path);
         // A commit that claimed a write nobody saw has recorded it already.
         let recorded = self.state.paths.get(path).map(|state| state.held.hash);
         if recorded == Some(held.hash) {
-            live.held_back.clear();
+            self.tracker.take_contents(path);
             return;
         }
         let seen = Observation {
             path,
             hash: held.hash,
             now: self.now,
-            writing: live.writing,
+            writing,
             changes: 0,
             gap: false,
             editor_window: self.config.editor_window,
@@ -137,8 +135,7 @@ impl Engine {
         if decision == Decision::Hold {
             return;
         }
-        self.tracker.unsettled.remove(path);
-        let earlier = std::mem::take(&mut live.held_back);
+        let earlier = self.tracker.take_contents(path);
         for HeldBack {
             held: earlier,
             closed,

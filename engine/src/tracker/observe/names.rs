@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
 use crate::ledger::record::{Fact, Held};
+use crate::tracker::passing::{Passing, Wait};
 use crate::tracker::reading::TOUCH_DELAY;
 use touchmark_proto::RelPath;
 
@@ -38,40 +39,31 @@ impl Engine {
             let used = file == old || self.state.names.is_other(&old);
             // What was gone already has not moved.
             let live = self.tracker.live(&old);
-            let hinted = live.is_some_and(|live| live.closes > 0 || live.wrote || live.writing);
+            let hinted = live.is_some_and(|live| live.hints.any());
             let state = self.state.paths.get(&file);
             let there = state.is_some_and(|state| state.held.hash.is_some() || hinted);
             let known = used && there;
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
-            let source = self
-                .tracker
-                .live(&old)
-                .and_then(|live| live.copy_of.clone())
-                .or_else(|| known.then(|| file.clone()));
-            let (writing, wrote) = self
-                .tracker
-                .live(&file)
-                .map_or((false, false), |live| (live.writing, live.wrote));
-            {
-                let live = self.tracker.live_mut(&file);
-                live.writing = false;
-                live.wrote = false;
-            }
+            let source = self.tracker.passing(&old).copy_of().cloned();
+            let source = source.or_else(|| known.then(|| file.clone()));
+            let writer = self.tracker.live_mut(&file).hints.leave();
             self.order_read(&old, false);
             let watched = self.tracker.watched.contains(&new);
             let episode = self.tracker.next_episode();
             let live = self.tracker.live_mut(&new);
             // Where the new name is watched, the arrival is hinted by itself.
-            live.closes += u32::from(!watched);
-            live.writing = writing;
-            live.wrote = wrote;
-            live.episode = episode;
+            live.hints.arrive(writer, !watched);
+            live.save.episode = episode;
             let there = self.state.paths.get(&new).map(|state| state.held.hash);
             if let Some(source) = source.filter(|source| *source != new) {
                 match there {
                     None => {
-                        live.copy_of = Some(source);
+                        let copy = Passing::Copy {
+                            of: source,
+                            found: None,
+                        };
+                        self.tracker.enter(&new, copy);
                         self.watch(&new);
                     }
                     // Others have spoken of the name while nothing was there.
@@ -89,32 +81,32 @@ impl Engine {
             } else if self.tracker.watched.contains(&new) {
                 self.order_read(&new, false);
             } else {
-                self.tracker.live.remove(&new);
+                self.tracker.forget_live(&new);
             }
         }
     }
 
     pub(super) fn observe_copy(&mut self, path: &RelPath, outcome: &ReadOutcome) {
-        let Some(live) = self.tracker.live_if_any(path) else {
+        let Passing::Copy { of, found } = self.tracker.passing(path) else {
             return;
         };
-        if live.copy_of.is_none() {
-            return;
-        }
         match &outcome.found {
             Found::File(content) => {
-                live.copy = Some(Held::from(*content));
-                live.stamp = Some(content.stamp);
-                if !self.tracker.unsettled.contains(path) {
-                    self.unsettle(path, self.config.settle);
-                }
+                let wait = match found {
+                    Some((_, wait)) => *wait,
+                    None => Wait::until(self.now + self.config.settle),
+                };
+                let copy = Passing::Copy {
+                    of: of.clone(),
+                    found: Some((Held::from(*content), wait)),
+                };
+                self.enter(path, copy);
+                self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
             }
             Found::Unstable { .. } => self.retry(path),
             // It vanished again before anyone had named it.
             _ => {
-                live.copy_of = None;
-                live.copy = None;
-                self.tracker.unsettled.remove(path);
+                self.tracker.settled(path);
                 self.unwatch(path);
             }
         }

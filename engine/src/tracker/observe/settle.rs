@@ -6,16 +6,16 @@ use crate::by_path::sorted;
 use crate::engine::{Engine, Timer};
 use crate::ledger::record::{Fact, Held};
 use crate::requests::scope::Scope;
-use crate::tracker::live::HeldBack;
-use touchmark_proto::{Hash, Millis, RelPath};
+use crate::tracker::passing::{HeldBack, Passing, Tentative};
+use touchmark_proto::RelPath;
 
 impl Engine {
-    /// Waits a little for what may dissolve by itself.
-    pub(super) fn unsettle(&mut self, path: &RelPath, delay: Millis) {
-        let due = self.now + delay;
-        self.tracker.live_mut(path).settle_at = due;
-        self.tracker.unsettled.insert(path.clone());
-        self.timers.insert((due, Timer::Settle(path.clone())));
+    /// Puts a path in a passing state, which ends by itself if it has a time.
+    pub(super) fn enter(&mut self, path: &RelPath, next: Passing) {
+        if let Some(due) = next.due() {
+            self.timers.insert((due, Timer::Settle(path.clone())));
+        }
+        self.tracker.enter(path, next);
     }
 
     /// Records the absences, copies and unclosed contents that somebody asks
@@ -39,9 +39,7 @@ impl Engine {
     /// An absence that whoever has the file marked may end in a moment: it is
     /// told, and recorded only when it has had its time (ATTR-5).
     fn may_return(&self, path: &RelPath) -> bool {
-        self.tracker
-            .live(path)
-            .is_some_and(|live| live.awaits_return() && live.settle_at > self.now)
+        matches!(self.tracker.passing(path), Passing::AwaitsReturn(_, wait) if wait.due > self.now)
     }
 
     /// Something unsettled has had its time. What is known of an absence or a
@@ -49,33 +47,21 @@ impl Engine {
     /// hints that it has dissolved are on their way still: it is looked at
     /// once more.
     pub(crate) fn settle_in_time(&mut self, path: &RelPath) {
-        let Some(live) = self.tracker.live(path) else {
-            return;
-        };
-        if !self.tracker.unsettled.contains(path) || live.last_look.is_some() {
-            return;
+        match self.tracker.passing(path).wait() {
+            None => self.settle(path),
+            Some(wait) if wait.last_look.is_some() => {}
+            Some(_) => {
+                let ticket = self.order_read(path, false);
+                self.tracker.last_look(path, ticket);
+            }
         }
-        if !live.absent && live.copy_of.is_none() && !live.awaits_return() {
-            self.settle(path);
-            return;
-        }
-        let ticket = self.order_read(path, false);
-        self.tracker.live_mut(path).last_look = Some(ticket);
     }
 
     /// A read is done: what it was the last look at, and is there still, is
     /// recorded.
     pub(crate) fn looked(&mut self, path: &RelPath, ticket: u64) {
-        let Some(live) = self.tracker.live_if_any(path) else {
-            return;
-        };
-        if live.last_look.is_some_and(|wanted| wanted <= ticket) {
-            live.last_look = None;
-            // Another absence may have begun meanwhile, with a time of its own.
-            let due = live.settle_at <= self.now;
-            if due && self.tracker.unsettled.contains(path) {
-                self.settle(path);
-            }
+        if self.tracker.looked_last(path, ticket, self.now) {
+            self.settle(path);
         }
     }
 
@@ -84,11 +70,8 @@ impl Engine {
     /// the new one, whoever else was waited for.
     pub(crate) fn settle_absence(&mut self, path: &RelPath) {
         self.settle_for(&Scope::Paths(vec![path.clone()]));
-        let Some(live) = self.tracker.live_if_any(path) else {
-            return;
-        };
-        if live.awaits_return() {
-            live.held_back.clear();
+        if matches!(self.tracker.passing(path), Passing::AwaitsReturn(..)) {
+            self.tracker.settled(path);
             let decision = unclaimed(&self.state, path, None, self.now);
             self.make_version(path, Held::ABSENT, None, decision);
         }
@@ -97,38 +80,31 @@ impl Engine {
     /// Records an absence, a copy or an unclosed content that has not
     /// dissolved.
     pub(crate) fn settle(&mut self, path: &RelPath) {
-        self.tracker.unsettled.remove(path);
-        let Some(live) = self.tracker.live_if_any(path) else {
-            return;
-        };
-        if let Some(from) = live.copy_of.clone() {
-            if let Some(held) = live.copy.take() {
-                live.copy_of = None;
-                self.record_copy(&from, path, held);
+        match self.tracker.passing(path) {
+            Passing::AwaitsReturn(..) => self.take_held_back(path),
+            Passing::Settled
+            | Passing::HeldBack(_)
+            | Passing::Unconfirmed(_)
+            | Passing::Copy { found: None, .. } => {}
+            Passing::Absent(_) | Passing::Tentative(_) | Passing::Copy { .. } => {
+                match self.tracker.settled(path) {
+                    Passing::Absent(_) => self.record_absence(path),
+                    Passing::Tentative(content) => self.settle_content(path, *content),
+                    Passing::Copy {
+                        of,
+                        found: Some((held, _)),
+                    } => self.record_copy(&of, path, held),
+                    _ => {}
+                }
             }
-            return;
         }
-        if let Some((held, prefixes)) = live.tentative.take() {
-            // An editor's report may have decided it meanwhile.
-            if self.state.paths.get(path).map(|state| state.held.hash) == Some(held.hash) {
-                return;
-            }
-            self.settle_content(path, held, &prefixes);
-            return;
-        }
-        if live.awaits_return() {
-            self.take_held_back(path);
-            return;
-        }
-        if !std::mem::take(&mut live.absent) {
-            return;
-        }
+    }
+
+    fn record_absence(&mut self, path: &RelPath) {
         if self.is_unnamed_copy(path) {
             // What came of it by a further rename is copied first.
-            let onwards = self.tracker.unsettled.iter().filter(|copy| {
-                let live = self.tracker.live(copy);
-                live.is_some_and(|live| live.copy_of.as_ref() == Some(path))
-            });
+            let onwards = self.tracker.unsettled.iter();
+            let onwards = onwards.filter(|copy| self.tracker.passing(copy).copy_of() == Some(path));
             for copy in sorted(onwards.cloned()) {
                 self.settle(&copy);
             }
@@ -164,8 +140,16 @@ impl Engine {
             })
     }
 
-    pub(super) fn settle_content(&mut self, path: &RelPath, held: Held, prefixes: &[(u64, Hash)]) {
-        let writing = self.tracker.live(path).is_some_and(|live| live.writing);
+    fn settle_content(&mut self, path: &RelPath, content: Tentative) {
+        let Tentative { held, prefixes, .. } = content;
+        // An editor's report may have decided it meanwhile.
+        if self.state.paths.get(path).map(|state| state.held.hash) == Some(held.hash) {
+            return;
+        }
+        self.tracker
+            .enter(path, Passing::held_back(content.earlier));
+        let live = self.tracker.live(path);
+        let writing = live.is_some_and(|live| live.hints.is_writing());
         let seen = Observation {
             path,
             hash: held.hash,
@@ -178,20 +162,18 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         if decision == Decision::Hold {
-            let live = self.tracker.live_mut(path);
-            live.held_back.push(HeldBack {
-                held,
-                closed: false,
-            });
+            let closed = false;
+            self.tracker
+                .hold_back(path, HeldBack { held, closed }, false);
             return;
         }
         if let Some(hash) = held.hash {
-            self.release_held_back(path, hash, prefixes);
+            self.release_held_back(path, hash, &prefixes);
         }
         self.make_version(path, held, None, decision);
     }
 
-    pub(super) fn record_copy(&mut self, from: &RelPath, to: &RelPath, held: Held) {
+    fn record_copy(&mut self, from: &RelPath, to: &RelPath, held: Held) {
         if !self.state.paths.contains_key(from) {
             self.unwatch(to);
             return;
@@ -212,9 +194,7 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         let version = self.make_version(to, held, Some(from), decision);
-        let live = self.tracker.live_mut(to);
-        live.closes = 0;
-        live.gap = false;
+        self.tracker.live_mut(to).hints.recorded();
         self.consume_marks(to, 1, version);
         self.join_as_found(to);
     }

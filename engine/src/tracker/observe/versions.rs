@@ -51,9 +51,7 @@ impl Engine {
         }));
         self.counts.versions += 1;
         self.publish_version(path, n, Some((before, held.hash)));
-        let live = self.tracker.live_mut(path);
-        live.version_episode = live.episode;
-        live.consumed = None;
+        self.tracker.live_mut(path).save.versioned();
         if let (AuthorKind::Agent, Some(session)) = (author.kind, author.session) {
             self.note_lost(&session, path, n);
             if evidence == Evidence::Declared {
