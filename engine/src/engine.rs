@@ -310,9 +310,17 @@ impl Engine {
 
     /// Records a fact: folds it in and has it kept.
     pub(crate) fn record(&mut self, fact: Fact) -> u64 {
+        for copied in self.copied_before(&fact) {
+            self.record(copied);
+        }
         for used in self.names_used(&fact) {
             self.record(used);
         }
+        self.record_alone(fact)
+    }
+
+    /// The same of one that has no session use the name that its request spoke.
+    pub(crate) fn record_alone(&mut self, fact: Fact) -> u64 {
         let record = Record {
             n: self.state.n + 1,
             time: self.now,

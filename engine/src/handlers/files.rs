@@ -318,6 +318,7 @@ impl Engine {
     }
 
     /// Whoever asks about a copied name makes it a name of its own (ATTR-12).
+    /// That uses no other name by which it was asked (FILE-1).
     fn name_copy(&mut self, session: &SessionId, path: &RelPath) {
         let copied = self
             .state
@@ -325,7 +326,7 @@ impl Engine {
             .filter(|knowledge| knowledge.copied)
             .map(|knowledge| (knowledge.record.source, knowledge.record.step));
         if let Some((source, step)) = copied {
-            self.record(Fact::Tracked {
+            self.record_alone(Fact::Tracked {
                 session: session.clone(),
                 path: path.clone(),
                 source,

@@ -53,6 +53,9 @@ pub(crate) struct Tracker {
     watched: BTreeSet<RelPath>,
     /// Paths watched for requests in waiting, that no session holds yet.
     borrowed: ByPath<u32>,
+    /// Names in the state `Copy` to which what is known of the old ones is not
+    /// copied yet.
+    uncopied: BTreeSet<RelPath>,
     /// Paths whose passing state ends with time.
     unsettled: Paths,
     /// Paths in the state `Unconfirmed`.

@@ -32,7 +32,8 @@ impl From<Content> for Held {
 impl Engine {
     /// Takes in what a read of a watched path found.
     pub(crate) fn observe(&mut self, path: &RelPath, ticket: u64, outcome: &ReadOutcome) {
-        if !self.state.paths.contains_key(path) {
+        let is_copy = self.tracker.passing(path).copy_of().is_some();
+        if is_copy || !self.state.paths.contains_key(path) {
             self.observe_copy(path, outcome);
             return;
         }

@@ -41,6 +41,9 @@ pub(crate) enum Passing {
     Copy {
         /// The name that it came from.
         of: RelPath,
+        /// What sessions know of that one is copied already, since they were
+        /// about to know more of what is there by now.
+        copied: bool,
         /// What it holds, once that was read.
         found: Option<(Held, Wait)>,
     },
@@ -174,6 +177,10 @@ impl Tracker {
             &mut self.unconfirmed,
             matches!(next, Passing::Unconfirmed(_)),
         );
+        match next {
+            Passing::Copy { copied: false, .. } => self.uncopied.insert(path.clone()),
+            _ => self.uncopied.remove(path),
+        };
         match next {
             Passing::Settled => self
                 .live

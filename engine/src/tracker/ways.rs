@@ -393,15 +393,15 @@ impl Engine {
     /// The same for a name that was no file of its own until now (ATTR-12), by
     /// what the last looks found.
     pub(crate) fn join_as_found(&mut self, name: &RelPath) {
-        let way = |name: &RelPath| self.tracker.ways.ways.get(name);
-        let Some(own) = way(name) else {
-            return;
-        };
-        let (mut alike, _) = self.tracker.ways.alike(name);
+        let ways = &self.tracker.ways;
+        let way = |name: &RelPath| ways.ways.get(name);
+        let later = |one: &Way, other: &Way| one.since <= other.ticket || other.since <= one.ticket;
+        let (mut alike, _) = ways.alike(name);
         alike.retain(|other| {
-            let later =
-                way(other).is_some_and(|way| way.since <= own.ticket || own.since <= way.ticket);
-            let same = self.tracker.ways.real(other) == self.tracker.ways.real(name);
+            let later = way(name)
+                .zip(way(other))
+                .is_some_and(|(one, other)| later(one, other));
+            let same = ways.real(other) == ways.real(name);
             (later || same) && self.tracker.watched.contains(other)
         });
         for other in alike {
@@ -566,6 +566,12 @@ impl Tracker {
         let live = self.live_mut(file);
         live.hints.join(&by_name.hints);
         live.save.episode = live.save.episode.max(by_name.save.episode);
+    }
+
+    /// A name is not taken for another file's any more, unless somebody has
+    /// used it as such.
+    pub(crate) fn no_alias(&mut self, name: &RelPath) {
+        self.ways.aliases.remove(name);
     }
 
     /// A name is watched no longer.

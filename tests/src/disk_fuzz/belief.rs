@@ -48,6 +48,8 @@ pub struct Copy {
     /// No diff is made for this name, since its contents are not kept: a file
     /// that changed is stale as a whole.
     pub coarse: bool,
+    /// Perhaps none is made, since the contents may be kept no longer.
+    pub may_be_coarse: bool,
     /// None of it is in the context any more: the next lines shown are all that
     /// is held.
     pub evicted: bool,
@@ -92,6 +94,7 @@ impl Copy {
         let held = (0..=2 * lines.len()).collect();
         self.layers = vec![Layer { lines, held }];
         self.open = None;
+        self.may_be_coarse = false;
         self.evicted = false;
     }
 
@@ -182,14 +185,11 @@ impl Copy {
         if self.evicted {
             return Worth::Fresh;
         }
-        if self
-            .layers
-            .iter()
-            .all(|layer| layer.is_so(&now, self.coarse))
-        {
-            Worth::Fresh
-        } else {
-            Worth::Stale
+        let is_so = |coarse| self.layers.iter().all(|layer| layer.is_so(&now, coarse));
+        match (is_so(true), is_so(self.coarse)) {
+            (false, true) if self.may_be_coarse => Worth::Open,
+            (_, true) => Worth::Fresh,
+            (_, false) => Worth::Stale,
         }
     }
 }

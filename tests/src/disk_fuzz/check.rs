@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::belief::Worth;
-use super::people::Told;
+use super::people::{Held, Told};
 use super::play::{Done, Play, SESSIONS, Wrong, expect};
 use super::rows::Row;
 use super::step::{NAMES, Name, session};
@@ -143,7 +143,8 @@ impl Play {
                     .filter(|change| change["path"] == **name)
                     .count()
             };
-            let all: usize = self.truth.names_of(name).iter().map(listed).sum();
+            let names = self.truth.names_of(name);
+            let all: usize = names.iter().map(listed).sum();
             let lost = changes.iter().any(|change| !change["lost"].is_null());
             expect(Row::Listed, all <= 1 || lost, || {
                 format!(
@@ -152,7 +153,8 @@ impl Play {
                 )
             })?;
             let must = self.must_be_listed(who, name);
-            expect(Row::Listed, all > 0 || !must, || {
+            let gone: usize = self.truth.names_of_gone(name).iter().map(listed).sum();
+            expect(Row::Listed, gone > 0 || !must, || {
                 format!(
                     "{} is not told of {name}, which is {:?} for it: {changes:?}; {:?}",
                     session(who),
@@ -222,13 +224,13 @@ impl Play {
                 "its copy is {worth:?}; it was told that already: {again}; {held:?}"
             ))
         })?;
-        self.authors(who, name, change, held.since)
+        self.authors(who, name, change, held)
     }
 
-    fn authors(&self, who: usize, name: Name, change: &Value, since: usize) -> Done {
+    fn authors(&self, who: usize, name: Name, change: &Value, held: &Held) -> Done {
         let by = authors(change);
         let events = self.truth.events.get(name).map_or(&[][..], |all| all);
-        let since = events.get(since..).unwrap_or_default();
+        let since = events.get(held.since..).unwrap_or_default();
         let Some(newest) = since.last() else {
             return Ok(());
         };
@@ -241,7 +243,7 @@ impl Play {
             )?;
         }
         // One whose author is open says nothing about the others.
-        if since.iter().any(|event| event.by.is_none()) {
+        if held.mixed || since.iter().any(|event| event.by.is_none()) {
             return Ok(());
         }
         let wrong = by.iter().find(|author| {

@@ -2,6 +2,7 @@
 //! here knows of the daemon.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, symlink};
@@ -18,6 +19,10 @@ use crate::mounts;
 
 /// A file, whatever its name: device and inode.
 pub type Object = (u64, u64);
+
+/// Where a name leads, whether anything is there or not: the directory, and
+/// the last name in it.
+pub type Place = (Object, OsString);
 
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +77,24 @@ impl Disk {
             object: (found.dev(), found.ino()),
             text: String::from_utf8(text).expect("all texts are UTF-8"),
         })
+    }
+
+    /// Where a name leads, through symlinks that lead to nothing as well.
+    pub fn place(&self, name: Name) -> Option<Place> {
+        let mut path = self.path(name);
+        for _ in 0..8 {
+            if let Ok(to) = fs::read_link(&path) {
+                path = path.parent()?.join(to);
+                continue;
+            }
+            // The nearest directory that is there.
+            let mut above = path.ancestors().skip(1);
+            let (parent, found) =
+                above.find_map(|above| Some((above, fs::metadata(above).ok()?)))?;
+            let rest = path.strip_prefix(parent).ok()?;
+            return Some(((found.dev(), found.ino()), rest.into()));
+        }
+        None
     }
 
     /// What all names lead to now.

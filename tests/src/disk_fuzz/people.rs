@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::belief::{Copy, Worth};
-use super::disk::{Disk, Object, View};
+use super::disk::{Disk, Object, Place, View};
 use super::rows::Row;
 use super::step::{NAMES, Name};
 
@@ -58,6 +58,9 @@ pub struct Held {
     /// What it holds came together by a name that joined the file, and no
     /// question was answered since.
     pub joined_unseen: bool,
+    /// What it holds came together by names that are one file since: what was
+    /// done to any of them is news.
+    pub mixed: bool,
 }
 
 impl Held {
@@ -105,6 +108,10 @@ pub struct Person {
 pub struct Truth {
     /// What names lead to.
     pub view: View,
+    /// Where names lead, whether anything is there or not.
+    pub places: BTreeMap<Name, Place>,
+    /// The last file that each name led to.
+    pub last: BTreeMap<Name, Object>,
     /// What happened to each name, the oldest first.
     pub events: BTreeMap<Name, Vec<Event>>,
     /// What each name led to, the oldest first.
@@ -145,6 +152,7 @@ impl Truth {
     pub fn new(disk: &Disk, sessions: usize) -> Self {
         let view = disk.view();
         Self {
+            last: view.iter().map(|(name, at)| (*name, at.object)).collect(),
             past: view
                 .iter()
                 .map(|(name, at)| (*name, vec![at.text.clone()]))
@@ -166,6 +174,21 @@ impl Truth {
             None => vec![name],
             Some(at) => self.names_of_file(at.object),
         }
+    }
+
+    /// The same of a name that leads to nothing: the names that lead there as
+    /// well and led to the same file until it was gone. They have not parted
+    /// (FILE-2).
+    pub fn names_of_gone(&self, name: Name) -> Vec<Name> {
+        if self.view.contains_key(name) {
+            return self.names_of(name);
+        }
+        let at = |name: Name| (self.places.get(name), self.last.get(name));
+        let same = |other: &&Name| {
+            let gone = !self.view.contains_key(*other) && self.places.contains_key(*other);
+            **other == name || gone && at(other) == at(name)
+        };
+        NAMES.iter().filter(same).copied().collect()
     }
 
     fn names_of_file(&self, file: Object) -> Vec<Name> {
@@ -208,6 +231,10 @@ impl Truth {
             .map(|(name, _)| *name)
             .collect();
         let before = std::mem::replace(&mut self.view, disk.view());
+        let place = |name: &Name| Some((*name, disk.place(name)?));
+        self.places = NAMES.iter().filter_map(place).collect();
+        let objects = self.view.iter().map(|(name, at)| (*name, at.object));
+        self.last.extend(objects);
         for name in NAMES {
             let (old, new) = (before.get(name), self.view.get(name));
             let other_object = old.map(|at| at.object) != new.map(|at| at.object);
@@ -314,6 +341,13 @@ impl Truth {
         }
     }
 
+    /// Contents kept for comparing may be lost with a daemon that was killed:
+    /// what changed in a copy that came from them is then all of it (SEEN-8).
+    pub fn texts_may_be_lost(&mut self) {
+        let held = self.people.iter_mut().flat_map(|all| all.held.values_mut());
+        held.for_each(|held| held.copy.may_be_coarse = held.copy.known());
+    }
+
     /// The user, and whoever wrote that anywhere.
     fn movers(&self, text: Option<&String>) -> Option<Authors> {
         let mut by = Authors::from(["user".to_owned()]);
@@ -347,6 +381,16 @@ impl Truth {
             }
             if !event.unseen {
                 return Some(by);
+            }
+        }
+    }
+
+    /// What names of this file hold may be taken for the user's.
+    pub fn perhaps_users(&mut self, name: Name) {
+        for other in self.names_of(name) {
+            let newest = self.events.get_mut(other).and_then(|all| all.last_mut());
+            if let Some(by) = newest.and_then(|newest| newest.by.as_mut()) {
+                by.insert("user".to_owned());
             }
         }
     }
@@ -419,6 +463,7 @@ impl Truth {
             let coarse = held.copy.coarse || copy.coarse;
             if held.by_itself() && news {
                 held.joined_unseen = true;
+                held.mixed = true;
                 held.told = Told::Open;
             } else if !held.by_itself() && !held.copy.known() {
                 held.since = usize::MAX;
@@ -494,7 +539,13 @@ impl Truth {
     fn carry(&mut self, session: usize, to: Name, known: Held, open: Option<&'static str>) {
         let own = self.held(session, to);
         own.carried |= known.used || known.carried;
-        if own.copy.known() || !known.copy.known() {
+        if own.copy.known() {
+            // By another name of the file. Whether it is known by this one as
+            // well is seen when the two part.
+            own.copy.open = own.copy.open.or(open);
+            return;
+        }
+        if !known.copy.known() {
             return;
         }
         let coarse = own.copy.coarse || known.copy.coarse;
@@ -523,7 +574,12 @@ impl Truth {
                 Some((first, last)) => held.copy.shown(&text, first, last),
             }
             held.since = since;
-            held.told = Told::Nothing;
+            if range.is_none() {
+                // What was told is not news again because some lines of it
+                // were read (MOD-1).
+                held.told = Told::Nothing;
+                held.mixed = false;
+            }
             held.resident = true;
         }
         self.uses(session, name);
@@ -542,6 +598,7 @@ impl Truth {
             held.copy.shown_whole(text);
             held.since = since;
             held.told = Told::Nothing;
+            held.mixed = false;
             held.resident = false;
         }
     }

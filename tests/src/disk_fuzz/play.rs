@@ -89,6 +89,7 @@ impl Play {
                 self.clients.clear();
                 self.world.kill();
                 self.goes_down();
+                self.truth.texts_may_be_lost();
             }
             Step::Start if self.truth.down => {
                 self.world.start();
@@ -488,6 +489,11 @@ impl Play {
             self.truth
                 .leave_open(who, name, "written under a mark that is still open");
         }
+        if name != edit.name && !self.truth.names_of(edit.name).contains(&name) {
+            // An edit goes with the name it was begun by (FILE-2): nothing
+            // says whose what was made by the other name is.
+            self.truth.perhaps_users(name);
+        }
         // Its name parted from the others, or it wrote another's.
         if name != edit.name || self.truth.names_of(name) != names {
             for other in edit.names {
@@ -537,6 +543,13 @@ impl Play {
             )
         })?;
         self.committed(who, &edit, named.is_some(), found, unseen);
+        if let Some(name) = edit.wrote.filter(|name| *name != edit.name && !found) {
+            // An edit goes with the name it was begun by (FILE-2): nothing
+            // says whose what was made by the other name is. Who says that it
+            // wrote what never stood there has somebody else write what does.
+            self.truth.perhaps_users(name);
+            self.truth.perhaps_users(edit.name);
+        }
         Ok(())
     }
 
@@ -662,7 +675,7 @@ impl Play {
             let Some(name) = NAMES.iter().find(|name| change["path"] == **name) else {
                 continue;
             };
-            for other in self.truth.names_of(name) {
+            for other in self.truth.names_of_gone(name) {
                 let text = self.truth.text(other).map(str::to_owned);
                 let (half, count) = (self.half_written(other), self.truth.count(other));
                 self.truth.held(who, other).told = if half {

@@ -41,12 +41,18 @@ impl Engine {
             let live = self.tracker.live(&old);
             let hinted = live.is_some_and(|live| live.hints.any());
             let state = self.state.paths.get(&file);
-            let there = state.is_some_and(|state| state.held.hash.is_some() || hinted);
-            let known = used && there;
+            let there = state.is_some_and(|state| state.held.hash.is_some());
+            let copy = self.tracker.passing(&old).copy_of().is_some();
+            let known = used && state.is_some() && (there || hinted || copy);
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
-            let source = self.tracker.passing(&old).copy_of().cloned();
-            let source = source.or_else(|| known.then(|| file.clone()));
+            let moves_on = match self.tracker.passing(&old) {
+                Passing::Copy {
+                    of, copied: false, ..
+                } => Some(of.clone()),
+                _ => None,
+            };
+            let source = moves_on.or_else(|| known.then(|| file.clone()));
             let writer = self.tracker.live_mut(&file).hints.leave();
             self.order_read(&old, false);
             let watched = self.tracker.watched.contains(&new);
@@ -55,12 +61,17 @@ impl Engine {
             // Where the new name is watched, the arrival is hinted by itself.
             live.hints.arrive(writer, !watched);
             live.save.episode = episode;
-            let there = self.state.paths.get(&new).map(|state| state.held.hash);
-            if let Some(source) = source.filter(|source| *source != new) {
+            // A name by which nobody has used its file is a name of its own
+            // until the copy is recorded.
+            self.tracker.no_alias(&new);
+            let target = self.state.names.file_of(&new).clone();
+            let there = self.state.paths.get(&target).map(|state| state.held.hash);
+            if let Some(source) = source.filter(|source| *source != target) {
                 match there {
                     None => {
                         let copy = Passing::Copy {
                             of: source,
+                            copied: false,
                             found: None,
                         };
                         self.tracker.enter(&new, copy);
@@ -68,8 +79,10 @@ impl Engine {
                     }
                     // Others have spoken of the name while nothing was there.
                     Some(None) if self.state.paths.contains_key(&source) => {
-                        let to = new.clone();
-                        self.record(Fact::Copied { from: source, to });
+                        self.record(Fact::Copied {
+                            from: source,
+                            to: target,
+                        });
                     }
                     Some(_) => {}
                 }
@@ -87,17 +100,20 @@ impl Engine {
     }
 
     pub(super) fn observe_copy(&mut self, path: &RelPath, outcome: &ReadOutcome) {
-        let Passing::Copy { of, found } = self.tracker.passing(path) else {
+        let Passing::Copy { of, copied, found } = self.tracker.passing(path) else {
             return;
         };
         match &outcome.found {
             Found::File(content) => {
                 let wait = match found {
                     Some((_, wait)) => *wait,
+                    // What is copied already is no step of a save any more.
+                    None if *copied => Wait::until(self.now),
                     None => Wait::until(self.now + self.config.settle),
                 };
                 let copy = Passing::Copy {
                     of: of.clone(),
+                    copied: *copied,
                     found: Some((Held::from(*content), wait)),
                 };
                 self.enter(path, copy);
@@ -107,8 +123,56 @@ impl Engine {
             // It vanished again before anyone had named it.
             _ => {
                 self.tracker.settled(path);
+                if self.is_unnamed_copy(path) {
+                    self.record(Fact::CopyDropped { path: path.clone() });
+                }
                 self.unwatch(path);
             }
         }
+    }
+
+    /// What comes before a fact by which sessions would know something else of
+    /// a name: if that was renamed and the copy is not recorded yet, they knew
+    /// until now what has moved on, and not from now on. To record every copy
+    /// at once would cost two facts for each save of an editor that renames
+    /// the old file away and removes it.
+    pub(crate) fn copied_before(&mut self, fact: &Fact) -> Vec<Fact> {
+        if self.tracker.uncopied.is_empty() {
+            return Vec::new();
+        }
+        let changed = match fact {
+            Fact::Tracked { path, .. }
+            | Fact::Read { path, .. }
+            | Fact::Wrote { path, .. }
+            | Fact::CopyDropped { path }
+            | Fact::NamesParted { file: path, .. } => [Some(path), None],
+            // Its own write is what a session knows next.
+            Fact::Version(version) if version.author.session.is_some() => {
+                [Some(&version.path), None]
+            }
+            Fact::NamesJoined { name, file } => [Some(name), Some(file)],
+            _ => return Vec::new(),
+        };
+        let mut copies = Vec::new();
+        for to in self.tracker.uncopied.clone() {
+            let Passing::Copy { of, found, .. } = self.tracker.passing(&to) else {
+                continue;
+            };
+            if !changed.contains(&Some(of)) {
+                continue;
+            }
+            let (from, found) = (of.clone(), *found);
+            copies.push(Fact::Copied {
+                from: from.clone(),
+                to: to.clone(),
+            });
+            let copied = Passing::Copy {
+                of: from,
+                copied: true,
+                found: found.map(|(held, _)| (held, Wait::until(self.now))),
+            };
+            self.enter(&to, copied);
+        }
+        copies
     }
 }

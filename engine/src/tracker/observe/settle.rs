@@ -92,8 +92,9 @@ impl Engine {
                     Passing::Tentative(content) => self.settle_content(path, *content),
                     Passing::Copy {
                         of,
+                        copied,
                         found: Some((held, _)),
-                    } => self.record_copy(&of, path, held),
+                    } => self.record_copy(&of, path, copied, held),
                     _ => {}
                 }
             }
@@ -102,12 +103,6 @@ impl Engine {
 
     fn record_absence(&mut self, path: &RelPath) {
         if self.is_unnamed_copy(path) {
-            // What came of it by a further rename is copied first.
-            let onwards = self.tracker.unsettled.iter();
-            let onwards = onwards.filter(|copy| self.tracker.passing(copy).copy_of() == Some(path));
-            for copy in sorted(onwards.cloned()) {
-                self.settle(&copy);
-            }
             self.record(Fact::CopyDropped { path: path.clone() });
             self.unwatch(path);
             return;
@@ -173,15 +168,17 @@ impl Engine {
         self.make_version(path, held, None, decision);
     }
 
-    fn record_copy(&mut self, from: &RelPath, to: &RelPath, held: Held) {
-        if !self.state.paths.contains_key(from) {
-            self.unwatch(to);
-            return;
+    fn record_copy(&mut self, from: &RelPath, to: &RelPath, copied: bool, held: Held) {
+        if !copied {
+            if !self.state.paths.contains_key(from) {
+                self.unwatch(to);
+                return;
+            }
+            self.record(Fact::Copied {
+                from: from.clone(),
+                to: to.clone(),
+            });
         }
-        self.record(Fact::Copied {
-            from: from.clone(),
-            to: to.clone(),
-        });
         let seen = Observation {
             path: to,
             hash: held.hash,
