@@ -122,7 +122,10 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
     // read is the last one.
     let mut changes = seen.changes;
     for (edit, file) in state.edits_on(seen.path) {
-        if file.expect.is_some() || !edit.fact.one_shot {
+        if file.expect.is_some()
+            || !edit.fact.one_shot
+            || state.was_there(seen.path, edit, file, seen.hash)
+        {
             continue;
         }
         if changes > 1 {
@@ -200,7 +203,8 @@ fn undeclared(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis) ->
     };
     let marks = state
         .edits_on(path)
-        .filter(|(edit, file)| file.expect.is_none() && !edit.fact.one_shot);
+        .filter(|(edit, file)| file.expect.is_none() && !edit.fact.one_shot)
+        .filter(|(edit, file)| !state.was_there(path, edit, file, hash));
     for (open, _) in marks {
         edit.get_or_insert(open.fact.edit);
         let session = &open.fact.session;

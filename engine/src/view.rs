@@ -282,7 +282,7 @@ impl Engine {
         let hash = now.held.hash.filter(|_| !trouble);
         let reverts = match trouble || in_progress {
             true => Vec::new(),
-            false => state.reverted(session, before, now.held.hash),
+            false => state.reverted(session, &knowledge, now.held.hash),
         };
         Some(Listed {
             change: Change {
@@ -399,7 +399,7 @@ impl Engine {
             .last()
             .map_or(knowledge.baseline, |seen| seen.hash);
         let kind = kind_between(before, now.held.hash);
-        let reverts = state.reverted(session, before, now.held.hash);
+        let reverts = state.reverted(session, &knowledge, now.held.hash);
         Some(Change {
             reverts: (!reverts.is_empty()).then_some(reverts),
             ..folded.change(path.clone(), kind, now.held.hash)

@@ -13,18 +13,14 @@ mod chaos;
 mod content;
 #[path = "../../engine/tests/property/disk.rs"]
 mod disk;
-#[path = "../../engine/tests/property/eager/mod.rs"]
-mod eager;
 #[path = "../../engine/tests/property/fuzzed.rs"]
 mod fuzzed;
 #[path = "../../engine/tests/property/inputs.rs"]
 mod inputs;
-#[path = "../../engine/tests/property/model.rs"]
-mod model;
 #[path = "../../engine/tests/property/op.rs"]
 mod op;
-#[path = "../../engine/tests/property/rng.rs"]
-mod rng;
+#[path = "../../engine/tests/runs/mod.rs"]
+mod runs;
 #[path = "../../engine/tests/property/script.rs"]
 mod script;
 #[path = "../../engine/tests/property/world/mod.rs"]

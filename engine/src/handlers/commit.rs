@@ -214,10 +214,13 @@ impl Engine {
         begun: u64,
     ) -> Verdict {
         let hash = claim.hash();
-        let own = self.newest_in(path, |kept| {
-            is_own(kept, session) && kept.n > begun && kept.hash == hash
+        let found = self.claim(edit, path, Some(claim)).or_else(|| {
+            self.newest_in(path, |kept| {
+                is_own(kept, session) && kept.n > begun && kept.hash == hash
+            })
         });
-        if let Some(version) = own.or_else(|| self.claim(edit, path, Some(claim))) {
+        let found = found.or_else(|| self.claim_assumed(edit, session, path, claim, begun));
+        if let Some(version) = found {
             return Verdict::of(self.applied_or_overwritten(path, hash), Some(version));
         }
         let current = self.current(path, pending.found.get(path)).held.hash;
@@ -225,7 +228,11 @@ impl Engine {
         if hash == current && hash == began && !changed {
             return Verdict::of(Outcome::Unchanged, None);
         }
-        if let Some(version) = self.declare_late(pending, session, path, claim, None) {
+        // What was there before it began is its writer's (ATTR-16).
+        let since = self.late_version(session, path, claim);
+        if since.is_some_and(|version| version > begun)
+            && let Some(version) = self.declare_late(pending, session, path, claim, None)
+        {
             return Verdict {
                 late: true,
                 ..Verdict::of(self.applied_or_overwritten(path, hash), Some(version))
@@ -235,17 +242,39 @@ impl Engine {
             // It was there before the edit, and is again.
             return Verdict::of(Outcome::Unchanged, None);
         }
-        let since = self.state.paths.get(path).map_or(0, |state| {
-            let later = state.versions.iter().filter(|kept| kept.n > begun);
-            later.count()
-        });
-        if hash == began && since <= 1 {
-            // The same once more, before the other came: no change.
+        if hash == began {
+            // The same once more, before the others came: no change.
             self.wrote(session, path, claim);
             return Verdict::of(Outcome::Overwritten, None);
         }
         let version = self.record_unobserved(session, path, hash, edit, begun);
         Verdict::of(Outcome::Overwritten, Some(version))
+    }
+
+    /// Who names what it wrote knows better than another session's mark, which
+    /// only found that content at its end (ATTR-4).
+    fn claim_assumed(
+        &mut self,
+        edit: u64,
+        session: &SessionId,
+        path: &RelPath,
+        claim: HashOrAbsent,
+        begun: u64,
+    ) -> Option<u64> {
+        let hash = claim.hash();
+        let assumed = |kept: &KeptVersion| {
+            let known = kept.session().and_then(|s| self.state.knowledge(s, path));
+            known.is_some_and(|known| known.of(hash).is_some_and(|seen| seen.assumed))
+        };
+        let version = self.newest_in(path, |kept| {
+            let marked = kept.evidence == Evidence::Marked && !kept.is_by(session);
+            kept.n > begun && kept.hash == hash && marked && assumed(kept)
+        })?;
+        let author = Author::agent(session.clone());
+        self.amend(path, version, author, Evidence::Marked, Some(edit), false);
+        self.note_lost(session, path, version);
+        self.wrote(session, path, claim);
+        Some(version)
     }
 
     /// The edit said what it would write, the commit says nothing new.
@@ -322,9 +351,18 @@ impl Engine {
             .get(path)
             .and_then(|state| state.latest())
             .filter(|kept| kept.n > begun && !kept.is_by(session))
-            .map(|kept| (kept.n, kept.author(), kept.evidence));
+            .map(|kept| {
+                let decision = Decision::By {
+                    author: kept.author(),
+                    evidence: kept.evidence,
+                    edit: kept.edit(),
+                    formatted: kept.formatted,
+                    candidates: kept.candidates().to_vec(),
+                };
+                (kept.n, decision)
+            });
         let before = match &other {
-            Some((n, ..)) => self
+            Some((n, _)) => self
                 .newest_kept(path, |kept| kept.n == *n)
                 .and_then(|kept| kept.before),
             None => now.hash,
@@ -346,8 +384,8 @@ impl Engine {
         self.publish_version(path, version, None);
         self.wrote(session, path, HashOrAbsent::from(hash));
         match other {
-            Some((n, author, evidence)) => {
-                self.amend(path, n, author, evidence, None, false);
+            Some((n, decision)) => {
+                self.amend_by(path, n, decision, false);
             }
             None => {
                 // Either the disk holds what it held when the edit began, and

@@ -116,8 +116,12 @@ impl Engine {
         if let Some(error) = self.unusable(&path, pending) {
             return Step::Done(Err(error));
         }
-        // A mark that comes after its write speaks for that (ATTR-14).
+        // A mark that comes after its write speaks for that (ATTR-14), unless
+        // another session holds the path (GUARD-5).
         if let Some(expect) = ask.expect
+            && self
+                .busy(&ask.session, std::slice::from_ref(&path))
+                .is_none()
             && self
                 .declare_late(pending, &ask.session, &path, expect, ask.step)
                 .is_some()
@@ -466,23 +470,27 @@ impl Engine {
     ) -> Option<u64> {
         let open = self.state.edits.get(&edit)?;
         let undeclared = |file: &EditFile| file.path == *path && file.expect.is_none();
-        if !open.files.iter().any(undeclared) {
-            return None;
-        }
+        let began = open.files.iter().find(|file| undeclared(file))?.began;
         let (session, begun) = (open.fact.session.clone(), open.n);
         let last = self.tracker.live(path).and_then(Live::held_now);
         if last.is_some_and(|last| named.is_none_or(|named| named.hash() == last.hash)) {
             self.take_held_back(path);
         }
         let state = self.state.paths.get(path)?;
+        // What was there already is not its own (ATTR-16).
+        let mut since = state.versions.iter().filter(|kept| kept.n > begun);
+        let there = since.next().filter(|first| first.hash == began);
+        let there = there.map_or(0, |first| first.n);
+        let unnamed = named.is_none();
         let found = state.versions.iter().rev().find(|kept| {
             let named = named.is_none_or(|named| named.hash() == kept.hash);
             // What another mark of its own has claimed counts while it is there.
             let elsewhere = is_own(kept, &session) && kept.edit() != Some(edit);
             kept.n > begun
+                && kept.n != there
                 && named
                 && may_be_of(kept, &session)
-                && (kept.n == state.newest || !elsewhere)
+                && (!elsewhere || unnamed && kept.n == state.newest)
         })?;
         let (n, hash, own) = (found.n, found.hash, is_own(found, &session));
         let there = state.held.hash == hash;
@@ -551,11 +559,17 @@ impl Engine {
 }
 
 /// Whether a version may be what an edit wrote that declared nothing: the
-/// session is named as a candidate, or it is the session's already by its own
-/// command, or by another mark.
+/// session is named as a candidate, nobody knows who wrote it, or it is the
+/// session's already by its own command, or by another mark.
 fn may_be_of(kept: &KeptVersion, session: &SessionId) -> bool {
-    let open = matches!(kept.evidence, Evidence::Unmarked | Evidence::Command);
-    kept.is_by(session) || (open && kept.candidates().contains(session))
+    match kept.evidence {
+        Evidence::Unmarked | Evidence::Command => {
+            kept.is_by(session) || kept.candidates().contains(session)
+        }
+        // Nobody watched while it came.
+        Evidence::Gap => true,
+        _ => kept.is_by(session),
+    }
 }
 
 /// There is no such edit, or it has ended.

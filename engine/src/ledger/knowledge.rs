@@ -210,7 +210,12 @@ impl Knowledge {
     /// Whether `hash` is what the session may believe the file to hold
     /// (SEEN-2, `fresh`).
     pub fn is_fresh(&self, hash: Option<Hash>) -> bool {
-        !self.uncertain && self.of(hash).is_some() && self.stale_ranges(hash).is_empty()
+        let Some(seen) = self.of(hash).filter(|_| !self.uncertain) else {
+            return false;
+        };
+        // Where no line is believed any more, the content seen last counts.
+        let newest = || self.last().is_some_and(|last| last.hash == hash);
+        self.stale_ranges(hash).is_empty() && (!seen.believed().is_empty() || newest())
     }
 
     /// Whether the session has seen that content, in part or whole, so that it

@@ -326,12 +326,12 @@ impl PathState {
     }
 
     /// Edits of a session's that a return to `now` took back, the oldest first
-    /// (SEEN-7): those since the content was this one, up to the write that
-    /// the session `believed` the file to hold.
+    /// (SEEN-7): those since the content was this one, up to the newest, of
+    /// which the session still believes something.
     pub fn reverted(
         &self,
         session: &SessionId,
-        believed: Option<Hash>,
+        known: &Knowledge,
         now: Option<Hash>,
     ) -> Vec<String> {
         let own = |kept: &KeptVersion| is_own(kept, session);
@@ -341,8 +341,8 @@ impl PathState {
         };
         let until_then = self.versions.get(..=newest).unwrap_or_default();
         let last = until_then.last();
-        // What the session was shown since is no longer its own write alone.
-        if believed == now || last.is_none_or(|kept| kept.hash != believed) {
+        // Nothing is left to it of what it wrote.
+        if last.is_none_or(|kept| kept.hash == now || known.of(kept.hash).is_none()) {
             return Vec::new();
         }
         // What a version that was marked late took the place of is not known.

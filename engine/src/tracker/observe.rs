@@ -123,15 +123,18 @@ impl Engine {
         let decision = decide(&self.state, seen);
         let held = Held::from(content);
         let closed = hints.closes > 0;
+        // Another writer's middle is none that the close before it left.
+        let found = HeldBack {
+            held,
+            closed: closed && !hints.writing,
+        };
         let Decision::By { evidence, edit, .. } = &decision else {
-            self.tracker
-                .hold_back(path, HeldBack { held, closed }, false);
+            self.tracker.hold_back(path, found, false);
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
-            self.tracker
-                .hold_back(path, HeldBack { held, closed }, true);
+            self.tracker.hold_back(path, found, true);
             // The close still ends a one-call mark, once it is believed.
             self.tracker.live_mut(path).hints.give_back(hints);
             return;

@@ -31,6 +31,8 @@ struct Line {
     of: Text,
     /// It was shown and is in the context still; else the session wrote it.
     resident: bool,
+    /// The session wrote it: until all of its context is cut it believes that.
+    own: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,22 +101,30 @@ impl Copy {
         if first > 1 && self.lines.is_empty() && self.end.is_some() {
             self.open = Some("it had no line, and what is first now was not shown");
         }
-        let line = Line {
+        let old_end = self
+            .end
+            .as_ref()
+            .map_or(u32::MAX, |end| end.of.len() as u32);
+        if old_end < first - 1 && last >= count {
+            self.open = Some("lines that were not shown lie beyond where it ended");
+        }
+        let line = |before: Option<&Line>| Line {
             of: text.clone(),
             resident: true,
+            own: before.is_some_and(|line| line.own && line.of == *text),
         };
+        for number in first..=last.min(count) {
+            let line = line(self.lines.get(&number));
+            self.lines.insert(number, line);
+        }
         if range.is_none() {
             self.open = None;
             self.cut.clear();
-            self.lines.clear();
-        }
-        for number in first..=last.min(count) {
-            self.lines.insert(number, line.clone());
         }
         if last >= count {
             // That the file ends there is known where it ends.
             self.lines.retain(|number, _| *number <= count);
-            self.end = Some(line);
+            self.end = Some(line(self.end.as_ref()));
         }
         self.last = Some(text.clone());
         self.read = true;
@@ -124,12 +134,14 @@ impl Copy {
         let line = Line {
             of: text.clone(),
             resident: false,
+            own: true,
         };
         self.lines = (1..=text.len() as u32)
             .map(|number| (number, line.clone()))
             .collect();
         self.end = Some(line);
         self.last = Some(text.clone());
+        self.cut.clear();
         self.open = None;
     }
 
@@ -157,13 +169,22 @@ impl Copy {
         if first > beyond && self.end.is_some() {
             self.open = Some("what was cut lies beyond its end");
         }
+        let other = |end: &Line| self.lines.values().any(|line| line.of != end.of);
+        if range.is_some() && self.end.as_ref().is_some_and(other) {
+            self.open = Some("where it ends was known of another content");
+        }
         self.cut
-            .extend(self.lines.values().map(|line| line.of.clone()));
+            .extend(self.lines.values().chain(&self.end).map(|l| l.of.clone()));
         self.cut.dedup();
-        self.lines
-            .retain(|number, _| *number < first || *number > last);
+        let cut = |number: u32| first <= number && number <= last;
+        let left = |number: u32, line: &mut Line| {
+            line.resident &= !cut(number);
+            !cut(number) || line.own && range.is_some()
+        };
+        self.lines.retain(|number, line| left(*number, line));
         if range.is_none() || first <= beyond && last >= beyond {
-            self.end = None;
+            self.end = self.end.take().filter(|line| line.own && range.is_some());
+            self.end.iter_mut().for_each(|line| line.resident = false);
         }
     }
 

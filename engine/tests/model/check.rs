@@ -10,7 +10,7 @@ use touchmark_proto::{
 
 use crate::belief::Worth;
 use crate::disk::{NAMES, Name};
-use crate::people::{ANYBODY, By, File, SESSIONS, Told, UNKNOWN, USER, agent};
+use crate::people::{ANYBODY, By, File, SESSIONS, Told, UNKNOWN, USER, Version as Recorded, agent};
 use crate::play::{Done, Play, session};
 use crate::text::hash;
 
@@ -105,7 +105,10 @@ impl Play {
         let right = match worth {
             Worth::Open => state.state,
             // Names that lead to nothing lead to nothing in common.
-            _ if text.is_none() && !self.truth.uses(who, name) && state.state == State::Unread => {
+            _ if text.is_none()
+                && (!self.truth.uses(who, name) || self.truth.vain.contains(name))
+                && state.state == State::Unread =>
+            {
                 State::Unread
             }
             Worth::Unread => State::Unread,
@@ -167,7 +170,9 @@ impl Play {
                 return Err(format!("listed name: s{who}: {change:?}"));
             };
             let id = self.truth.of[name];
-            if change.lost.is_none() && !told.insert(id) {
+            // Names that lead to nothing lead to nothing in common.
+            let apart = self.truth.file(name).text().is_none();
+            if change.lost.is_none() && !told.insert(id) && !apart {
                 return Err(format!("listed twice: s{who} {name}: {changes:?}"));
             }
             self.change(who, name, change)?;
@@ -333,15 +338,15 @@ impl Play {
             return Ok(());
         };
         // What changed before anybody tracked it.
-        let early = if file.newest() <= file.from {
-            UNKNOWN
-        } else {
-            0
-        };
+        let from = &file.versions[file.from];
+        let tracked = &file.versions[file.from + 1..];
+        let same = |version: &Recorded| version.maybe || version.text == from.text;
+        let early = if tracked.iter().all(same) { UNKNOWN } else { 0 };
         if newest.maybe {
             return Ok(());
         }
-        let any = since.iter().fold(early, |all, version| all | version.by);
+        let any = early | held.brought;
+        let any = since.iter().fold(any, |all, version| all | version.by);
         let right = named
             .iter()
             .any(|one| author(one) & (newest.by | early) != 0)

@@ -57,6 +57,10 @@ impl Truth {
             .filter(|(_, edit)| self.of[edit.name] == id && !edit.used)
             .map(|(slot, _)| *slot)
             .collect();
+        // The oldest first.
+        let begun = |slot: &usize| self.edits[slot].id[1..].parse().unwrap_or(u64::MAX);
+        let mut open = open;
+        open.sort_by_key(begun);
         // Which change uses up a one-call mark beside other edits is open; so
         // is whether an absence does.
         if open.len() > 1 || text.is_none() {
@@ -99,6 +103,16 @@ impl Truth {
         };
         if let Some(slot) = open.iter().find(|slot| expects(&self.edits[slot])) {
             let guess = actor != Actor::Edit(*slot) || self.edits[slot].murky;
+            // Another may be waited for still that expected the same: whether
+            // anybody saw that come is open.
+            let unseen = |own: usize| self.files[&id].versions[own].maybe;
+            let rival = open.iter().any(|other| {
+                let edit = &self.edits[other];
+                edit.planned == self.edits[slot].planned && edit.own.is_some_and(unseen)
+            });
+            if let Some(edit) = self.edits.get_mut(slot) {
+                edit.murky |= rival;
+            }
             return self.claim(id, index, *slot, guess);
         }
         if let Some(slot) = open.iter().find(|slot| {
@@ -156,7 +170,7 @@ impl Truth {
             version.by = agent(edit.session) | if guess { version.by | USER } else { 0 };
             version.declared = edit.declared;
             version.edit = Some(edit.id.clone());
-            version.by_flag = edit.flag;
+            version.by_flag |= edit.flag;
         }
         self.wrote(edit.session, id, index);
         if let Some(edit) = self.edits.get_mut(&slot) {
@@ -187,6 +201,9 @@ impl Truth {
                 name,
                 "somebody else wrote what it had declared",
             );
+            if let Some(writer) = self.files[&id].versions[index].real {
+                self.leave_open(writer, name, "it wrote what another had declared");
+            }
         }
     }
 
@@ -210,7 +227,7 @@ impl Truth {
             .filter(|version| version.by != agent(edit.session))
             .count();
         match (&overwritten.text, before) {
-            _ if overwritten.maybe || overlaps || edit.early => None,
+            _ if overwritten.maybe || overlaps || edit.early || edit.beside => None,
             _ if own && (foreign > 0 || !before) => None,
             _ if own => Some(false),
             // Nothing was lost.
@@ -294,10 +311,12 @@ impl Truth {
                 {
                     version.by |= USER;
                 }
-                // It has read something newer meanwhile.
+                // What it names it knows; of what was written over since it
+                // knows nothing else (SEEN-1). It may have read something
+                // newer meanwhile.
+                let (since, copy) = since.unwrap_or_default();
                 if !newest
-                    && let Some((since, copy)) = since
-                    && since > index
+                    && (since > index || named.is_none())
                     && let Some(held) = self
                         .files
                         .get_mut(&id)
@@ -309,6 +328,7 @@ impl Truth {
             }
         }
         if edit.murky {
+            self.files.get_mut(&id)?.blurred.insert(edit.session);
             let versions = self.files.get_mut(&id)?.versions.iter_mut();
             for version in versions.filter(|version| version.candidates & agent(edit.session) != 0)
             {
@@ -343,8 +363,12 @@ impl Truth {
         let Some(edit) = self.edits.remove(&slot) else {
             return;
         };
+        // Unless another of its marks is open.
+        let others = self.edits.iter();
+        let others = others.filter(|(_, other)| other.session == edit.session);
+        let others: BTreeSet<usize> = others.map(|(slot, _)| *slot).collect();
         for version in &mut self.file_mut(edit.name).versions {
-            if version.marks.remove(&slot) {
+            if version.marks.remove(&slot) && version.marks.is_disjoint(&others) {
                 version.candidates &= !agent(edit.session);
             }
         }
@@ -360,9 +384,24 @@ impl Truth {
             .last()
             .is_some_and(|version| version.at + 1_500 < now)
         {
-            // It held that before, and for too long.
+            // It held that before, and for too long, or nearly so.
+            let nearly = file
+                .versions
+                .last()
+                .is_some_and(|last| last.at + 2_500 > now);
             if let Some(text) = file.text().cloned() {
                 self.reports.push((text, now));
+            }
+            if nearly {
+                let file = self.file_mut(name);
+                let last = file.versions.last_mut().filter(|last| !last.declared);
+                let by = last.map_or(0, |last| {
+                    last.by |= USER;
+                    last.by
+                });
+                for session in (0..SESSIONS).filter(|who| by & agent(*who) != 0) {
+                    self.leave_open(session, name, "an editor reported it after two seconds");
+                }
             }
             return;
         }
@@ -436,6 +475,15 @@ impl Truth {
             others = (version.candidates | version.candidates_perhaps) & !agent(who);
             version.by |= others;
             version.declared = true;
+        }
+        // Where what came between was not seen, both are one version.
+        if let Some(file) = self.files.get_mut(&id) {
+            let text = file.versions[index].text.clone();
+            let mut before = file.versions[..index].iter_mut().rev();
+            let same = before.find(|version| !version.maybe);
+            if let Some(same) = same.filter(|version| version.text == text) {
+                same.by |= agent(who);
+            }
         }
         for session in (0..crate::people::SESSIONS).filter(|other| others & agent(*other) != 0) {
             self.leave_open(session, name, "it had marked what another named");

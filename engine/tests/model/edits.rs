@@ -151,6 +151,18 @@ impl Play {
         let file = self.truth.of[name];
         let early = before
             .is_some_and(|(maybe, count)| maybe || count != self.truth.file(name).versions.len());
+        let vague = |declared: bool, planned: &Text, began: Option<&Text>| {
+            !declared || began == Some(planned)
+        };
+        let mut beside = false;
+        let now = self.truth.text(name);
+        for other in self.truth.edits.values_mut() {
+            if other.session == who && other.name == name {
+                beside |= vague(declared, &planned, now.as_ref())
+                    || vague(other.declared, &other.planned, other.began.as_ref());
+                other.beside |= beside;
+            }
+        }
         self.truth.edits.insert(
             slot,
             Edit {
@@ -172,6 +184,7 @@ impl Play {
                 guess: false,
                 used: false,
                 early,
+                beside,
             },
         );
         Ok(())
@@ -243,7 +256,13 @@ impl Play {
                 self.claimed_late(who, name, &text)
             }
             Ok(Reply::EditMark(marked)) => {
-                let must = self.may_be_late(who, name, &text).is_some()
+                // The report of a save that nobody has seen may speak for the
+                // next one of the same.
+                let unseen = self.truth.file(name).versions.iter().any(|version| {
+                    version.maybe && version.reported && version.text.as_ref() == Some(&text)
+                });
+                let must = !unseen
+                    && self.may_be_late(who, name, &text).is_some()
                     && self.truth.worth(who, name) != Worth::Open;
                 let edit = EditAbort {
                     edit: marked.edit.clone(),
@@ -367,6 +386,18 @@ impl Play {
                 .leave_open(edit.session, edit.name, "it named what was there before");
         }
         if row.late == Some(true) && ended.own.is_some() {
+            return Ok(());
+        }
+        let file = self.truth.file(edit.name);
+        let since = file.versions.iter().skip(edit.since + 1);
+        let mut own = since.filter(|version| version.real == Some(edit.session));
+        let may = self.may_be_late(edit.session, edit.name, &edit.planned);
+        if row.late == Some(true)
+            && may.is_none()
+            && own.any(|version| version.text.as_ref() == Some(&edit.planned))
+        {
+            let why = "what it wrote was found late";
+            self.truth.leave_open(edit.session, edit.name, why);
             return Ok(());
         }
         if row.late == Some(true) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::belief::Worth;
 use crate::disk::{Disk, NAMES, Name};
 
-use crate::people::{File, Held, SESSIONS, Told, Truth};
+use crate::people::{By, File, Held, SESSIONS, Told, Truth, USER};
 
 impl Truth {
     /// Which names are one file by now. Returns the files that are reached in
@@ -54,7 +54,9 @@ impl Truth {
             } else {
                 self.next += 1;
                 parted.insert(elder);
-                let clone = self.files[&elder].clone();
+                let mut clone = self.files[&elder].clone();
+                // It is told once, by whichever name.
+                clone.lost.iter_mut().for_each(|lost| lost.must = false);
                 self.files.insert(self.next - 1, clone);
                 taken.insert(self.next - 1);
                 self.next - 1
@@ -74,10 +76,14 @@ impl Truth {
             let several = group
                 .iter()
                 .any(|name| old[name] != *elder && !was[&old[name]].held.is_empty());
-            if several || parted.contains(elder) {
-                let file = self.files.get_mut(id);
-                file.into_iter()
-                    .for_each(|file| file.blurred.extend(0..SESSIONS));
+            if (several || parted.contains(elder))
+                && let Some(file) = self.files.get_mut(id)
+            {
+                file.blurred.extend(0..SESSIONS);
+                // An edit goes with its name: what came before anybody
+                // looked is found by the other name, too.
+                let unseen = file.versions.last_mut().filter(|last| last.maybe);
+                unseen.into_iter().for_each(|last| last.by |= USER);
             }
             let theirs: Vec<Name> = group.iter().copied().filter(|n| old[n] == *elder).collect();
             let all_before = old.values().filter(|file| *file == elder).count();
@@ -191,7 +197,13 @@ impl Truth {
     /// ATTR-12: what sessions know of a name is copied to the one that it was
     /// given by a rename. `then` is what they knew; `open` says why that may
     /// not be so here.
-    pub fn carried(&mut self, to: Name, then: &BTreeMap<usize, Held>, open: Option<&'static str>) {
+    pub fn carried(
+        &mut self,
+        to: Name,
+        then: &BTreeMap<usize, Held>,
+        brought: &BTreeMap<usize, By>,
+        open: Option<&'static str>,
+    ) {
         for (session, known) in then {
             let spoken = self.uses(*session, to);
             let file = self.file_mut(to);
@@ -223,6 +235,8 @@ impl Truth {
                 continue;
             }
             let mut held = known.clone();
+            held.shown = None;
+            held.brought |= brought.get(session).copied().unwrap_or(0);
             // The rename itself may count as a change.
             held.since = newest.saturating_sub(1);
             held.carried = !spoken;

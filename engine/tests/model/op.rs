@@ -5,7 +5,8 @@
 use crate::belief::Range;
 use crate::disk::{NAMES, Name};
 use crate::people::SESSIONS;
-use crate::rng::Rng;
+use crate::runs;
+use crate::runs::rng::Rng;
 use crate::text::Make;
 
 /// How a content gets into a file.
@@ -185,6 +186,27 @@ pub struct Script {
     pub turned: bool,
     pub initial: Vec<(Name, Make)>,
     pub ops: Vec<Op>,
+}
+
+impl runs::Script for Script {
+    type Op = Op;
+
+    fn ops(&mut self) -> &mut Vec<Op> {
+        &mut self.ops
+    }
+
+    fn leave_out(&mut self, file: usize) -> bool {
+        let there = file < self.initial.len();
+        if there {
+            self.initial.remove(file);
+        }
+        there
+    }
+
+    fn setting(&self) -> String {
+        let Self { tick, turned, .. } = self;
+        format!("tick {tick}, turned {turned}, initial {:?}", self.initial)
+    }
 }
 
 /// What a run may hold; some leave whole classes out, so that the rest is
@@ -508,23 +530,22 @@ const SOME: &[Name] = &["a", "b", "d/a", "k/a", "la"];
 
 /// What is left out of runs, unless `TOUCHMARK_MODEL=all` asks for it: these
 /// come to rest after each step, and no name leads to another.
-fn plain() -> bool {
-    std::env::var("TOUCHMARK_MODEL").as_deref() != Ok("all")
+fn wants(what: &str) -> bool {
+    std::env::var("TOUCHMARK_MODEL").is_ok_and(|wanted| wanted == "all" || wanted == what)
 }
 
 pub fn script(seed: u64, length: usize) -> Script {
     let mut rng = Rng::new(seed);
-    let plain = plain();
     let names = rng.pick(&[FEW, FEW, SOME, NAMES]);
     let mut maker = Maker {
         names,
         sessions: 1 + rng.below(SESSIONS),
-        links: names.len() > 2 && rng.chance(70) && !plain,
+        links: names.len() > 2 && rng.chance(70) && wants("links"),
         renames: rng.chance(50),
         directories: names.len() > 2 && rng.chance(40),
         restarts: rng.chance(30),
         parts: rng.chance(30),
-        bursts: rng.chance(35) && !plain,
+        bursts: rng.chance(35) && wants("bursts"),
         token: 0,
         slot: 0,
         rng,

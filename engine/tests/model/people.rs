@@ -99,6 +99,8 @@ pub struct Held {
     pub joined_at: Millis,
     /// It came by a rename, and the session has not named it.
     pub carried: bool,
+    /// Who changed it by its old name since.
+    pub brought: By,
 }
 
 /// A version that a session's edit destroyed unseen.
@@ -179,6 +181,9 @@ pub struct Edit {
     pub used: bool,
     /// What it began after may not have been seen.
     pub early: bool,
+    /// Another edit of the same session's was open at the same time, and one
+    /// of the two cannot be told by its content.
+    pub beside: bool,
 }
 
 /// Who did a step.
@@ -200,6 +205,8 @@ pub struct Truth {
     pub down: bool,
     /// Files that have not been compared since events were lost.
     pub uncompared: BTreeSet<usize>,
+    /// Names first spoken of while they led to nothing.
+    pub vain: BTreeSet<Name>,
     /// How many versions each file had when the watch was lost.
     pub seen: BTreeMap<usize, usize>,
     pub now: Millis,
@@ -276,19 +283,38 @@ impl Truth {
             .values()
             .flatten()
             .any(|other| self.of[other] == self.of[name]);
+        let named = self.used.values().flatten().any(|other| *other == name);
         let used = self.used.entry(session).or_default();
         used.retain(|other| *other != name);
         used.push(name);
+        let id = self.of[name];
+        let edited = self.edits.values().any(|edit| self.of[edit.name] == id);
         let file = self.file_mut(name);
         let newest = file.newest();
-        if !known {
+        // FILE-2: a name by which no file was found yet, and that leads to
+        // nothing, is nobody else's.
+        let vain = file.text().is_none() && !named;
+        if !known || vain {
             file.from = newest;
         }
+        if vain {
+            self.vain.insert(name);
+        } else if file.text().is_some() {
+            self.vain.remove(name);
+        }
+        let file = self.file_mut(name);
         let baseline = file.text().cloned();
+        // ATTR-5: a passing absence is told, and no version yet.
+        let passing = edited
+            && baseline.is_none()
+            && file.versions.last().is_some_and(|version| version.maybe);
         let held = file.held.entry(session).or_insert_with(|| Held {
             since: newest,
             baseline,
-            told: Told::UpTo(newest),
+            told: match passing {
+                true => Told::Open,
+                false => Told::UpTo(newest),
+            },
             ..Held::default()
         });
         held.carried = false;
@@ -304,13 +330,11 @@ impl Truth {
             return;
         };
         let unsettled = file.versions.last().is_some_and(|version| version.maybe);
-        let seen = file
-            .versions
+        let seen = file.versions[file.from..]
             .iter()
             .any(|v| !v.maybe && v.text.as_ref() == Some(text));
         held.joined |= !seen;
         held.copy.shown(text, range);
-        held.shown = Some(newest);
         if held.joined_at != 0 && held.joined_at + 10 > now || held.joined && unsettled {
             held.copy.open = Some("names joined before anybody had looked");
             held.told = Told::Open;
@@ -319,6 +343,7 @@ impl Truth {
             .versions
             .iter()
             .rposition(|version| version.text.as_ref() == Some(text));
+        held.shown = of.or(Some(newest));
         if held.copy.worth(Some(text)) == Worth::Fresh {
             held.since = of.unwrap_or(newest);
             held.joined &= there.as_ref() != Some(text);
@@ -406,20 +431,23 @@ impl Truth {
             }
             file.versions.push(new);
         }
-        // Where what came between was not seen, it is still the one before.
-        if let Some(file) = self.files.get_mut(&id) {
-            let text = file.versions[index].text.clone();
-            let before = file.versions[..index]
-                .iter()
-                .rev()
-                .find(|version| !version.maybe);
-            let by = before
-                .filter(|before| before.text == text)
-                .map_or(0, |before| before.by);
-            file.versions[index].by |= by;
-        }
+        self.continued(id, index);
         if !self.down {
             self.decide(id, index, actor);
+        }
+    }
+
+    /// Where what came between was not seen, it is still the one before.
+    fn continued(&mut self, id: usize, index: usize) {
+        let Some(file) = self.files.get_mut(&id) else {
+            return;
+        };
+        let (earlier, later) = file.versions.split_at_mut(index);
+        let before = earlier.iter().rev().find(|version| !version.maybe);
+        if let (Some(before), Some(version)) = (before, later.first_mut())
+            && before.text == version.text
+        {
+            version.by |= before.by;
         }
     }
 
@@ -519,6 +547,7 @@ impl Truth {
                 }
                 file.versions.push(last);
                 let index = file.newest();
+                self.continued(id, index);
                 self.decide(id, index, Actor::User);
                 self.unguess(id, index);
             }

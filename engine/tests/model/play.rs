@@ -1,12 +1,14 @@
 //! The steps one by one, and what each request must be answered.
 
+use std::collections::BTreeMap;
+
 use touchmark_proto::sessions::SessionOpen;
 use touchmark_proto::{ClientPath, LineRange, Reply, Request, SessionId};
 
 use crate::belief::Range;
 use crate::disk::{Disk, NAMES, Name};
 use crate::op::{How, Op, Script};
-use crate::people::{Actor, Told, Truth, USER};
+use crate::people::{Actor, By, Told, Truth, USER};
 use crate::simulated::World;
 use crate::text::{Make, Text};
 
@@ -28,6 +30,11 @@ pub fn line_range(range: Range) -> Option<LineRange> {
 }
 
 pub fn run(script: &Script) -> Result<u64, (usize, String)> {
+    play(script).map(|_| script.ops.len() as u64)
+}
+
+/// The same; what is there in the end.
+pub fn play(script: &Script) -> Result<Play, (usize, String)> {
     let none: &[Text] = &[];
     let files = script.initial.iter();
     let files: Vec<(Name, Text)> = files
@@ -56,7 +63,7 @@ pub fn run(script: &Script) -> Result<u64, (usize, String)> {
             return Err((index, "replay: the facts give another state".into()));
         }
     }
-    Ok(script.ops.len() as u64)
+    Ok(play)
 }
 
 impl Play {
@@ -245,16 +252,23 @@ impl Play {
                     None
                 };
                 let there = self.world.disk.lead(from).node.is_some();
-                let held = there.then(|| self.truth.file(from).held.clone());
-                (*to, held.unwrap_or_default(), open)
+                let file = self.truth.file(from);
+                let held = file.held.iter().filter(|_| there);
+                let held: BTreeMap<_, _> = held.map(|(who, held)| (*who, held.clone())).collect();
+                let brought = held.iter().map(|(session, held)| {
+                    let since = file.versions.get(held.since + 1..).unwrap_or_default();
+                    (*session, since.iter().fold(0, |all, v| all | v.by))
+                });
+                let brought: BTreeMap<usize, By> = brought.collect();
+                (*to, held, brought, open)
             })
             .collect();
         if !by(&mut self.world.disk) {
             return;
         }
         self.looked(Actor::User);
-        for (to, held, open) in known {
-            self.truth.carried(to, &held, open);
+        for (to, held, brought, open) in known {
+            self.truth.carried(to, &held, &brought, open);
         }
     }
 
@@ -369,6 +383,10 @@ impl Play {
         }
         // A session that knows one of them only may be told of both.
         for (name, counterpart) in names {
+            // Which history goes on, that of the name or that of what came to
+            // it, is not said.
+            let file = self.truth.file_mut(name);
+            file.from = file.newest();
             let known = self
                 .truth
                 .file(name)
@@ -451,10 +469,8 @@ impl Play {
                 if let Some(edit) = self.truth.edits.get_mut(&slot) {
                     edit.murky |= edit.flag;
                 }
-                self.truth
-                    .file_mut(edit_name)
-                    .rewritten
-                    .push((session, text));
+                let file = self.truth.file_mut(edit_name);
+                file.rewritten.push((session, text));
             }
         }
     }

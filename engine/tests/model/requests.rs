@@ -333,7 +333,11 @@ impl Play {
     ) -> Done {
         let file = self.truth.file(name);
         let held = file.held.get(&who);
-        let open = held.is_some_and(|held| held.copy.open.is_some());
+        let now = self.truth.now;
+        let open = held.is_some_and(|held| {
+            let joined = held.joined_at != 0 && held.joined_at + 10 > now;
+            held.copy.open.is_some() || joined
+        });
         let repeats =
             held.is_some_and(|held| held.copy.repeats(text, range) && file.text() == Some(text));
         let right = match verdict {

@@ -17,9 +17,6 @@ use crate::text::Text;
 const EPOCH: u64 = 7;
 pub const START: Millis = 1_700_000_000_000;
 
-/// Whether new worlds print what goes into the engine and what comes out.
-pub static TRACE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-
 pub fn rel(path: &str) -> RelPath {
     RelPath::new(path.as_bytes()).unwrap()
 }
@@ -59,7 +56,7 @@ impl World {
             answered: BTreeMap::new(),
             requests: 0,
             turned,
-            trace: TRACE.load(std::sync::atomic::Ordering::Relaxed),
+            trace: crate::runs::TRACE.load(std::sync::atomic::Ordering::Relaxed),
             failure: None,
         };
         world.up(false);

@@ -1,16 +1,16 @@
 //! Bytes as runs of the engine: what the fuzz target `operations` does with
 //! them, and its seeds as a test on every toolchain.
 
-use crate::rng::Rng;
-use crate::script::{Script, eager_script_of, script_of};
-use crate::{chaos, eager, inputs};
+use crate::runs::rng::Rng;
+use crate::script::{Script, script_of};
+use crate::{chaos, inputs};
 
 /// Longer runs find nothing that shorter ones do not, and fewer of them fit
 /// into a minute.
 const STEPS: usize = 80;
 
-/// The first byte chooses what the others decide: any inputs at all, or one
-/// of the two kinds of runs that are compared with the rules.
+/// The first byte chooses what the others decide: any inputs at all, or a run
+/// that is compared with the rules, with everything late or each step at rest.
 pub fn operations(bytes: &[u8]) {
     let Some((kind, choices)) = bytes.split_first() else {
         return;
@@ -18,13 +18,13 @@ pub fn operations(bytes: &[u8]) {
     let rng = Rng::from_bytes(choices);
     match kind % 3 {
         0 => inputs::run(rng),
-        1 => judge(script_of(rng, STEPS), chaos::run),
-        _ => judge(eager_script_of(rng, STEPS), eager::run),
+        1 => judge(&script_of(rng, STEPS)),
+        _ => judge(&script_of(rng, STEPS).at_rest()),
     }
 }
 
-fn judge(script: Script, run: impl Fn(&Script) -> Result<u64, (usize, String)>) {
-    if let Err((step, why)) = run(&script) {
+fn judge(script: &Script) {
+    if let Err((step, why)) = chaos::run(script) {
         panic!("step {step}: {why}\n{script:#?}");
     }
 }

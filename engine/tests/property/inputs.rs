@@ -19,7 +19,7 @@ use touchmark_proto::{
 
 use crate::content::{COMMON, content, hash, lines};
 use crate::op::{ALL_FILES, SESSIONS};
-use crate::rng::Rng;
+use crate::runs::rng::Rng;
 use crate::world::{EPOCH, START, rel};
 
 /// Every method's parameters; a test in `proto` keeps it true.

@@ -1,12 +1,13 @@
 //! Runs that failed once, cut down, each under the name of what it showed.
-//! They are held against the audit as they stand, and, where every step can be
-//! brought to rest, against the model too.
+//! They are held against the audit as they stand, and with each step brought to
+//! rest. Where it is known what comes of one, it says so.
 
-use touchmark_engine::Fact;
+use touchmark_engine::{Fact, VersionFact};
 
+use crate::chaos;
+use crate::content::content;
 use crate::op::{Ask, Asking, How, Named, Op, Path};
 use crate::world::World;
-use crate::{chaos, eager};
 
 fn ask(session: usize, connection: u64, ask: Ask) -> Op {
     Op::Ask(Asking {
@@ -48,27 +49,62 @@ fn begin(slot: usize, files: &[(Path, Named)], guarded: bool) -> Ask {
     }
 }
 
-fn holds(tick: u64, initial: &[(Path, u32)], ops: Vec<Op>) {
+/// Plays them as they stand, and with each step at rest. Returns the versions
+/// that were recorded so, with their corrections.
+fn holds(tick: u64, initial: &[(Path, u32)], ops: Vec<Op>) -> Vec<String> {
     let script = crate::script::Script {
         tick,
         initial: initial.to_vec(),
         ops,
     };
     chaos::run(&script).unwrap();
-    let in_step = script.ops.iter().all(|op| {
-        !matches!(
-            op,
-            Op::WOpen { .. } | Op::Chmod { .. } | Op::Gap { .. } | Op::Overflow
-        )
-    });
-    if in_step {
-        eager::run(&script).unwrap();
+    let script = script.at_rest();
+    chaos::run(&script).unwrap();
+    let mut world = World::new(tick, initial);
+    let end = [Op::Pass(1_000), Op::Drain];
+    for op in script.ops.iter().chain(&end) {
+        world.step(op);
     }
+    let versions = world
+        .records
+        .iter()
+        .filter_map(|record| match &record.fact {
+            Fact::Version(version) => Some(version),
+            _ => None,
+        });
+    versions.map(told).collect()
+}
+
+fn told(version: &VersionFact) -> String {
+    let known = version.held.hash.map(|hash| {
+        let mut all = 0..100;
+        all.find(|id| crate::content::hash(&content(*id)) == hash)
+    });
+    let what = match known {
+        Some(Some(id)) => id.to_string(),
+        Some(None) => "something".to_owned(),
+        None => "nothing".to_owned(),
+    };
+    let who = match &version.author.session {
+        Some(session) => session.as_str().to_owned(),
+        None => format!("{:?}", version.author.kind),
+    };
+    let unseen = if version.unobserved {
+        ", unobserved"
+    } else {
+        ""
+    };
+    let amends = if version.amends.is_some() { " is" } else { "" };
+    let path = version.path.to_string_lossy();
+    format!(
+        "{path}{amends} {what} by {who}, {:?}{unseen}",
+        version.evidence
+    )
 }
 
 #[test]
 fn an_older_read_still_under_way_holds_nothing_up() {
-    holds(
+    let told = holds(
         4,
         &[("x/b", 4)],
         vec![
@@ -105,11 +141,12 @@ fn an_older_read_still_under_way_holds_nothing_up() {
             Op::Hints(3),
         ],
     );
+    assert_eq!(told, ["x/b 15 by User, Unmarked"]);
 }
 
 #[test]
 fn a_request_that_waited_for_an_edit_is_answered() {
-    holds(
+    let told = holds(
         1,
         &[],
         vec![
@@ -132,11 +169,12 @@ fn a_request_that_waited_for_an_edit_is_answered() {
             }),
         ],
     );
+    assert_eq!(told, [""; 0], "nothing that anybody holds has changed");
 }
 
 #[test]
 fn a_claimed_write_over_a_deletion_is_recorded_once() {
-    holds(
+    let told = holds(
         4,
         &[("a", 2), ("d/b", 3), ("d/c", 4)],
         vec![
@@ -167,11 +205,18 @@ fn a_claimed_write_over_a_deletion_is_recorded_once() {
             ),
         ],
     );
+    assert_eq!(
+        told,
+        [
+            "d/b 12 by s0, Declared, unobserved",
+            "d/b nothing by User, Unmarked"
+        ]
+    );
 }
 
 #[test]
 fn a_commit_of_an_untracked_path_reads_it() {
-    holds(
+    let told = holds(
         1,
         &[("d/e/f", 5)],
         vec![
@@ -202,11 +247,20 @@ fn a_commit_of_an_untracked_path_reads_it() {
             ),
         ],
     );
+    assert_eq!(
+        told,
+        [
+            "x/b 15 by s1, Declared, unobserved",
+            "x/b nothing by User, Unmarked",
+            "d/e/f 16 by s1, Declared, unobserved",
+            "d/e/f 5 by User, Unmarked"
+        ]
+    );
 }
 
 #[test]
 fn what_was_held_back_is_gone_with_the_file() {
-    holds(
+    let told = holds(
         1,
         &[("a", 5)],
         vec![
@@ -267,11 +321,15 @@ fn what_was_held_back_is_gone_with_the_file() {
             ),
         ],
     );
+    assert_eq!(
+        told,
+        ["a 6 by User, Unmarked", "a nothing by User, Unmarked"]
+    );
 }
 
 #[test]
 fn a_read_that_comes_late_takes_nothing_back() {
-    holds(
+    let told = holds(
         1,
         &[("d/b", 3), ("d/c", 3)],
         vec![
@@ -373,11 +431,12 @@ fn a_read_that_comes_late_takes_nothing_back() {
             Op::GiveRead { which: 2 },
         ],
     );
+    assert_eq!(told, [""; 0], "nothing that anybody holds has changed");
 }
 
 #[test]
 fn a_gap_before_a_copy_says_nothing_of_later_changes() {
-    holds(
+    let told = holds(
         1000,
         &[("d/b", 1)],
         vec![
@@ -405,11 +464,15 @@ fn a_gap_before_a_copy_says_nothing_of_later_changes() {
             Op::Gap { below: "y" },
         ],
     );
+    assert_eq!(
+        told,
+        ["d/b nothing by User, Unmarked", "y/b 1 by User, Unmarked"]
+    );
 }
 
 #[test]
 fn a_file_first_held_unreadable_is_not_absent() {
-    holds(
+    let told = holds(
         1,
         &[("a", 5)],
         vec![
@@ -449,11 +512,12 @@ fn a_file_first_held_unreadable_is_not_absent() {
             },
         ],
     );
+    assert_eq!(told, ["a 10 by User, Unmarked"]);
 }
 
 #[test]
 fn a_path_let_go_while_a_status_waits_is_read() {
-    holds(
+    let told = holds(
         1000,
         &[("a", 3), ("d/b", 0)],
         vec![
@@ -507,11 +571,12 @@ fn a_path_let_go_while_a_status_waits_is_read() {
             ),
         ],
     );
+    assert_eq!(told, ["d/b 2 by User, Unmarked"]);
 }
 
 #[test]
 fn a_rename_consumes_the_mark_of_its_target() {
-    holds(
+    let told = holds(
         1,
         &[("a", 6), ("d/c", 7)],
         vec![
@@ -535,11 +600,19 @@ fn a_rename_consumes_the_mark_of_its_target() {
             },
         ],
     );
+    assert_eq!(
+        told,
+        [
+            "d/b 6 by s2, Marked",
+            "d/b 7 by User, Unmarked",
+            "a nothing by User, Unmarked"
+        ]
+    );
 }
 
 #[test]
 fn a_touch_of_what_is_held_back_is_no_version() {
-    holds(
+    let told = holds(
         1,
         &[("a", 7)],
         vec![
@@ -573,11 +646,12 @@ fn a_touch_of_what_is_held_back_is_no_version() {
             },
         ],
     );
+    assert_eq!(told, ["a 13 by User, Unmarked", "a 0 by User, Unmarked"]);
 }
 
 #[test]
 fn a_loss_told_still_makes_the_commit_clobbered() {
-    holds(
+    let told = holds(
         1,
         &[("a", 1)],
         vec![
@@ -607,11 +681,12 @@ fn a_loss_told_still_makes_the_commit_clobbered() {
             ),
         ],
     );
+    assert_eq!(told, ["a 11 by User, Unmarked", "a 5 by s1, Declared"]);
 }
 
 #[test]
 fn a_change_read_in_part_keeps_its_author() {
-    holds(
+    let told = holds(
         10,
         &[("a", 1)],
         vec![
@@ -654,11 +729,12 @@ fn a_change_read_in_part_keeps_its_author() {
             ),
         ],
     );
+    assert_eq!(told, ["d/b 19 by User, Unmarked"]);
 }
 
 #[test]
 fn a_late_report_does_not_renumber_its_version() {
-    holds(
+    let told = holds(
         1,
         &[("a", 1)],
         vec![
@@ -685,11 +761,19 @@ fn a_late_report_does_not_renumber_its_version() {
             },
         ],
     );
+    assert_eq!(
+        told,
+        [
+            "a 11 by User, Unmarked",
+            "a is 11 by User, Editor",
+            "a 5 by s1, Declared"
+        ]
+    );
 }
 
 #[test]
 fn an_absence_is_not_fresh_once_the_file_was_written_anew() {
-    holds(
+    let told = holds(
         4,
         &[("a", 7), ("d/e/f", 7), ("x/b", 0), ("n", 3)],
         vec![
@@ -751,11 +835,12 @@ fn an_absence_is_not_fresh_once_the_file_was_written_anew() {
             ask(0, 0, Ask::Open),
         ],
     );
+    assert_eq!(told, ["a nothing by s0, Declared"]);
 }
 
 #[test]
 fn an_editors_report_decides_a_content_once() {
-    holds(
+    let told = holds(
         1,
         &[("d/b", 0)],
         vec![
@@ -788,6 +873,14 @@ fn an_editors_report_decides_a_content_once() {
                 },
             ),
         ],
+    );
+    assert_eq!(
+        told,
+        [
+            "a 4 by User, Unmarked",
+            "a 3 by User, Unmarked",
+            "a is 3 by User, Editor"
+        ]
     );
 }
 
@@ -830,7 +923,7 @@ fn a_name_that_is_back_by_then_is_not_recorded_as_gone() {
 
 #[test]
 fn an_old_cursor_acknowledges_no_save_that_began_after_it() {
-    holds(
+    let told = holds(
         1000,
         &[("a", 2), ("d/b", 6), ("d/c", 1)],
         vec![
@@ -850,6 +943,7 @@ fn an_old_cursor_acknowledges_no_save_that_began_after_it() {
             ask(0, 1, Ask::ModList),
         ],
     );
+    assert_eq!(told, ["a nothing by User, Unmarked"]);
 }
 
 /// The close of a write was counted for an older content, which came to be
@@ -857,7 +951,7 @@ fn an_old_cursor_acknowledges_no_save_that_began_after_it() {
 /// answered without waiting.
 #[test]
 fn an_empty_file_that_was_looked_at_twice_is_not_doubted_again() {
-    holds(
+    let told = holds(
         1000,
         &[("a", 7), ("x/b", 3)],
         vec![
@@ -886,4 +980,5 @@ fn an_empty_file_that_was_looked_at_twice_is_not_doubted_again() {
             ask(0, 1, TAKE),
         ],
     );
+    assert_eq!(told, ["x/b 0 by User, Unmarked"]);
 }

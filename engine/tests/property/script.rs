@@ -4,7 +4,8 @@ use crate::content::COMMON;
 use crate::op::{
     ALL_FILES, Ask, Asking, DIR_RENAMES, FILES, How, Named, Op, Path, Range, SESSIONS,
 };
-use crate::rng::Rng;
+use crate::runs;
+use crate::runs::rng::Rng;
 
 /// A run: what was there at first, the file system's clock tick, the steps.
 #[derive(Clone, Debug)]
@@ -12,6 +13,37 @@ pub struct Script {
     pub tick: u64,
     pub initial: Vec<(Path, u32)>,
     pub ops: Vec<Op>,
+}
+
+impl Script {
+    /// The same with every step brought to rest before the next.
+    pub fn at_rest(self) -> Self {
+        let ops = self.ops.into_iter().flat_map(|op| [op, Op::Drain]);
+        Self {
+            ops: ops.collect(),
+            ..self
+        }
+    }
+}
+
+impl runs::Script for Script {
+    type Op = Op;
+
+    fn ops(&mut self) -> &mut Vec<Op> {
+        &mut self.ops
+    }
+
+    fn leave_out(&mut self, file: usize) -> bool {
+        let there = file < self.initial.len();
+        if there {
+            self.initial.remove(file);
+        }
+        there
+    }
+
+    fn setting(&self) -> String {
+        format!("tick {}, initial {:?}", self.tick, self.initial)
+    }
 }
 
 /// What a run may hold; some runs leave whole classes of trouble out, so that
@@ -27,8 +59,6 @@ struct Mood {
     losses: bool,
     permissions: bool,
     within: bool,
-    /// Every step is drained: no question is cut short or left unsynced.
-    eager: bool,
 }
 
 struct Maker {
@@ -102,7 +132,7 @@ impl Maker {
             session,
             connection: (session * 2 + self.rng.below(2)) as u64,
             within,
-            sync: self.mood.eager || !self.rng.chance(5),
+            sync: !self.rng.chance(5),
             ask,
         })
     }
@@ -233,7 +263,7 @@ impl Maker {
                 files,
                 require_read: !self.rng.chance(40),
                 force: self.rng.chance(20),
-                wait: (!self.mood.eager && self.rng.chance(15)).then_some(300),
+                wait: self.rng.chance(15).then_some(300),
                 ttl: self.rng.chance(10).then_some(1_000),
                 bind: self.rng.chance(10),
                 call: self.rng.chance(10),
@@ -454,29 +484,6 @@ pub fn script_of(mut rng: Rng, length: usize) -> Script {
         losses: rng.chance(35),
         permissions: rng.chance(15),
         within: rng.chance(25),
-        eager: false,
-    };
-    write(rng, mood, length)
-}
-
-/// A run for the exact model: whole operations, each drained.
-pub fn eager_script(seed: u64, length: usize) -> Script {
-    eager_script_of(Rng::new(seed), length)
-}
-
-/// The same, from any choices.
-pub fn eager_script_of(mut rng: Rng, length: usize) -> Script {
-    let mood = Mood {
-        files: rng.pick(&[1, 2, 3, 6]),
-        sessions: 1 + rng.below(SESSIONS.len()),
-        lag: 5,
-        renames: rng.chance(40),
-        pieces: false,
-        restarts: rng.chance(35),
-        losses: false,
-        permissions: false,
-        within: false,
-        eager: true,
     };
     write(rng, mood, length)
 }

@@ -1,9 +1,10 @@
 //! What sessions hold and have seen.
 
-use super::{PathState, State};
+use super::{KeptVersion, PathState, State};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::record::Held;
 use crate::ranges::RangeSet;
+use crate::view::is_own;
 use touchmark_proto::files::Source;
 use touchmark_proto::{Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId};
 
@@ -65,6 +66,11 @@ impl State {
         };
         let holders = source.holders.clone();
         let held = source.held;
+        let changes: Vec<KeptVersion> = source
+            .versions
+            .iter()
+            .map(|kept| (**kept).clone())
+            .collect();
         if !self.paths.contains_key(to) {
             // The version that follows says what came here.
             let state = Box::new(PathState::new(n, Held::ABSENT));
@@ -83,9 +89,16 @@ impl State {
             let mut copy = knowledge.into_owned();
             copy.copied = true;
             copy.baseline = if copy.any() { copy.baseline } else { held.hash };
-            if copy.is_fresh(held.hash) || !copy.any() {
-                copy.at = n;
+            // What the new name held before is none of its changes; what others
+            // did to the old one since is.
+            if copy.any() && !copy.is_fresh(held.hash) {
+                let others = changes.iter();
+                let others = others.filter(|kept| kept.n > copy.at && !is_own(kept, &holder));
+                let mut brought = copy.brought.take().unwrap_or_default();
+                brought.extend(others.cloned());
+                copy.brought = (!brought.is_empty()).then_some(brought);
             }
+            copy.at = n;
             session.files.insert(to.clone(), copy);
             if let Some(path) = self.paths.get_mut(to) {
                 path.holders.insert(holder);

@@ -3,7 +3,7 @@
 use super::{ENDED_KEPT, Edit, EditFile, EndedEdit, State};
 use crate::ledger::record::EditFact;
 use touchmark_proto::events::EditPhase;
-use touchmark_proto::{Millis, RelPath, SessionId};
+use touchmark_proto::{Hash, Millis, RelPath, SessionId};
 
 impl State {
     pub(super) fn edit_begun(&mut self, n: u64, time: Millis, fact: &EditFact) {
@@ -39,6 +39,19 @@ impl State {
                 files,
             },
         );
+    }
+
+    /// Whether a content about to be recorded was there when an edit began:
+    /// it was waited with, and is its writer's (ATTR-16).
+    pub(crate) fn was_there(
+        &self,
+        path: &RelPath,
+        edit: &Edit,
+        file: &EditFile,
+        hash: Option<Hash>,
+    ) -> bool {
+        let newest = self.paths.get(path).map_or(0, |state| state.newest);
+        file.began == hash && newest < edit.n
     }
 
     pub(super) fn edit_ended(&mut self, number: u64, paths: &[RelPath], phase: EditPhase) {

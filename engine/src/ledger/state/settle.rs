@@ -64,7 +64,7 @@ impl PathState {
             let told = kept.n <= told_to_all && !kept.lost && !self.may_be_reverted(index);
             if told && self.by_another() != Some(index) {
                 self.versions.remove(index);
-            } else if next.is_like(kept) && !apart(kept, next) {
+            } else if next.is_like(kept) && !apart(kept, next) && !self.may_be_reverted(index + 1) {
                 let older = self.versions.remove(index);
                 if let Some(newer) = self.versions.get_mut(index) {
                     newer.take_in(&older);

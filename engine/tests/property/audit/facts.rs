@@ -357,15 +357,18 @@ impl Audit {
                         sure |= !file.ended && !self.ending.contains(&number);
                     }
                 }
+                // What was there when it began is somebody else's (ATTR-16).
                 None if one_shot => {
                     marked_by.push(session);
-                    sure |= !file.ended && !self.ending.contains(&number);
+                    let open = !file.ended && !self.ending.contains(&number);
+                    sure |= open && file.began != content;
                 }
                 // It says at its end what it wrote; until then it is named.
                 None => ensure!(
                     "ATTR-4",
                     version.evidence != Evidence::Unmarked
                         || version.candidates.contains(&session)
+                        || file.began == content
                         || file.ended
                         || self.ending.contains(&number),
                     "{record:?} does not name {session:?}"

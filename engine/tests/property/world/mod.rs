@@ -21,9 +21,6 @@ use crate::op::{ALL_FILES, Ask, Asking, How, Named, Op, Path};
 pub const EPOCH: u64 = 7;
 pub const START: Millis = 1_700_000_000_000;
 
-/// Whether new worlds print what happens in them.
-pub static TRACE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-
 pub fn rel(path: &str) -> RelPath {
     RelPath::new(path.as_bytes()).unwrap()
 }
@@ -174,7 +171,7 @@ impl World {
             next_request: 0,
             fail_fence: false,
             steps: 0,
-            trace: TRACE.load(std::sync::atomic::Ordering::Relaxed),
+            trace: crate::runs::TRACE.load(std::sync::atomic::Ordering::Relaxed),
         };
         world.up(false);
         world

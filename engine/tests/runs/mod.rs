@@ -1,0 +1,164 @@
+//! Runs of steps from seeds: explored, and cut down where they fail.
+//!
+//! `TOUCHMARK_STEPS` sets how many steps are taken, `TOUCHMARK_SEED` runs one
+//! seed only and prints the way of the shrunk run through the engine,
+//! `TOUCHMARK_FROM` begins with that one, `TOUCHMARK_FAILURES` prints and
+//! collects that many failures before it stops. `TOUCHMARK_SOAK` takes the
+//! many steps that a long test has.
+#![allow(dead_code)] // no test uses all of it
+
+pub mod rng;
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether what goes into the engine and what comes out is printed.
+pub static TRACE: AtomicBool = AtomicBool::new(false);
+
+/// How many steps were taken; or the one that failed, and why.
+pub type Outcome = Result<u64, (usize, String)>;
+
+/// What a run starts from and does.
+pub trait Script: Clone + Debug {
+    type Op: Clone + Debug;
+
+    fn ops(&mut self) -> &mut Vec<Self::Op>;
+
+    /// Leaves one of the files out that are there at first; false if there are
+    /// not so many.
+    fn leave_out(&mut self, file: usize) -> bool;
+
+    /// Everything but the steps.
+    fn setting(&self) -> String;
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Takes about so many steps, or those of a long test.
+pub fn explore<S: Script>(
+    (steps, soak): (u64, u64),
+    make: impl Fn(u64) -> S,
+    run: impl Fn(&S) -> Outcome,
+) {
+    let steps = number("TOUCHMARK_STEPS").unwrap_or(match std::env::var("TOUCHMARK_SOAK") {
+        Ok(soaks) if !soaks.is_empty() => soak,
+        _ => steps,
+    });
+    let only = number("TOUCHMARK_SEED");
+    let wanted = number("TOUCHMARK_FAILURES").unwrap_or(1);
+    let mut seed = only.or(number("TOUCHMARK_FROM")).unwrap_or(1);
+    let mut done = 0;
+    let mut failures: Vec<String> = Vec::new();
+    // The hook is one for all threads.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let loud = std::panic::take_hook();
+    let here = std::thread::current().id();
+    std::panic::set_hook(Box::new(move |info| {
+        // Only the runs on this thread are expected to fail.
+        if std::thread::current().id() != here {
+            eprintln!("{info}");
+        }
+    }));
+    while done < steps {
+        let script = make(seed);
+        match caught(|| run(&script)) {
+            Ok(count) => done += count,
+            Err(_) => {
+                done += 200;
+                let (mut small, why) = shrink(&script, &run);
+                if only.is_some() {
+                    TRACE.store(true, Ordering::Relaxed);
+                    let _ = caught(|| run(&small));
+                }
+                let setting = small.setting();
+                let ops = small.ops().iter().map(|op| format!("  {op:?},"));
+                let ops: Vec<String> = ops.collect();
+                let text = format!("seed {seed}: {why}\n{setting}\n{}", ops.join("\n"));
+                if wanted > 1 {
+                    eprintln!("{text}\n");
+                }
+                failures.push(text);
+            }
+        }
+        if only.is_some() || failures.len() as u64 >= wanted {
+            break;
+        }
+        seed += 1;
+    }
+    std::panic::set_hook(loud);
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// A panic of the engine is a failure like any other.
+pub fn caught(run: impl FnOnce() -> Outcome) -> Outcome {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            .unwrap_or_default();
+        Err((usize::MAX, format!("panic: {text}")))
+    })
+}
+
+/// What a failure is about, so that the shrunk run fails by the same rule.
+fn kind(why: &str) -> &str {
+    why.split(':').next().unwrap_or_default()
+}
+
+/// Cuts a failing run down to the steps that it takes to fail.
+fn shrink<S: Script>(script: &S, run: &impl Fn(&S) -> Outcome) -> (S, String) {
+    let mut best = script.clone();
+    let mut why = match caught(|| run(&best)) {
+        Err((step, why)) => {
+            best.ops().truncate(step.saturating_add(1));
+            why
+        }
+        Ok(_) => return (best, "it does not fail again".into()),
+    };
+    let wanted = kind(&why).to_owned();
+    let mut size = best.ops().len().next_power_of_two() / 2;
+    let mut budget = 1_500;
+    while size > 0 && budget > 0 {
+        let mut at = 0;
+        let mut progress = false;
+        while at < best.ops().len() && budget > 0 {
+            budget -= 1;
+            let mut candidate = best.clone();
+            let end = (at + size).min(candidate.ops().len());
+            candidate.ops().drain(at..end);
+            match caught(|| run(&candidate)) {
+                Err((step, text)) if kind(&text) == wanted => {
+                    candidate.ops().truncate(step.saturating_add(1));
+                    best = candidate;
+                    why = text;
+                    progress = true;
+                }
+                _ => at += size,
+            }
+        }
+        if !(progress && size == 1) {
+            size /= 2;
+        }
+    }
+    let mut at = 0;
+    loop {
+        let mut candidate = best.clone();
+        if !candidate.leave_out(at) {
+            return (best, why);
+        }
+        match caught(|| run(&candidate)) {
+            Err((_, text)) if kind(&text) == wanted => {
+                best = candidate;
+                why = text;
+            }
+            _ => at += 1,
+        }
+    }
+}
