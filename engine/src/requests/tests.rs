@@ -247,3 +247,57 @@ fn a_text_comes_with_its_bytes_whatever_else_is_read_of_the_file_meanwhile() {
     assert_eq!(text.text.as_deref(), Some("x"));
     assert!(orders <= 2, "{orders} reads of one file");
 }
+
+/// A list does not wait for a read that does not come back, and says so
+/// (LOSS-4).
+#[test]
+fn a_list_names_what_could_not_be_read_in_time() {
+    for method in ["file/status", "modified/take", "modified/list"] {
+        let mut fixture = Fixture::new(Config::default());
+        for name in ["a", "b"] {
+            fixture.disk.insert(name, 1);
+            fixture.ok("file/read", json!({"session": "s", "path": name}));
+        }
+        let slow = RelPath::new(b"b".as_slice()).unwrap();
+        let hint = Input::Hint {
+            path: slow.clone(),
+            hint: Hint::WrittenAndClosed,
+        };
+        let ask = Input::Request {
+            request: RequestId(9),
+            connection: ConnectionId(9),
+            ask: Request::from_json(method, json!({"session": "s"})).unwrap(),
+            until: None,
+        };
+        let mut inputs = vec![ask, hint];
+        let (mut now, mut answered) = (1_000, None);
+        while answered.is_none() && now < 60_000 {
+            let mut effects = Vec::new();
+            let input = inputs.pop().unwrap_or(Input::Tick);
+            now = match input {
+                Input::Tick => fixture.engine.deadline().unwrap_or(now).max(now + 1),
+                _ => now,
+            };
+            fixture.engine.handle(now, input, &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Fence(fence) => inputs.push(Input::FenceReached { fence }),
+                    Effect::Read(order) if order.path != slow => inputs.push(Input::Read {
+                        outcome: ReadOutcome::from(fixture.found(&order.path)),
+                        path: order.path,
+                        ticket: order.ticket,
+                    }),
+                    Effect::Reply { answer, .. } => answered = Some(answer.unwrap().reply),
+                    _ => {}
+                }
+            }
+        }
+        let pending = match answered {
+            Some(Reply::FileStatus(states)) => states.pending,
+            Some(Reply::ModifiedTake(taken)) => taken.pending,
+            Some(Reply::ModifiedList(changes)) => changes.pending,
+            other => panic!("{method}: {other:?}"),
+        };
+        assert_eq!(pending, Some(vec![slow]), "{method}");
+    }
+}

@@ -1,10 +1,12 @@
 //! What one session was shown of one file, or wrote, last, line by line; and
-//! what its copy is therefore worth. No text is kept for the engine here, so a
+//! what its copy is therefore worth. Where no text is kept for the engine, a
 //! file that changed is stale as a whole: a line is current only if it was
-//! shown out of what the file holds now.
+//! shown out of what the file holds now. Where texts are kept, it is current if
+//! it stands at the corresponding place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::lines::{Match, matches, unchanged};
 use crate::text::Text;
 
 /// Lines, the first is 1; none for the whole file.
@@ -33,6 +35,8 @@ struct Line {
     resident: bool,
     /// The session wrote it: until all of its context is cut it believes that.
     own: bool,
+    /// It was shown out of another content.
+    moved: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +51,11 @@ pub struct Copy {
     /// It was read, not only written, and that counts still: else the next
     /// read is a first one.
     pub read: bool,
+    /// Texts are kept.
+    pub texts: bool,
+    /// Lines that stand in the place of what the session had, or between that,
+    /// and were not shown; counted in the content shown last.
+    changed: BTreeSet<u32>,
     /// Why the contract does not say what the copy is worth; until the next
     /// whole read, or a write.
     pub open: Option<&'static str>,
@@ -70,12 +79,119 @@ impl Copy {
         let Some(there) = there else {
             return Worth::Deleted;
         };
+        if self.texts && there != last {
+            return self.compared(last, there);
+        }
+        if !self.changed.is_empty() {
+            return Worth::Stale;
+        }
         let mut held = self.lines.values().chain(&self.end).peekable();
         let fresh = match held.peek() {
             None => last == there,
             Some(_) => held.all(|line| line.of == *there),
         };
         if fresh { Worth::Fresh } else { Worth::Stale }
+    }
+
+    /// Whether what is held stands in another content, at the corresponding
+    /// place.
+    fn compared(&self, last: &Text, there: &Text) -> Worth {
+        let held: BTreeSet<u32> = self.lines.keys().copied().collect();
+        if self.lines.values().chain(&self.end).any(|l| l.of != *last) {
+            return Worth::Open;
+        }
+        if !self.changed.is_empty() || self.is_whole(last) {
+            return Worth::Stale;
+        }
+        // No line is left: whether the two were compared before that is not
+        // said, nor what it is to know only where a text ends.
+        if held.is_empty() {
+            return Worth::Open;
+        }
+        let found = matches(last, there);
+        let fresh = found.iter().filter(|found| unchanged(&held, found));
+        match fresh.count() {
+            0 => Worth::Stale,
+            count if count == found.len() => Worth::Fresh,
+            // Where lines repeat, several correspondences are right.
+            _ => Worth::Open,
+        }
+    }
+
+    fn is_whole(&self, text: &Text) -> bool {
+        let all = (1..=text.len() as u32).all(|number| self.lines.contains_key(&number));
+        all && self.end.is_some()
+    }
+
+    /// Some lines of a content are shown: what is held of the one before, and
+    /// stands in it, stays, and what came in the place of the rest is to be
+    /// shown.
+    fn moves_to(&mut self, text: &Text) {
+        let Some(last) = self.last.clone().filter(|last| last != text) else {
+            return;
+        };
+        let mut any = self.lines.values().chain(&self.end).peekable();
+        if any.peek().is_none() && self.changed.is_empty() {
+            return;
+        }
+        if any.any(|line| line.of != last) {
+            self.open = Some("it had lines of several contents");
+        }
+        let found = matches(&last, text);
+        let [found] = &found[..] else {
+            self.open = Some("lines repeat");
+            return;
+        };
+        if !self.changed.is_empty() {
+            // Which of them are among what came since is not followed.
+            self.open = Some("it changed again before all of it was shown");
+        }
+        let whole = self.is_whole(&last);
+        self.changed = self.to_show(whole, found, text.len() as u32);
+        let before = std::mem::take(&mut self.lines);
+        for (number, line) in before {
+            let place = found.get(number as usize - 1).copied().flatten();
+            if let Some(place) = place {
+                let moved = Line {
+                    of: text.clone(),
+                    resident: true,
+                    own: false,
+                    moved: true,
+                };
+                self.lines.insert(place as u32 + 1, moved);
+            }
+            self.cut.push(line.of);
+        }
+        if let Some(end) = &mut self.end {
+            end.of = text.clone();
+            end.moved = true;
+        }
+    }
+
+    /// The lines of the newer text that stand where what is held does not, or
+    /// between it; the two around the seam where there are none.
+    fn to_show(&self, whole: bool, found: &Match, count: u32) -> BTreeSet<u32> {
+        let held = |line: u32| self.lines.contains_key(&line);
+        let mut show = BTreeSet::new();
+        let (mut i, mut j) = (1, 1);
+        let ends = found.iter().zip(1..);
+        let ends = ends.filter_map(|(b, a)| Some((a, (*b)? as u32 + 1)));
+        let old = found.len() as u32 + 1;
+        for (a, b) in ends.chain([(old, count + 1)]) {
+            let touched = match (a == i, i == 1 || i == old) {
+                (true, true) => whole,
+                (true, false) => held(i - 1) && held(i),
+                (false, _) => (i..a).any(held),
+            };
+            if touched && (a, b) != (i, j) {
+                match b == j {
+                    true => show.extend([j.max(2) - 1, j]),
+                    false => show.extend(j..b),
+                }
+            }
+            (i, j) = (a + 1, b + 1);
+        }
+        show
     }
 
     /// Something of this content is held.
@@ -95,9 +211,11 @@ impl Copy {
         self.last.as_ref() == Some(text)
     }
 
-    pub fn shown(&mut self, text: &Text, range: Range) {
+    /// `there`: the file holds that; else nobody knows where it ends.
+    pub fn shown(&mut self, text: &Text, range: Range, there: bool) {
         let count = text.len() as u32;
         let (first, last) = range.unwrap_or((1, count));
+        let ends = last >= count && (there || range.is_none());
         if first > 1 && self.lines.is_empty() && self.end.is_some() {
             self.open = Some("it had no line, and what is first now was not shown");
         }
@@ -105,12 +223,18 @@ impl Copy {
             .end
             .as_ref()
             .map_or(u32::MAX, |end| end.of.len() as u32);
-        if old_end < first - 1 && last >= count {
+        if old_end < first - 1 && ends && !self.texts {
             self.open = Some("lines that were not shown lie beyond where it ended");
         }
+        if self.texts && range.is_some() {
+            self.moves_to(text);
+        }
+        let shown = |number: &u32| first <= *number && (*number <= last || ends);
+        self.changed.retain(|number| !shown(number));
         let line = |before: Option<&Line>| Line {
             of: text.clone(),
             resident: true,
+            moved: false,
             own: before.is_some_and(|line| line.own && line.of == *text),
         };
         for number in first..=last.min(count) {
@@ -121,7 +245,7 @@ impl Copy {
             self.open = None;
             self.cut.clear();
         }
-        if last >= count {
+        if ends {
             // That the file ends there is known where it ends.
             self.lines.retain(|number, _| *number <= count);
             self.end = Some(line(self.end.as_ref()));
@@ -135,7 +259,9 @@ impl Copy {
             of: text.clone(),
             resident: false,
             own: true,
+            moved: false,
         };
+        self.changed.clear();
         self.lines = (1..=text.len() as u32)
             .map(|number| (number, line.clone()))
             .collect();
@@ -149,7 +275,9 @@ impl Copy {
     pub fn repeats(&self, text: &Text, range: Range) -> bool {
         let count = text.len() as u32;
         let (first, last) = range.unwrap_or((1, count));
-        let current = |line: Option<&Line>| line.is_some_and(|l| l.resident && l.of == *text);
+        let current = |line: Option<&Line>| {
+            line.is_some_and(|line| line.resident && !line.moved && line.of == *text)
+        };
         (range.is_some() || current(self.end.as_ref()))
             && (first..=last.min(count)).all(|number| current(self.lines.get(&number)))
     }
@@ -165,6 +293,11 @@ impl Copy {
     /// These lines are no longer in the context.
     pub fn cut(&mut self, range: Range) {
         let (first, last) = range.unwrap_or((0, u32::MAX));
+        match range {
+            None => self.changed.clear(),
+            Some(_) if self.texts => self.open = Some("lines were cut that may have moved"),
+            Some(_) => {}
+        }
         let beyond = self.lines.keys().next_back().copied().unwrap_or(0);
         if first > beyond && self.end.is_some() {
             self.open = Some("what was cut lies beyond its end");
@@ -194,6 +327,7 @@ impl Copy {
             self.open = Some("it was invalidated");
         }
         self.lines.clear();
+        self.changed.clear();
         self.end = None;
         self.read = false;
     }

@@ -124,14 +124,15 @@ impl Play {
             return Ok(());
         };
         if let Some(text) = text {
-            let may = held.copy.has_some_of(text);
+            let compared = held.copy.texts && worth != Worth::Stale;
+            let may = held.copy.has_some_of(text) || compared;
             if held.joined {
                 return Ok(());
             }
             if state.may_edit && !may || !state.may_edit && held.copy.shown_last(text) {
                 return wrong("may edit");
             }
-            if state.resident && worth == Worth::Fresh && !held.copy.is_resident() {
+            if state.resident && worth == Worth::Fresh && !held.copy.is_resident() && !compared {
                 return wrong("resident");
             }
         }

@@ -6,7 +6,7 @@ use crate::disk::Name;
 use crate::text::Text;
 
 use crate::people::{
-    ANYBODY, Actor, By, Edit, File, Lost, SESSIONS, Told, Truth, USER, Version, agent,
+    ANYBODY, Actor, By, Edit, File, Lost, SESSIONS, Told, Truth, UNKNOWN, USER, Version, agent,
 };
 
 impl Truth {
@@ -118,7 +118,8 @@ impl Truth {
         if let Some(slot) = open.iter().find(|slot| {
             self.edits[slot].flag && !self.edits[slot].declared && !self.edits[slot].murky
         }) {
-            let open = self.files[&id].versions[index].by == ANYBODY;
+            // What a comparison finds is nobody's.
+            let open = self.files[&id].versions[index].by & UNKNOWN != 0;
             return self.claim(id, index, *slot, open);
         }
         let marks = open.iter().filter(|slot| {

@@ -16,6 +16,7 @@ mod check;
 mod claims;
 mod disk;
 mod edits;
+mod lines;
 mod names;
 mod op;
 mod people;

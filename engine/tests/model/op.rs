@@ -91,6 +91,7 @@ pub enum Op {
         session: usize,
         name: Name,
         make: Make,
+        range: Range,
     },
     Mention {
         session: usize,
@@ -184,6 +185,8 @@ pub struct Script {
     pub tick: u64,
     /// Reads come back in the opposite order.
     pub turned: bool,
+    /// Texts are kept, so that lines can be compared.
+    pub texts: bool,
     pub initial: Vec<(Name, Make)>,
     pub ops: Vec<Op>,
 }
@@ -204,8 +207,14 @@ impl runs::Script for Script {
     }
 
     fn setting(&self) -> String {
-        let Self { tick, turned, .. } = self;
-        format!("tick {tick}, turned {turned}, initial {:?}", self.initial)
+        let Self {
+            tick,
+            turned,
+            texts,
+            ..
+        } = self;
+        let initial = &self.initial;
+        format!("tick {tick}, turned {turned}, texts {texts}, initial {initial:?}")
     }
 }
 
@@ -453,6 +462,7 @@ impl Maker {
                 session,
                 name,
                 make: self.make(),
+                range: self.range(),
             }),
             30 => ops.push(Op::Mention {
                 session,
@@ -581,6 +591,7 @@ pub fn script(seed: u64, length: usize) -> Script {
     Script {
         tick,
         turned,
+        texts: seed.is_multiple_of(3),
         initial,
         ops,
     }

@@ -210,6 +210,8 @@ pub struct Truth {
     /// How many versions each file had when the watch was lost.
     pub seen: BTreeMap<usize, usize>,
     pub now: Millis,
+    /// Texts are kept.
+    pub texts: bool,
     /// Contents that editors have reported, and when.
     pub reports: Vec<(Text, Millis)>,
     pub next: usize,
@@ -322,7 +324,7 @@ impl Truth {
 
     pub fn shown(&mut self, session: usize, name: Name, text: &Text, range: Range) {
         self.spoke(session, name);
-        let now = self.now;
+        let (now, texts) = (self.now, self.texts);
         let file = self.file_mut(name);
         let newest = file.newest();
         let there = file.text().cloned();
@@ -334,7 +336,8 @@ impl Truth {
             .iter()
             .any(|v| !v.maybe && v.text.as_ref() == Some(text));
         held.joined |= !seen;
-        held.copy.shown(text, range);
+        held.copy.texts = texts;
+        held.copy.shown(text, range, there.as_ref() == Some(text));
         if held.joined_at != 0 && held.joined_at + 10 > now || held.joined && unsettled {
             held.copy.open = Some("names joined before anybody had looked");
             held.told = Told::Open;
@@ -355,11 +358,13 @@ impl Truth {
     }
 
     pub fn wrote(&mut self, session: usize, file: usize, index: usize) {
+        let texts = self.texts;
         let Some(file) = self.files.get_mut(&file) else {
             return;
         };
         let text = file.versions[index].text.clone();
         let held = file.held.entry(session).or_default();
+        held.copy.texts = texts;
         match text {
             Some(text) => held.copy.wrote(&text),
             None => held.copy.open = Some("it was removed by its own edit"),

@@ -40,8 +40,9 @@ pub fn play(script: &Script) -> Result<Play, (usize, String)> {
     let files: Vec<(Name, Text)> = files
         .map(|(name, make)| (*name, make.of(None, none)))
         .collect();
-    let world = World::new(script.tick, script.turned, &files);
-    let truth = Truth::new(&world.disk);
+    let world = World::new(script.tick, (script.turned, script.texts), &files);
+    let mut truth = Truth::new(&world.disk);
+    truth.texts = script.texts;
     let mut play = Play {
         world,
         truth,

@@ -37,6 +37,7 @@ impl Play {
                 session,
                 name,
                 make,
+                range,
             } => {
                 let Some(text) = self.world.disk.text(name).cloned() else {
                     return Ok(());
@@ -46,7 +47,8 @@ impl Play {
                 }
                 let new = self.make(name, make);
                 self.put(name, &new, How::InPlace, Actor::User);
-                self.record_read(session, name, None, &text, true, false)
+                let range = range.filter(|(first, _)| *first <= text.len() as u32);
+                self.record_read(session, name, range, &text, true, false)
             }
             Op::Mention {
                 session: who,

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_engine::recall::history;
 use touchmark_engine::{
-    Answer, Config, Effect, Engine, Fact, Hint, Input, Learned, Question, ReadOrder, Recall,
-    Record, Saved, State, WriteOutcome,
+    Answer, Config, Difference, Effect, Engine, Fact, Hint, Input, Learned, Question, ReadOrder,
+    Recall, Record, Saved, State, TextPair, WriteOutcome,
 };
 use touchmark_proto::writes::Guard;
-use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
+use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Reply, Request, RequestId};
 
 use crate::disk::{Disk, Event, Name};
-use crate::text::Text;
+use crate::lines::difference;
+use crate::text::{Text, hash};
 
 const EPOCH: u64 = 7;
 pub const START: Millis = 1_700_000_000_000;
@@ -38,11 +39,13 @@ pub struct World {
     /// Reads come back in the opposite order.
     turned: bool,
     trace: bool,
+    /// All that any file ever held, if texts are kept.
+    texts: Option<BTreeMap<Hash, Text>>,
     pub failure: Option<String>,
 }
 
 impl World {
-    pub fn new(tick: Millis, turned: bool, files: &[(Name, Text)]) -> Self {
+    pub fn new(tick: Millis, (turned, texts): (bool, bool), files: &[(Name, Text)]) -> Self {
         let mut world = Self {
             engine: None,
             disk: Disk::new(tick, START, files),
@@ -57,8 +60,10 @@ impl World {
             requests: 0,
             turned,
             trace: crate::runs::TRACE.load(std::sync::atomic::Ordering::Relaxed),
+            texts: texts.then(BTreeMap::new),
             failure: None,
         };
+        world.keep();
         world.up(false);
         world
     }
@@ -111,6 +116,13 @@ impl World {
         self.queue.push_back(Input::Overflow);
     }
 
+    fn keep(&mut self) {
+        if let Some(texts) = &mut self.texts {
+            let nodes = self.disk.nodes.iter();
+            texts.extend(nodes.map(|node| (hash(&node.text), node.text.clone())));
+        }
+    }
+
     fn handle(&mut self, input: Input) {
         let Some(engine) = &mut self.engine else {
             return;
@@ -130,7 +142,7 @@ impl World {
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
-        let mut unkept = Vec::new();
+        let mut learned = Vec::new();
         for effect in effects {
             if self.trace && !matches!(effect, Effect::Publish(_)) {
                 eprintln!("    -> {effect:?}");
@@ -188,21 +200,32 @@ impl World {
                         },
                     });
                 }
-                // No text is kept: what changed is stale as a whole.
                 Effect::Learn {
                     request,
-                    question: Question::Differences(_),
-                } => unkept.push(request),
+                    question: Question::Differences(pairs),
+                } => learned.push((request, self.differences(&pairs))),
                 Effect::Publish(_) | Effect::AwaitProcess(_) => {}
                 Effect::Learn { .. } | Effect::Host { .. } => {
                     self.failure = Some("world: nobody asks for that".into());
                 }
             }
         }
-        for request in unkept {
-            let learned = Ok(Learned::Differences(Vec::new()));
+        for (request, found) in learned {
+            let learned = Ok(Learned::Differences(found));
             self.handle(Input::Learned { request, learned });
         }
+    }
+
+    /// Where no text is kept, what changed is stale as a whole.
+    fn differences(&self, pairs: &[TextPair]) -> Vec<Difference> {
+        let Some(texts) = &self.texts else {
+            return Vec::new();
+        };
+        let found = pairs.iter().filter_map(|pair| {
+            let (old, new) = (texts.get(&pair.old)?, texts.get(&pair.new)?);
+            Some(difference(*pair, old, new))
+        });
+        found.collect()
     }
 
     fn recall(&mut self, recall: &Recall) -> Reply {
@@ -268,6 +291,7 @@ impl World {
 
     /// Turns what happened on the disk into hints, as the watcher does.
     pub fn watch(&mut self) {
+        self.keep();
         let events = std::mem::take(&mut self.disk.events);
         if self.engine.is_none() {
             return;

@@ -19,6 +19,7 @@ fn ends(initial: &[(Name, Make)], ops: &[Op], so: impl Fn(&mut Play)) {
         let script = Script {
             tick,
             turned,
+            texts: false,
             initial: initial.to_vec(),
             ops: ops.to_vec(),
         };
@@ -593,6 +594,64 @@ fn a_named_commit_claims_its_own_of_two_that_are_the_same() {
             Op::Settle,
             commit(3, true),
             Op::Check { order: 2 },
+        ],
+    );
+}
+
+/// What was seen by one of two hard links was seen by both; once one of them
+/// was replaced, each goes on by itself.
+#[test]
+fn hard_links_are_one_file_until_one_is_replaced() {
+    holds(
+        &[("d/a", Make::Whole(1, 3))],
+        &[
+            read(0, "d/a"),
+            Op::HardLink {
+                from: "d/a",
+                to: "b",
+            },
+            Op::Settle,
+            read(0, "b"),
+            read(1, "b"),
+            save("d/a", Make::Revise(0, 4), How::InPlace),
+            Op::Settle,
+            CHECK,
+            read(0, "b"),
+            read(1, "b"),
+            save("b", Make::Whole(2, 3), How::Replace),
+            Op::Settle,
+            CHECK,
+            save("d/a", Make::Revise(1, 5), How::InPlace),
+            Op::Settle,
+            Op::Check { order: 1 },
+        ],
+    );
+}
+
+/// Two lines of a content were shown that the file did not hold any more: the
+/// rest of it was not, also when it is back.
+#[test]
+fn what_a_tool_cut_off_was_not_shown() {
+    let some = Op::ReadBefore {
+        session: 0,
+        name: "a",
+        make: Make::Whole(2, 3),
+        range: Some((1, 2)),
+    };
+    holds(
+        &[("a", Make::Whole(1, 3))],
+        &[
+            Op::Mention {
+                session: 0,
+                name: "a",
+                hash: false,
+            },
+            some,
+            Op::Settle,
+            save("a", Make::Back(1), How::InPlace),
+            Op::Settle,
+            CHECK,
+            read(0, "a"),
         ],
     );
 }
