@@ -134,6 +134,15 @@ impl<V> ByName<V> {
         all.map(|(path, value)| (path, value))
     }
 
+    /// Those from a path on, in order; all without one.
+    pub fn iter_from(&self, path: Option<&RelPath>) -> impl Iterator<Item = (&RelPath, &V)> {
+        let (list, found) = path.map_or((0, Ok(0)), |path| self.place(path));
+        let skipped = found.unwrap_or_else(|place| place);
+        let lists = self.lists.get(list..).unwrap_or_default();
+        let all = lists.iter().flatten().skip(skipped);
+        all.map(|(path, value)| (path, value))
+    }
+
     /// The same, to change them.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&RelPath, &mut V)> {
         let all = self.lists.iter_mut().flatten();
@@ -204,6 +213,8 @@ mod tests {
                 prop_assert_eq!(map.len(), model.len());
             }
             prop_assert!(map.iter().eq(model.iter()));
+            let from = name(in_order / 2);
+            prop_assert!(map.iter_from(Some(&from)).eq(model.range(from.clone()..)));
             prop_assert!(map.lists.iter().all(|list| !list.is_empty() && list.len() <= FULL));
         }
     }

@@ -12,8 +12,8 @@ use crate::ledger::record::{Fact, Record};
 use crate::ledger::state::State;
 use crate::requests::pending::{Ask, Pending};
 use crate::tracker::Tracker;
+use crate::tracker::files::Files;
 use crate::tracker::spoken::Spoken;
-use crate::tracker::stamps::Stamps;
 use touchmark_proto::events::Happening;
 
 /// How long a file that is found empty may be in the middle of a cut that the
@@ -68,14 +68,14 @@ pub struct Saved {
     /// The durable state.
     pub state: State,
     /// What saves reading; may be empty.
-    pub stamps: Stamps,
+    pub stamps: Files,
 }
 
 impl From<State> for Saved {
     fn from(state: State) -> Self {
         Self {
             state,
-            stamps: Stamps::default(),
+            stamps: Files::default(),
         }
     }
 }
@@ -185,13 +185,12 @@ impl Engine {
         let several = self.state.names.others().cloned();
         let paths = self.state.paths.keys().cloned().chain(several);
         let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) = paths.partition(|path| {
-            self.tracker.stamps().of(path).is_some() && !self.state.names.has_others(path)
+            !self.state.names.has_others(path) && self.tracker.files.watch_vouched(path)
         });
         for path in &unknown {
-            self.watch(path);
+            self.turn().watch(path);
         }
-        self.tracker.take_as_watched(known.clone());
-        self.begin_comparison(known, unknown);
+        self.turn().begin_comparison(known, unknown);
         let edits: Vec<(u64, Millis)> = self
             .state
             .edits
@@ -212,25 +211,27 @@ impl Engine {
         match input {
             Input::Hint { path, hint } => {
                 let path = self.spelling(path);
-                self.hint(&path, hint);
+                self.note_for_audits(&path);
+                self.turn().hint(&path, hint);
             }
             Input::Hints { paths, hint } => {
                 let names = paths.into_iter().map(|path| self.spelling(path)).collect();
                 for name in self.files_hinted(names) {
-                    self.hint(&name, hint);
+                    self.note_for_audits(&name);
+                    self.turn().hint(&name, hint);
                 }
             }
             Input::Renamed { from, to } => self.renamed(&from, &to),
             Input::Overflow => {
-                self.counts.overflows += 1;
                 self.publish(Happening::Overflow {}, None);
-                self.lose_everything();
+                let paths = self.turn().lose_everything();
+                self.lose_coverage(paths);
             }
             Input::Gap { below } => {
                 let paths = self.tracker.watched_below(&below);
                 self.lose_coverage(paths);
             }
-            Input::Unwatched { paths, at_once } => self.compare_unseen(paths, at_once),
+            Input::Unwatched { paths, at_once } => self.turn().compare_unseen(paths, at_once),
             Input::Request {
                 request,
                 connection,
@@ -242,7 +243,7 @@ impl Engine {
                 ticket,
                 outcome,
             } => self.read_done(&path, ticket, outcome),
-            Input::Compared { number, differ } => self.compared(number, differ),
+            Input::Compared { number, differ } => self.turn().compared(number, differ),
             Input::Written {
                 path,
                 ticket,
@@ -278,8 +279,8 @@ impl Engine {
     }
 
     /// What saves the next life reading.
-    pub fn stamps(&self) -> &Stamps {
-        self.tracker.stamps()
+    pub fn stamps(&self) -> &Files {
+        &self.tracker.files
     }
 
     /// Changes whenever [`stamps`](Self::stamps) has learned something.
@@ -352,34 +353,34 @@ impl Engine {
         }));
     }
 
-    /// Has a path watched from now on.
-    pub(crate) fn watch(&mut self, path: &RelPath) {
-        if self.tracker.watch(path, &self.config) {
-            self.out.push(Effect::Track(path.clone()));
-        }
-    }
-
     /// Has a path watched no longer, if nobody needs it.
     pub(crate) fn unwatch(&mut self, path: &RelPath) {
         let kept = self.state.paths.contains_key(path) || self.state.names.is_other(path);
-        if !kept && self.tracker.unwatch(path, &self.config) {
-            self.out.push(Effect::Untrack(path.clone()));
+        if !kept {
+            self.turn().unwatch(path);
         }
     }
 
-    /// A new fence for a query that arrives now: one that begins after it
-    /// (SYNC-1), shared with every other query that arrives until then.
-    pub(crate) fn want_fence(&mut self) -> u64 {
-        let (fence, at_once) = self.tracker.fences.want();
-        if at_once {
-            self.start_fence(fence);
+    /// Nobody watched these paths for a while (ATTR-13).
+    fn lose_coverage(&mut self, paths: Vec<RelPath>) {
+        for path in &paths {
+            self.note_for_audits(path);
         }
-        fence
+        self.turn().lose_coverage(paths);
     }
 
-    fn start_fence(&mut self, fence: u64) {
-        self.counts.fences += 1;
-        self.out.push(Effect::Fence(fence));
+    /// Goes on comparing with the disk what may have changed unseen.
+    fn reconcile(&mut self) {
+        // The shell waits for no comparison.
+        let mut pending = self.pending.values();
+        let is_asked = pending.any(|pending| !pending.is_for_the_shell());
+        self.turn().reconcile(is_asked);
+    }
+
+    /// Whether something is still to be compared with the disk, so that
+    /// queries wait.
+    pub fn is_reconciling(&self) -> bool {
+        self.tracker.reconciliation.is_under_way()
     }
 
     fn fence_reached(&mut self, fence: u64, ordered: bool) {
@@ -404,9 +405,7 @@ impl Engine {
         for request in behind {
             self.gather(request);
         }
-        if let Some(next) = self.tracker.fences.next() {
-            self.start_fence(next);
-        }
+        self.turn().next_fence();
     }
 
     fn run_timers(&mut self) {
@@ -420,7 +419,7 @@ impl Engine {
             match timer {
                 Timer::Read(path) => {
                     if self.tracker.is_hinted(&path) {
-                        self.look_soon(&path);
+                        self.turn().look_soon(&path);
                     }
                 }
                 Timer::Settle(path) => {

@@ -38,5 +38,5 @@ pub use ledger::record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record
 pub use ledger::state::State;
 pub use ledger::{recall, session_memory};
 pub use tracker::carry::{Difference, Hunk};
+pub use tracker::files::Files;
 pub use tracker::resolve::within;
-pub use tracker::stamps::Stamps;

@@ -124,7 +124,7 @@ impl Engine {
             return;
         }
         let held = self.current(path, pending.found.get(path)).held;
-        self.watch(path);
+        self.turn().watch(path);
         self.record(Fact::Baseline {
             // By the name that is watched, which is stored already.
             path: self.tracker.watched(path).unwrap_or(path).clone(),
@@ -152,7 +152,7 @@ impl Engine {
             }
             self.tracker.live_mut(path).seen.obstacle = Some(obstacle);
             if unstable {
-                self.retry(path);
+                self.turn().retry(path);
             }
         }
     }

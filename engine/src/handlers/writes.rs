@@ -330,7 +330,7 @@ impl Engine {
             // Whatever is there now is not this edit's.
             self.end_all(edit, EditPhase::Aborted);
         }
-        let last = self.order_read(path, false);
+        let last = self.turn().order_read(path, false);
         self.tracker.writes(path, Some(last));
         if let Some((request, _)) = request
             && let Some(pending) = self.pending.get_mut(&request)

@@ -12,7 +12,7 @@ use minicbor::{Decoder, Encoder};
 
 use crate::engine::Saved;
 use crate::ledger::record::Fact;
-use crate::{Stamps, State};
+use crate::{Files, State};
 use mirror::Mirror as _;
 
 /// First bytes from here on name a version; before there were versions they
@@ -55,7 +55,7 @@ pub fn decode_fact(bytes: &[u8]) -> Result<Fact, Unreadable> {
 
 /// The state as bytes, with the stamps that vouch for contents: what the next
 /// start goes on from.
-pub fn encode_snapshot(state: &State, stamps: &Stamps) -> Vec<u8> {
+pub fn encode_snapshot(state: &State, stamps: &Files) -> Vec<u8> {
     written(|to| v1::snapshot::encode(state, stamps, to))
 }
 

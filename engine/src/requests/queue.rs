@@ -25,7 +25,7 @@ impl Engine {
         until: Option<Millis>,
     ) {
         let need = row(&ask);
-        let fence = need.fence.then(|| self.want_fence());
+        let fence = need.fence.then(|| self.turn().want_fence());
         if let Some(until) = until {
             self.timers.insert((until, Timer::Request(request)));
         }
@@ -63,7 +63,7 @@ impl Engine {
         if let Ask::Client(ask) = &pending.ask {
             for path in self.paths_to_borrow(ask) {
                 self.borrow(&path);
-                let ticket = self.order_read(&path, false);
+                let ticket = self.turn().order_read(&path, false);
                 pending.reads.insert(path.clone(), ticket);
                 pending.borrowed.push(path);
             }
@@ -79,7 +79,7 @@ impl Engine {
     pub(crate) fn ask_internally(&mut self, ask: Ask) -> u64 {
         let request = RequestId(self.next_internal);
         self.next_internal -= 1;
-        let wanted = self.want_fence();
+        let wanted = self.turn().want_fence();
         let fence = Some(wanted);
         self.aside.insert(request);
         self.pending.insert(
@@ -255,7 +255,7 @@ impl Engine {
                         self.borrow(&path);
                         pending.borrowed.push(path.clone());
                     }
-                    let ticket = self.order(&path, pending.bytes, whole);
+                    let ticket = self.turn().order(&path, pending.bytes, whole);
                     pending.reads.insert(path, ticket);
                 }
                 if self.scope_of(&pending.ask).is_list() {
@@ -269,7 +269,7 @@ impl Engine {
                 false
             }
             Step::Fence => {
-                pending.fence = Some(self.want_fence());
+                pending.fence = Some(self.turn().want_fence());
                 self.pending.insert(request, pending);
                 false
             }
@@ -334,7 +334,7 @@ impl Engine {
         }
         if pending.looks < LOOKS {
             pending.looks += 1;
-            pending.fence = Some(self.want_fence());
+            pending.fence = Some(self.turn().want_fence());
             self.tracker.look_again(of_it);
             return true;
         }
@@ -372,7 +372,7 @@ impl Engine {
         if blocked.is_empty() {
             return;
         }
-        let fence = self.want_fence();
+        let fence = self.turn().want_fence();
         for request in blocked {
             if let Some(pending) = self.pending.get_mut(&request) {
                 pending.fence = Some(fence);
@@ -441,7 +441,7 @@ impl Engine {
 
     fn borrow(&mut self, path: &RelPath) {
         self.tracker.borrow(path);
-        self.watch(path);
+        self.turn().watch(path);
     }
 
     fn give_back(&mut self, path: &RelPath) {
@@ -463,7 +463,7 @@ impl Engine {
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
         } else if pending.wait_until.is_some_and(|until| self.now >= until) {
             // One more look as of now; it answers `busy` if nothing changed.
-            let fence = self.want_fence();
+            let fence = self.turn().want_fence();
             if let Some(pending) = self.pending.get_mut(&request) {
                 pending.fence = Some(fence);
                 pending.found.clear();

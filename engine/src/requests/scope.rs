@@ -93,7 +93,7 @@ impl Engine {
             if self.tracker.is_slow(&path) && scope.is_list() {
                 pending.late.insert(path);
             } else {
-                let ticket = self.read_for_answer(&path, pending.bytes);
+                let ticket = self.turn().read_for_answer(&path, pending.bytes);
                 pending.reads.insert(path, ticket);
             }
         }

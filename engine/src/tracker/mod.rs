@@ -3,15 +3,17 @@
 
 pub(crate) mod carry;
 pub(crate) mod fences;
+pub(crate) mod files;
 mod hints;
 pub(crate) mod live;
 mod observe;
+mod owed;
 pub(crate) mod passing;
 pub(crate) mod reading;
 pub(crate) mod reconcile;
 pub(crate) mod resolve;
 pub(crate) mod spoken;
-pub(crate) mod stamps;
+pub(crate) mod turn;
 pub(crate) mod ways;
 
 use std::collections::BTreeSet;
@@ -22,35 +24,27 @@ use crate::by_path::{ByPath, Paths};
 use crate::config::Config;
 use crate::ledger::record::Record;
 use fences::Fences;
+use files::Files;
 use live::Live;
-use reading::Outstanding;
+use owed::Reads;
 use reconcile::Reconciliation;
 use resolve::fold;
-use stamps::Stamps;
 use ways::Ways;
 
 /// What is known of files beyond the recorded facts. Lost at a restart, but
 /// for the stamps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tracker {
-    stamps: Stamps,
+    /// What is kept of each file.
+    pub files: Files,
     /// Changes whenever a stat is noted.
     stamps_noted: u64,
     /// Passing state of watched paths; absent means idle.
     live: ByPath<Live>,
-    /// Paths hinted at whose read is not ordered yet.
-    dirty: Paths,
+    /// Reads that are owed or under way.
+    reads: Reads,
     /// When a path's read was ordered lately; older entries have no meaning.
     lately: ByPath<Millis>,
-    /// Reads ordered and not done.
-    outstanding: ByPath<Outstanding>,
-    /// Paths whose changes come without events, and that are to be read before
-    /// an answer speaks of them (LOSS-2).
-    unseen: Paths,
-    /// Paths that could not be read: nothing tells when they can be (LOSS-4).
-    unreadable: Paths,
-    /// Paths that `Track` is in force for.
-    watched: BTreeSet<RelPath>,
     /// Paths watched for requests in waiting, that no session holds yet.
     borrowed: ByPath<u32>,
     /// Names in the state `Copy` to which what is known of the old ones is not
@@ -79,12 +73,12 @@ impl Tracker {
     /// names is known.
     pub(crate) fn new<'a>(
         config: &Config,
-        stamps: Stamps,
+        files: Files,
         names: impl Iterator<Item = &'a RelPath>,
     ) -> Self {
         let names = names.filter(|_| config.case_insensitive);
         Self {
-            stamps,
+            files: files.left(),
             spellings: names.map(|name| (fold(name), name.clone())).collect(),
             next_ticket: 1,
             ..Self::default()
@@ -104,6 +98,13 @@ impl Tracker {
     /// What is going on with a path from now on.
     pub(crate) fn live_mut(&mut self, path: &RelPath) -> &mut Live {
         self.live.entry(path.clone()).or_default()
+    }
+
+    /// Whoever was writing may have closed unseen.
+    fn interrupt(&mut self, path: &RelPath) {
+        if let Some(live) = self.live_if_any(path) {
+            live.hints.interrupt();
+        }
     }
 
     /// Forgets what is going on with a path.
@@ -126,18 +127,20 @@ impl Tracker {
 
     /// The name by which a path is watched.
     pub(crate) fn watched(&self, path: &RelPath) -> Option<&RelPath> {
-        self.watched.get(path)
+        self.files.watched_as(path)
     }
 
     /// Every path watched that is at a name or below it.
     pub(crate) fn watched_below(&self, name: &RelPath) -> Vec<RelPath> {
-        let below = |path: &&RelPath| *path == name || path.below(name).is_some();
-        self.watched.iter().filter(below).cloned().collect()
+        let from = self.files.watched_from(Some(name));
+        let below = from.take_while(|path| path.as_bytes().starts_with(name.as_bytes()));
+        let below = below.filter(|path| *path == name || path.below(name).is_some());
+        below.cloned().collect()
     }
 
     /// Has a path watched; whether it was not.
     pub(crate) fn watch(&mut self, path: &RelPath, config: &Config) -> bool {
-        let news = self.watched.insert(path.clone());
+        let news = self.files.watch(path);
         if news && config.case_insensitive {
             let spelling = self.spellings.entry(fold(path));
             spelling.or_insert_with(|| path.clone());
@@ -145,24 +148,16 @@ impl Tracker {
         news
     }
 
-    /// These are watched already.
-    pub(crate) fn take_as_watched(&mut self, mut paths: BTreeSet<RelPath>) {
-        self.watched.append(&mut paths);
-    }
-
     /// Forgets a path unless a request or a copy needs it; whether it did and
     /// the path was watched.
     pub(crate) fn unwatch(&mut self, path: &RelPath, config: &Config) -> bool {
         let needed = self.borrowed.contains_key(path) || self.passing(path).copy_of().is_some();
-        if needed || !self.watched.remove(path) {
+        if needed || !self.files.unwatch(path) {
             return false;
         }
         self.forget_live(path);
         self.forget_way(path);
-        self.stamps.forget(path);
-        for paths in [&mut self.dirty, &mut self.unseen, &mut self.unreadable] {
-            paths.remove(path);
-        }
+        self.reads.forget(path);
         if config.case_insensitive {
             self.spellings.remove(&fold(path));
         }
@@ -187,11 +182,6 @@ impl Tracker {
         last
     }
 
-    /// The stats that vouch for contents.
-    pub(crate) fn stamps(&self) -> &Stamps {
-        &self.stamps
-    }
-
     /// How often a stat was noted.
     pub(crate) fn stamps_noted(&self) -> u64 {
         self.stamps_noted
@@ -199,22 +189,24 @@ impl Tracker {
 
     /// A fact was recorded.
     pub(crate) fn recorded(&mut self, record: &Record) {
-        self.stamps.recorded(record);
+        self.files.recorded(record);
     }
 
     /// Whether a path was hinted at since its last read was ordered.
     pub(crate) fn is_hinted(&self, path: &RelPath) -> bool {
-        self.dirty.contains(path)
+        self.reads.is_hinted(path)
     }
 
     /// These are read again at the next fence.
     pub(crate) fn look_again(&mut self, paths: Vec<RelPath>) {
-        self.dirty.extend(paths);
+        for path in paths {
+            self.reads.hint(&path);
+        }
     }
 
     /// A path cannot be read: nothing tells when it can be.
     pub(crate) fn cannot_read(&mut self, path: &RelPath) {
-        self.unreadable.insert(path.clone());
+        self.reads.readable(path, false);
     }
 
     /// The daemon writes a path; `last` is the read that shows the end of it.
@@ -231,31 +223,22 @@ impl Tracker {
     /// Whether a read of a path would tell more than is known, or is under
     /// way.
     pub(crate) fn is_owed(&self, path: &RelPath) -> bool {
-        let sets = [&self.dirty, &self.unseen, &self.unreadable];
-        sets.iter().any(|paths| paths.contains(path))
-            || self.outstanding.contains_key(path)
-            || self.reconciliation.concerns(path)
+        self.reads.is_owed(path) || self.reconciliation.concerns(path)
     }
 
-    /// All those paths, but for what is still to be compared; one may come
-    /// twice.
+    /// All those paths, but for what is still to be compared.
     pub(crate) fn owed(&self) -> impl Iterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
-        let hinted = self.dirty.iter().chain(&self.unseen);
-        hinted
-            .chain(&self.unreadable)
-            .chain(self.outstanding.keys())
+        self.reads.owed()
     }
 
     /// Whether somebody has given up waiting for the read of a path.
     pub(crate) fn is_slow(&self, path: &RelPath) -> bool {
-        self.outstanding.get(path).is_some_and(|read| read.slow)
+        self.reads.is_slow(path)
     }
 
     /// Somebody gives up waiting for the read of a path, if one is under way.
     pub(crate) fn give_up(&mut self, path: &RelPath) {
-        if let Some(read) = self.outstanding.get_mut(path) {
-            read.slow = true;
+        if self.reads.give_up(path) {
             self.reconciliation.set_aside(path);
         }
     }

@@ -14,9 +14,10 @@ use crate::engine::Engine;
 use crate::input::{Content, Found, ReadOutcome};
 use crate::ledger::record::Held;
 use crate::tracker::hints::Taken;
-use crate::tracker::live::Obstacle;
+use crate::tracker::live::{Live, Obstacle};
 use crate::tracker::passing::{HeldBack, Passing, Tentative, Wait};
 use crate::tracker::reading::WRITE_DELAY;
+use crate::tracker::reconcile::release;
 
 impl From<Content> for Held {
     fn from(content: Content) -> Self {
@@ -30,6 +31,84 @@ impl From<Content> for Held {
 }
 
 impl Engine {
+    /// A read is done: it is observed, and whoever waits for it goes on.
+    pub(crate) fn read_done(&mut self, path: &RelPath, ticket: u64, outcome: ReadOutcome) {
+        let Some(next) = self.tracker.reads.done(path, ticket) else {
+            return;
+        };
+        let mut file = self.found_by(path, ticket, &outcome);
+        let there = matches!(outcome.found, Found::File(_));
+        if there && file.is_some() {
+            self.join_as_recorded(path);
+            file = Some(self.file_of(path));
+        }
+        // While the daemon itself writes here, only its last step counts.
+        let last = file
+            .as_ref()
+            .and_then(|file| self.tracker.writing.get(file).copied());
+        let settled = match last {
+            None => true,
+            Some(last) => last.is_some_and(|last| last <= ticket),
+        };
+        if let Some(file) = file.as_ref().filter(|_| settled) {
+            self.tracker.writing.remove(file);
+            self.observe(file, ticket, &outcome);
+            self.looked(file, ticket);
+        }
+        // Where there is no file, there is nothing to be one.
+        if there {
+            let alone = self.file_of(path);
+            self.join_alike(path, ticket);
+            let file = self.file_of(path);
+            let held = self.state.paths.get(&file).map(|state| state.held.hash);
+            if file != alone && held.is_some_and(|held| held != outcome.hash()) {
+                // What was found by this name is not known of the file yet.
+                self.look_too(path, &file);
+            }
+        }
+        let file = self.file_of(path);
+        self.tracker
+            .reconciliation
+            .read_done(path, ticket, self.now);
+        for pending in self.pending.values_mut() {
+            let awaited = release(&mut pending.reads, path, ticket);
+            if awaited {
+                pending.since = self.now;
+            }
+            pending.take_found(path, &outcome, awaited);
+            if file != *path {
+                let awaited = awaited || pending.found.contains_key(path);
+                pending.take_found(&file, &outcome, awaited);
+            }
+        }
+        match next {
+            Some(next) => self.turn().begin_read(path, next),
+            None => self.turn().read_on(path, outcome.took),
+        }
+        self.forget_idle(path);
+        self.forget_idle(&file);
+    }
+
+    /// Drops the passing state of a path that nothing is going on with.
+    pub(crate) fn forget_idle(&mut self, path: &RelPath) {
+        // The stamp is worth keeping only while a mark may ask for it.
+        if self.tracker.live(path).is_some_and(Live::is_idle)
+            && self.state.edits_on(path).next().is_none()
+        {
+            self.tracker.forget_live(path);
+        }
+    }
+
+    /// A content was read that is recorded.
+    pub(crate) fn note_stamp(&mut self, path: &RelPath, content: Content) {
+        let held = self.state.paths.get(path).map(|state| state.held.hash);
+        if held != Some(Some(content.hash)) {
+            self.tracker.files.forget(path);
+        } else if self.tracker.files.note(path, content) {
+            self.tracker.stamps_noted += 1;
+        }
+    }
+
     /// Takes in what a read of a watched path found.
     pub(crate) fn observe(&mut self, path: &RelPath, ticket: u64, outcome: &ReadOutcome) {
         let is_copy = self.tracker.passing(path).copy_of().is_some();
@@ -39,17 +118,15 @@ impl Engine {
         }
         if matches!(outcome.found, Found::Unstable { .. }) {
             self.tracker.live_mut(path).seen.obstacle = Some(Obstacle::Unstable);
-            self.tracker.stamps.forget(path);
-            self.retry(path);
+            self.tracker.files.forget(path);
+            self.turn().retry(path);
             return;
         }
         let seen = &mut self.tracker.live_mut(path).seen;
         seen.retries = 0;
         seen.obstacle = Obstacle::of(&outcome.found);
-        match &outcome.found {
-            Found::Unreadable { .. } => self.tracker.unreadable.insert(path.clone()),
-            _ => self.tracker.unreadable.remove(path),
-        };
+        let readable = !matches!(outcome.found, Found::Unreadable { .. });
+        self.tracker.reads.readable(path, readable);
         match &outcome.found {
             Found::File(content) => {
                 let hints = self.take_hints(path, ticket);
@@ -65,7 +142,7 @@ impl Engine {
             // next read that succeeds tells what became of it.
             Found::Unreadable { .. } | Found::Outside | Found::Unstable { .. } => {}
         }
-        self.tracker.stamps.forget(path);
+        self.tracker.files.forget(path);
     }
 
     fn take_hints(&mut self, path: &RelPath, ticket: u64) -> Taken {
@@ -146,7 +223,8 @@ impl Engine {
                 due: self.now + WRITE_DELAY,
                 earlier: self.tracker.take_contents(path),
             };
-            self.enter(path, Passing::Tentative(Box::new(content)));
+            self.turn()
+                .enter(path, Passing::Tentative(Box::new(content)));
             return;
         }
         self.release_held_back(path, content.hash, prefixes);
@@ -198,7 +276,8 @@ impl Engine {
                         held: Held::ABSENT,
                         closed: false,
                     });
-                    self.enter(path, Passing::AwaitsReturn(contents, wait));
+                    self.turn()
+                        .enter(path, Passing::AwaitsReturn(contents, wait));
                 }
             }
             decision @ Decision::By {
@@ -221,7 +300,7 @@ impl Engine {
                 // Most absences are the middle of a save (ATTR-12). What it
                 // held before that is no longer there.
                 if !matches!(self.tracker.passing(path), Passing::Absent(_)) {
-                    self.enter(path, Passing::Absent(wait));
+                    self.turn().enter(path, Passing::Absent(wait));
                 }
             }
         }

@@ -15,8 +15,8 @@ use touchmark_proto::{Millis, RelPath};
 
 use crate::by_path::ByPath;
 use crate::effect::{Comparison, Effect};
-use crate::engine::{Engine, Timer};
-use crate::tracker::reading::release;
+use crate::engine::Timer;
+use crate::tracker::turn::Turn;
 
 /// Files read at a time.
 const WINDOW: usize = 512;
@@ -128,15 +128,11 @@ impl Reconciliation {
     }
 }
 
-impl Engine {
-    /// Whether something is still to be compared with the disk, so that
-    /// queries wait.
-    pub fn is_reconciling(&self) -> bool {
-        self.tracker.reconciliation.is_under_way()
-    }
-
-    /// Everything watched may have changed unseen (LOSS-1).
-    pub(crate) fn lose_everything(&mut self) {
+impl Turn<'_> {
+    /// Everything watched may have changed unseen (LOSS-1): what that is. In a
+    /// row of losses the comparison begins later each time.
+    pub(crate) fn lose_everything(&mut self) -> Vec<RelPath> {
+        self.counts.overflows += 1;
         let lost = &mut self.tracker.reconciliation;
         let in_a_row = lost
             .lost_at
@@ -151,8 +147,7 @@ impl Engine {
         if lost.pause > 0 {
             self.timers.insert((lost.not_before, Timer::Reconcile));
         }
-        let paths: Vec<RelPath> = self.tracker.watched.iter().cloned().collect();
-        self.lose_coverage(paths);
+        self.tracker.files.watched_from(None).cloned().collect()
     }
 
     /// Nobody watched until now. What is compared by its stat is watched by
@@ -169,12 +164,9 @@ impl Engine {
     /// Nobody watched these paths for a while: they are compared with the
     /// disk before anything is answered (ATTR-13).
     pub(crate) fn lose_coverage(&mut self, paths: Vec<RelPath>) {
-        for path in &paths {
-            self.note_for_audits(path);
-        }
         let (known, unknown) = paths
             .into_iter()
-            .partition(|path| self.tracker.stamps.of(path).is_some());
+            .partition(|path| self.tracker.files.of(path).is_some());
         self.compare_known(known, unknown);
     }
 
@@ -185,17 +177,10 @@ impl Engine {
             self.counts.rescans += 1;
         }
         for path in &known {
-            self.interrupt(path);
+            self.tracker.interrupt(path);
         }
         self.tracker.reconciliation.unchecked.append(&mut known);
         self.compare(unknown);
-    }
-
-    /// Whoever was writing may have closed unseen.
-    pub(crate) fn interrupt(&mut self, path: &RelPath) {
-        if let Some(live) = self.tracker.live_if_any(path) {
-            live.hints.interrupt();
-        }
     }
 
     /// Changes of these paths come without an event (LOSS-2): what they hold
@@ -204,16 +189,17 @@ impl Engine {
         if at_once {
             return self.compare(paths);
         }
-        let watched = paths
-            .into_iter()
-            .filter(|path| self.tracker.watched.contains(path));
-        self.tracker.unseen.extend(watched);
+        for path in paths {
+            if self.tracker.files.is_watched(&path) {
+                self.tracker.reads.unseen(&path);
+            }
+        }
     }
 
     fn compare(&mut self, paths: impl IntoIterator<Item = RelPath>) {
         for path in paths {
-            if self.tracker.watched.contains(&path) {
-                self.interrupt(&path);
+            if self.tracker.files.is_watched(&path) {
+                self.tracker.interrupt(&path);
                 self.tracker.reconciliation.waiting.insert(path);
             }
         }
@@ -221,14 +207,8 @@ impl Engine {
 
     /// Stats were compared.
     pub(crate) fn compared(&mut self, number: u64, differ: Vec<RelPath>) {
-        if self
-            .tracker
-            .reconciliation
-            .checking
-            .as_ref()
-            .map(|(of, _)| *of)
-            != Some(number)
-        {
+        let checking = self.tracker.reconciliation.checking.as_ref();
+        if checking.is_none_or(|(of, _)| *of != number) {
             return;
         }
         self.tracker.reconciliation.checking = None;
@@ -237,14 +217,15 @@ impl Engine {
         self.compare(differ);
     }
 
-    /// Orders the next comparison, the next reads.
-    pub(crate) fn reconcile(&mut self) {
+    /// Orders the next comparison, the next reads; while losses come in a row,
+    /// only if somebody waits for that.
+    pub(crate) fn reconcile(&mut self, is_asked: bool) {
         let lost = &self.tracker.reconciliation;
         if lost.unchecked.is_empty() && lost.waiting.is_empty() {
             return;
         }
         let paused = self.now < lost.not_before;
-        if paused && !self.is_anybody_waiting() {
+        if paused && !is_asked {
             return;
         }
         self.check();
@@ -270,9 +251,9 @@ impl Engine {
         let mut read = Vec::new();
         for path in paths
             .iter()
-            .filter(|path| self.tracker.watched.contains(*path))
+            .filter(|path| self.tracker.files.is_watched(path))
         {
-            match self.tracker.stamps.of(path) {
+            match self.tracker.files.of(path) {
                 Some(stamp) => files.push((path.clone(), stamp)),
                 None => read.push(path.clone()),
             }
@@ -306,30 +287,27 @@ impl Engine {
                 return;
             };
             self.tracker.reconciliation.waiting.remove(&path);
-            if !self.tracker.watched.contains(&path) {
+            if !self.tracker.files.is_watched(&path) {
                 continue;
             }
             // Set again: a read that was under way has taken it.
             self.tracker.live_mut(&path).hints.lose();
             let ticket = self.order_read(&path, false);
             // One that is known to be slow holds nobody up.
-            if !self
-                .tracker
-                .outstanding
-                .get(&path)
-                .is_some_and(|read| read.slow)
-            {
+            if !self.tracker.reads.is_slow(&path) {
                 self.tracker.reconciliation.ordered.insert(path, ticket);
             }
         }
     }
+}
 
-    /// Whether a request waits that only a comparison lets through.
-    fn is_anybody_waiting(&self) -> bool {
-        self.pending
-            .values()
-            .any(|pending| !pending.is_for_the_shell())
+/// Takes a read out of what is waited for, if it was ordered late enough.
+pub(crate) fn release(waiting: &mut ByPath<u64>, path: &RelPath, ticket: u64) -> bool {
+    let done = waiting.get(path).is_some_and(|wanted| *wanted <= ticket);
+    if done {
+        waiting.remove(path);
     }
+    done
 }
 
 #[cfg(test)]
@@ -338,7 +316,7 @@ mod tests {
     use super::*;
     use crate::effect::ReadOrder;
     use crate::input::{Found, Input};
-    use crate::{Config, State};
+    use crate::{Config, Engine, State};
     use touchmark_proto::{ConnectionId, Request, RequestId};
 
     struct Fixture {
@@ -355,7 +333,7 @@ mod tests {
             let mut engine = Engine::restore(Config::default(), state, [], 1);
             for number in 0..files {
                 let path = RelPath::new(format!("{number:05}").as_bytes()).unwrap();
-                engine.watch(&path);
+                engine.turn().watch(&path);
             }
             engine.out.clear();
             Self {
@@ -461,8 +439,8 @@ mod tests {
         let paths: Vec<RelPath> = fixture
             .engine
             .tracker
-            .watched
-            .iter()
+            .files
+            .watched_from(None)
             .take(2)
             .cloned()
             .collect();

@@ -41,8 +41,6 @@ pub(crate) struct Ways {
     by_object: BTreeMap<Object, BTreeSet<RelPath>>,
     /// Names of a file known by another that no session has used.
     aliases: BTreeMap<RelPath, RelPath>,
-    /// The inode's number of each tracked name that no stat vouches for.
-    inodes: ByPath<u64>,
     /// Tracked names by the number of their inode, for finding the other name
     /// of a file that has just got its second. Made when that is needed first;
     /// what it says may be out of date.
@@ -339,7 +337,7 @@ impl Engine {
         let links = ways.by_real.get(real).into_iter().flatten();
         let same = links.chain([real]).filter(|other| {
             let known = held(name).is_some() && held(other) == held(name);
-            known && self.tracker.watched.contains(*other)
+            known && self.tracker.files.is_watched(other)
         });
         let same: Vec<RelPath> = same.cloned().collect();
         for other in same {
@@ -367,7 +365,7 @@ impl Engine {
         }
         let (alike, perhaps) = self.tracker.ways.alike(name);
         for other in alike {
-            if self.tracker.watched.contains(&other) && self.file_of(&other) != file {
+            if self.tracker.files.is_watched(&other) && self.file_of(&other) != file {
                 let earlier = self
                     .tracker
                     .ways
@@ -384,7 +382,7 @@ impl Engine {
             }
         }
         for other in perhaps {
-            if self.tracker.watched.contains(&other) && self.file_of(&other) != self.file_of(name) {
+            if self.tracker.files.is_watched(&other) && self.file_of(&other) != self.file_of(name) {
                 self.look_too(name, &other);
             }
         }
@@ -402,7 +400,7 @@ impl Engine {
                 .zip(way(other))
                 .is_some_and(|(one, other)| later(one, other));
             let same = ways.real(other) == ways.real(name);
-            (later || same) && self.tracker.watched.contains(other)
+            (later || same) && self.tracker.files.is_watched(other)
         });
         for other in alike {
             self.join(name, &other);
@@ -412,7 +410,7 @@ impl Engine {
     /// Orders a look at another name, for which waits who waits for a look at
     /// the first.
     pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
-        let ticket = self.order_read(other, false);
+        let ticket = self.turn().order_read(other, false);
         for pending in self.pending.values_mut() {
             if pending.reads.contains_key(name) || pending.found.contains_key(name) {
                 pending.reads.insert(other.clone(), ticket);
@@ -520,8 +518,7 @@ impl Engine {
 
 impl Tracker {
     fn inode_of(&self, name: &RelPath) -> Option<u64> {
-        let noted = self.ways.inodes.get(name).copied();
-        noted.or_else(|| Some(self.stamps.of(name)?.inode))
+        self.files.inode_of(name)
     }
 
     /// Remembers a tracked name's inode.
@@ -530,12 +527,8 @@ impl Tracker {
             return;
         };
         let inode = content.stamp.inode;
-        if content.settled {
-            self.ways.inodes.remove(name);
-        } else {
-            self.ways.inodes.insert(name.clone(), inode);
-        }
-        let most = 2 * self.watched.len() + 1_024;
+        self.files.note_inode(name, content);
+        let most = 2 * self.files.len() + 1_024;
         if let Some(by_inode) = &mut self.ways.by_inode {
             by_inode.insert(name.clone(), inode);
             if by_inode.count > most {
@@ -547,12 +540,9 @@ impl Tracker {
     /// Every tracked name by the number of its inode.
     fn list_inodes(&mut self) {
         if self.ways.by_inode.is_none() {
-            let unsettled = self.ways.inodes.iter();
-            let unsettled = unsettled.map(|(name, inode)| (name.clone(), *inode));
             let mut by_inode = ByInode::default();
-            #[allow(clippy::iter_over_hash_type)] // into sets
-            for (name, inode) in self.stamps.inodes().chain(unsettled) {
-                by_inode.insert(name, inode);
+            for (name, inode) in self.files.inodes() {
+                by_inode.insert(name.clone(), inode);
             }
             self.ways.by_inode = Some(by_inode);
         }
@@ -580,7 +570,6 @@ impl Tracker {
         self.ways.aliases.remove(name);
         self.ways.aliases.retain(|_, of| of != name);
         self.ways.taken.remove(name);
-        self.ways.inodes.remove(name);
         self.ways.unsure.remove(name);
     }
 }

@@ -7,7 +7,7 @@ use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
-    CommandFact, EditFact, EditFileFact, Fact, Held, Record, Stamp, Stamps, State, VersionFact,
+    CommandFact, EditFact, EditFileFact, Fact, Files, Held, Record, Stamp, State, VersionFact,
 };
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
@@ -590,7 +590,7 @@ pub(crate) fn state() -> State {
 }
 
 /// Of some of its paths.
-pub(crate) fn stamps() -> Stamps {
+pub(crate) fn stamps() -> Files {
     let stamp = Stamp {
         inode: 12,
         size: 70_000,

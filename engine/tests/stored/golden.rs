@@ -102,7 +102,7 @@ fn every_snapshot_ever_stored_is_read() {
     let [old, new] = [0, 1].map(|format| decode_snapshot(&stored_snapshot(format)).unwrap());
     assert_eq!(old.state, new.state);
     // Those of format 0 vouch for nothing any more (FILE-5).
-    assert_eq!(old.stamps, Stamps::default());
+    assert_eq!(old.stamps, Files::default());
     assert_eq!(new.stamps, examples::stamps());
     assert_eq!(encode_snapshot(&new.state, &new.stamps), stored_snapshot(1));
     let state = new.state;

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use touchmark_engine::ledger::stored::{
     Unreadable, decode_fact, decode_snapshot, encode_fact, encode_snapshot,
 };
-use touchmark_engine::{Fact, Record, Stamps, State};
+use touchmark_engine::{Fact, Files, Record, State};
 
 proptest! {
     #[test]
@@ -28,7 +28,7 @@ proptest! {
             state.apply(&Record { n, time: 1_000 + n, fact });
         }
         let paths: Vec<_> = state.paths.keys().cloned().collect();
-        let stamps: Stamps = paths
+        let stamps: Files = paths
             .into_iter()
             .filter_map(|path| from.flag().then(|| (path, from.stamp())))
             .collect();

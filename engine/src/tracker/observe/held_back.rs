@@ -49,9 +49,9 @@ impl Engine {
                     since: self.now,
                 });
             }
-            Some(_) => self.read_in(path, CUT_DELAY),
+            Some(_) => self.turn().read_in(path, CUT_DELAY),
         }
-        self.tracker.dirty.insert(path.clone());
+        self.tracker.reads.hint(path);
         true
     }
 

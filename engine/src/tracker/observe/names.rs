@@ -13,8 +13,8 @@ impl Engine {
         let from = &self.spelling(from.clone());
         let moved: Vec<(RelPath, RelPath)> = self
             .tracker
-            .watched
-            .range(from.clone()..)
+            .files
+            .watched_from(Some(from))
             .take_while(|path| path.as_bytes().starts_with(from.as_bytes()))
             .filter_map(|path| {
                 if path == from {
@@ -54,8 +54,8 @@ impl Engine {
             };
             let source = moves_on.or_else(|| known.then(|| file.clone()));
             let writer = self.tracker.live_mut(&file).hints.leave();
-            self.order_read(&old, false);
-            let watched = self.tracker.watched.contains(&new);
+            self.turn().order_read(&old, false);
+            let watched = self.tracker.files.is_watched(&new);
             let episode = self.tracker.next_episode();
             let live = self.tracker.live_mut(&new);
             // Where the new name is watched, the arrival is hinted by itself.
@@ -75,7 +75,7 @@ impl Engine {
                             found: None,
                         };
                         self.tracker.enter(&new, copy);
-                        self.watch(&new);
+                        self.turn().watch(&new);
                     }
                     // Others have spoken of the name while nothing was there.
                     Some(None) if self.state.paths.contains_key(&source) => {
@@ -90,9 +90,9 @@ impl Engine {
             if watched {
                 // Its hint counts the arrival and has it read; a read before
                 // that would find the change and no close (ATTR-8).
-                self.read_in(&new, TOUCH_DELAY);
-            } else if self.tracker.watched.contains(&new) {
-                self.order_read(&new, false);
+                self.turn().read_in(&new, TOUCH_DELAY);
+            } else if self.tracker.files.is_watched(&new) {
+                self.turn().order_read(&new, false);
             } else {
                 self.tracker.forget_live(&new);
             }
@@ -116,10 +116,10 @@ impl Engine {
                     copied: *copied,
                     found: Some((Held::from(*content), wait)),
                 };
-                self.enter(path, copy);
+                self.turn().enter(path, copy);
                 self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
             }
-            Found::Unstable { .. } => self.retry(path),
+            Found::Unstable { .. } => self.turn().retry(path),
             // It vanished again before anyone had named it.
             _ => {
                 self.tracker.settled(path);
@@ -171,7 +171,7 @@ impl Engine {
                 copied: true,
                 found: found.map(|(held, _)| (held, Wait::until(self.now))),
             };
-            self.enter(&to, copied);
+            self.turn().enter(&to, copied);
         }
         copies
     }

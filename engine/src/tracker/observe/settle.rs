@@ -3,21 +3,13 @@
 
 use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::by_path::sorted;
-use crate::engine::{Engine, Timer};
+use crate::engine::Engine;
 use crate::ledger::record::{Fact, Held};
 use crate::requests::scope::Scope;
 use crate::tracker::passing::{HeldBack, Passing, Tentative};
 use touchmark_proto::RelPath;
 
 impl Engine {
-    /// Puts a path in a passing state, which ends by itself if it has a time.
-    pub(super) fn enter(&mut self, path: &RelPath, next: Passing) {
-        if let Some(due) = next.due() {
-            self.timers.insert((due, Timer::Settle(path.clone())));
-        }
-        self.tracker.enter(path, next);
-    }
-
     /// Records the absences, copies and unclosed contents that somebody asks
     /// about as of now, though they may still dissolve; what nobody asks about
     /// has its time.
@@ -51,7 +43,7 @@ impl Engine {
             None => self.settle(path),
             Some(wait) if wait.last_look.is_some() => {}
             Some(_) => {
-                let ticket = self.order_read(path, false);
+                let ticket = self.turn().order_read(path, false);
                 self.tracker.last_look(path, ticket);
             }
         }

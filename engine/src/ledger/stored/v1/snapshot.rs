@@ -18,7 +18,7 @@ use crate::engine::Saved;
 use crate::ledger::holdings::Holdings;
 use crate::ledger::stored::mirror::{Mirror, Rare};
 use crate::ledger::{names, state};
-use crate::{Stamps, State};
+use crate::{Files, State};
 
 /// [`Head`].
 const HEAD: u8 = 0;
@@ -226,7 +226,7 @@ type Written = Result<(), minicbor::encode::Error<std::convert::Infallible>>;
 
 pub(in crate::ledger::stored) fn encode(
     state: &State,
-    stamps: &Stamps,
+    stamps: &Files,
     to: &mut Encoder<&mut Vec<u8>>,
 ) -> Written {
     to.map(SECTIONS)?;

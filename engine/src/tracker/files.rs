@@ -1,9 +1,10 @@
-//! The stamps that vouch for contents over a gap: where a file's stat is what
-//! it was when its content was read, and that was not within the clock tick
-//! of a write, nothing was written since (SYNC-4). What is not vouched for is
-//! read.
+//! What is kept of each file beside the facts: whether it is watched, and the
+//! stat of its last read.
 //!
-//! No facts: kept beside the state in its snapshots, and worth only time.
+//! Over a gap a stat can vouch for a content: where it is what it was when the
+//! content was read, and that was not within the clock tick of a write, nothing
+//! was written since (SYNC-4). What is not vouched for is read. Such stats are
+//! no facts: kept beside the state in its snapshots, and worth only time.
 
 use crate::by_name::ByName;
 use touchmark_proto::RelPath;
@@ -11,38 +12,161 @@ use touchmark_proto::RelPath;
 use crate::input::{Content, Stamp};
 use crate::ledger::record::{Fact, Record};
 
-/// For a tracked path the stat at which the content was read that the path is
-/// recorded to hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stamps(ByName<Stamp>);
+/// One record for each file, in the order of names. Two of them are equal if
+/// the same stats vouch.
+#[derive(Clone, Debug, Default)]
+pub struct Files(ByName<Tracked>);
 
-impl Stamps {
+/// What is kept of one file. It is kept of very many.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tracked {
+    /// The stat of a read, of which the inode's number may be all that is
+    /// known.
+    stamp: Stamp,
+    /// The stat vouches for what the path is recorded to hold.
+    vouches: bool,
+    /// The inode's number is that of the last read.
+    inode: bool,
+    /// `Track` is in force.
+    watched: bool,
+}
+
+impl Files {
     /// The stat that vouches for what a path is recorded to hold.
     pub fn of(&self, path: &RelPath) -> Option<Stamp> {
-        self.0.get(path).copied()
+        self.get(path)
+            .filter(|file| file.vouches)
+            .map(|file| file.stamp)
+    }
+
+    fn get(&self, path: &RelPath) -> Option<&Tracked> {
+        self.0.get(path)
+    }
+
+    fn change<R>(&mut self, path: &RelPath, change: impl FnOnce(&mut Tracked) -> R) -> R {
+        if let Some(file) = self.0.get_mut(path) {
+            return change(file);
+        }
+        let mut file = Tracked::default();
+        let result = change(&mut file);
+        self.0.insert(path.clone(), file);
+        result
+    }
+
+    /// Those for which a stat vouches.
+    fn vouched(&self) -> impl Iterator<Item = (&RelPath, Stamp)> {
+        let all = self.0.iter().filter(|(_, file)| file.vouches);
+        all.map(|(path, file)| (path, file.stamp))
+    }
+
+    /// What a life leaves to the next, in which nothing is watched yet.
+    pub(crate) fn left(self) -> Self {
+        let is_new = self.0.iter().all(|(_, file)| !file.watched);
+        match is_new {
+            true => self,
+            false => self
+                .vouched()
+                .map(|(path, stamp)| (path.clone(), stamp))
+                .collect(),
+        }
+    }
+
+    /// How many files there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The name by which a path is watched, if it is.
+    pub(crate) fn watched_as(&self, path: &RelPath) -> Option<&RelPath> {
+        let (known, file) = self.0.get_key_value(path)?;
+        file.watched.then_some(known)
+    }
+
+    /// Whether a path is watched.
+    pub(crate) fn is_watched(&self, path: &RelPath) -> bool {
+        self.watched_as(path).is_some()
+    }
+
+    /// Every path that is watched, from this one on.
+    pub(crate) fn watched_from(&self, from: Option<&RelPath>) -> impl Iterator<Item = &RelPath> {
+        let all = self.0.iter_from(from).filter(|(_, file)| file.watched);
+        all.map(|(path, _)| path)
+    }
+
+    /// Has a path watched; whether it was not.
+    pub(crate) fn watch(&mut self, path: &RelPath) -> bool {
+        self.change(path, |file| !std::mem::replace(&mut file.watched, true))
+    }
+
+    /// Has a path watched if a stat vouches for it; whether one does.
+    pub(crate) fn watch_vouched(&mut self, path: &RelPath) -> bool {
+        let file = self.0.get_mut(path).filter(|file| file.vouches);
+        file.is_some_and(|file| {
+            file.watched = true;
+            true
+        })
+    }
+
+    /// Drops what is kept of a path; whether it was watched.
+    pub(crate) fn unwatch(&mut self, path: &RelPath) -> bool {
+        self.is_watched(path) && self.0.remove(path).is_some()
+    }
+
+    /// The number of a path's inode, where it is known.
+    pub(crate) fn inode_of(&self, path: &RelPath) -> Option<u64> {
+        let file = self.get(path).filter(|file| file.inode)?;
+        Some(file.stamp.inode)
     }
 
     /// The number of each one's inode.
-    pub(crate) fn inodes(&self) -> impl Iterator<Item = (RelPath, u64)> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
-        let stamps = self.0.iter();
-        stamps.map(|(path, stamp)| (path.clone(), stamp.inode))
+    pub(crate) fn inodes(&self) -> impl Iterator<Item = (&RelPath, u64)> {
+        let all = self.0.iter().filter(|(_, file)| file.inode);
+        all.map(|(path, file)| (path, file.stamp.inode))
+    }
+
+    /// A path was read, which may have another inode by now.
+    pub(crate) fn note_inode(&mut self, path: &RelPath, content: &Content) {
+        self.change(path, |file| {
+            if content.settled {
+                // Where a stat vouches still, it is looked at next.
+                file.inode = file.vouches;
+            } else {
+                file.stamp.inode = content.stamp.inode;
+                file.vouches = false;
+                file.inode = true;
+            }
+        });
     }
 
     /// A content was read that the path is recorded to hold. Says whether
     /// that is news.
     pub(crate) fn note(&mut self, path: &RelPath, content: Content) -> bool {
-        if content.settled {
-            self.0.insert(path.clone(), content.stamp) != Some(content.stamp)
-        } else {
+        if !content.settled {
             self.forget(path);
-            false
+            return false;
         }
+        self.change(path, |file| {
+            let news = !file.vouches || file.stamp != content.stamp;
+            *file = Tracked {
+                stamp: content.stamp,
+                vouches: true,
+                inode: true,
+                watched: file.watched,
+            };
+            news
+        })
     }
 
     /// Nothing vouches for what the path is recorded to hold.
     pub(crate) fn forget(&mut self, path: &RelPath) {
-        self.0.remove(path);
+        let Some(file) = self.0.get_mut(path).filter(|file| file.vouches) else {
+            return;
+        };
+        file.vouches = false;
+        file.inode = false;
+        if !file.watched {
+            self.0.remove(path);
+        }
     }
 
     /// What a fact says of contents was not read with these stats.
@@ -60,11 +184,28 @@ impl Stamps {
     }
 }
 
-impl FromIterator<(RelPath, Stamp)> for Stamps {
+impl FromIterator<(RelPath, Stamp)> for Files {
     fn from_iter<I: IntoIterator<Item = (RelPath, Stamp)>>(stamps: I) -> Self {
-        Self(stamps.into_iter().collect())
+        let vouching = |(path, stamp)| {
+            let file = Tracked {
+                stamp,
+                vouches: true,
+                inode: true,
+                watched: false,
+            };
+            (path, file)
+        };
+        Self(stamps.into_iter().map(vouching).collect())
     }
 }
+
+impl PartialEq for Files {
+    fn eq(&self, other: &Self) -> bool {
+        self.vouched().eq(other.vouched())
+    }
+}
+
+impl Eq for Files {}
 
 #[cfg(test)]
 mod tests {

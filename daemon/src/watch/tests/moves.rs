@@ -1,0 +1,160 @@
+//! Names that become other names, of files and of directories.
+
+use std::fs;
+
+use touchmark_engine::Hint;
+
+use super::CHOICE;
+use super::world::{World, word};
+use crate::watch::backend::RawKind;
+use crate::watch::{Choice, RawEvent};
+
+#[test]
+fn a_move_to_where_nobody_looks_is_a_removal_before_the_fence() {
+    let mut world = World::new();
+    world.write("f", "a");
+    world.mkdir("away");
+    world.track(&["f"]);
+    world.mv("f", "away/f");
+    assert_eq!(world.seen(), "Removed(f)");
+    world.mv("away/f", "f");
+    assert_eq!(world.seen(), "Closed(f)");
+}
+
+#[test]
+fn a_move_to_where_nobody_looks_needs_no_later_event() {
+    let mut world = World::new();
+    world.write("f", "a");
+    world.mkdir("away");
+    world.track(&["f"]);
+    world.mv("f", "away/f");
+    let mut out = Vec::new();
+    while out.is_empty() {
+        let raw = world.next_event();
+        world.watcher.digest(raw, &mut out);
+    }
+    assert_eq!(word(&out[0]), "Removed(f)");
+}
+
+#[test]
+fn renames_between_watched_directories() {
+    let mut world = World::new();
+    world.mkdir("a");
+    world.mkdir("b");
+    world.write("a/f", "1");
+    world.write("b/g", "2");
+    world.track(&["a/f", "b/g"]);
+    world.mv("a/f", "b/new");
+    assert_eq!(world.seen(), "Renamed(a/f,b/new)");
+    world.write("a/f", "3");
+    world.inputs();
+    world.mv("a/f", "b/g");
+    assert_eq!(world.seen(), "Renamed(a/f,b/g) Closed(b/g)");
+}
+
+#[test]
+fn an_exchange_of_names_renames_nothing_away() {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let mut world = World::new();
+    world.write("f", "1");
+    world.write("f.tmp", "2");
+    world.track(&["f"]);
+    let (f, tmp) = (world.at("f"), world.at("f.tmp"));
+    renameat_with(CWD, &tmp, CWD, &f, RenameFlags::EXCHANGE).unwrap();
+    assert_eq!(world.seen(), "Closed(f)");
+    // From the other side, too.
+    renameat_with(CWD, &f, CWD, &tmp, RenameFlags::EXCHANGE).unwrap();
+    let inputs = world.inputs();
+    assert_eq!(World::last_hint(&inputs, "f"), Some(Hint::Closed));
+}
+
+#[test]
+fn a_second_half_that_comes_late_still_names_the_rename() {
+    let mut world = World::new();
+    world.write("f", "1");
+    world.track(&["f"]);
+    let event = |kind, path: &str, cookie| RawEvent {
+        generation: 0,
+        kind,
+        path: world.at(path),
+        cookie,
+        by_directory: true,
+    };
+    let script = [
+        event(RawKind::MovedFrom, "f", Some(7)),
+        event(RawKind::Closed, "other", None),
+        event(RawKind::MovedTo, "g", Some(7)),
+    ];
+    let mut out = Vec::new();
+    for raw in script {
+        world.watcher.digest(raw, &mut out);
+    }
+    let words: Vec<_> = out.iter().map(word).collect();
+    assert_eq!(words, ["Removed(f)", "Renamed(f,g)"]);
+}
+
+#[test]
+fn a_directory_moved_away_and_replaced() {
+    let mut world = World::new();
+    world.mkdir("d/e");
+    world.write("d/e/f", "1");
+    world.write("d/g", "1");
+    world.track(&["d/e/f", "d/g"]);
+    world.mv("d", "old");
+    assert_eq!(world.seen(), "Renamed(d,old)");
+    assert_eq!(world.watcher.watched(), 1);
+    // What happens in the moved directory is not the old path's affair. The
+    // thread of the `notify` crate may give the watch up a moment later: a hint
+    // too many costs a read.
+    world.write("old/g", "2");
+    let seen = world.seen();
+    let late = CHOICE == Choice::Notify && seen == "Written(d/g) Closed(d/g)";
+    assert!(seen.is_empty() || late, "{seen}");
+    world.mkdir("d/e");
+    world.write("d/e/f", "3");
+    let inputs = world.inputs();
+    assert_eq!(World::last_hint(&inputs, "d/e/f"), Some(Hint::Closed));
+    world.write("d/e/f", "4");
+    assert_eq!(world.seen(), "Written(d/e/f) Closed(d/e/f)");
+    fs::remove_dir_all(world.at("d")).unwrap();
+    let inputs = world.inputs();
+    assert_eq!(World::last_hint(&inputs, "d/e/f"), Some(Hint::Removed));
+    world.mv("old", "d");
+    let inputs = world.inputs();
+    assert_eq!(World::last_hint(&inputs, "d/e/f"), Some(Hint::Closed));
+    assert_eq!(World::last_hint(&inputs, "d/g"), Some(Hint::Closed));
+    world.write("d/g", "5");
+    assert_eq!(world.seen(), "Written(d/g) Closed(d/g)");
+    assert_eq!(world.watcher.watched(), 3);
+}
+
+#[test]
+fn directories_replaced_again_and_again_without_a_look_between() {
+    let mut world = World::new();
+    world.track(&["d/e/f"]);
+    for round in 0..200 {
+        if round % 3 == 2 {
+            let _ = fs::remove_dir_all(world.at("gone"));
+            world.mv("d", "gone");
+        } else {
+            let _ = fs::remove_dir_all(world.at("d"));
+        }
+        world.mkdir("d/e");
+        world.write("d/e/f", "x");
+        if round % 7 == 0 {
+            let inputs = world.inputs();
+            assert_eq!(
+                World::last_hint(&inputs, "d/e/f"),
+                Some(Hint::Closed),
+                "round {round}"
+            );
+            world.write("d/e/f", "y");
+            let inputs = world.inputs();
+            assert_eq!(
+                World::last_hint(&inputs, "d/e/f"),
+                Some(Hint::Closed),
+                "after round {round}"
+            );
+        }
+    }
+}
