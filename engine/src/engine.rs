@@ -210,13 +210,16 @@ impl Engine {
         self.now = now.max(self.now);
         match input {
             Input::Hint { path, hint } => {
-                let path = self.spelling(path);
+                let path = self.view().spelling(path);
                 self.note_for_audits(&path);
                 self.turn().hint(&path, hint);
             }
             Input::Hints { paths, hint } => {
-                let names = paths.into_iter().map(|path| self.spelling(path)).collect();
-                for name in self.files_hinted(names) {
+                let names = paths
+                    .into_iter()
+                    .map(|path| self.view().spelling(path))
+                    .collect();
+                for name in self.view().files_hinted(names) {
                     self.note_for_audits(&name);
                     self.turn().hint(&name, hint);
                 }
@@ -249,7 +252,7 @@ impl Engine {
                 ticket,
                 outcome,
             } => {
-                let file = self.file_of(&path);
+                let file = self.view().file_of(&path);
                 self.written(&file, ticket, outcome);
             }
             Input::FenceReached { fence } => self.fence_reached(fence, true),

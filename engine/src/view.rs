@@ -1,12 +1,14 @@
-//! What the engine tells: states, changes, versions, in the protocol's shape.
+//! What the engine tells, and all that is only looked up: states, changes, versions, in the protocol's shape.
 
-use touchmark_proto::events::Happening;
+use std::collections::{BTreeMap, BTreeSet};
+
 use touchmark_proto::files::{FileRecord, RecordState, Source};
 use touchmark_proto::{
-    Author, AuthorKind, Change, Evidence, FileState, Hash, Millis, RelPath, SessionId, State,
-    VersionKind,
+    Author, AuthorKind, Change, ConnectionId, Evidence, FileState, Hash, Millis, RelPath,
+    SessionId, State, VersionKind,
 };
 
+use crate::config::Config;
 use crate::effect::LinesWanted;
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
@@ -14,8 +16,10 @@ use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::recall::{VersionMarks, version_of};
 use crate::ledger::record::Held;
-use crate::ledger::state::{KeptVersion, LostVersion, PathState};
+use crate::ledger::state::{KeptVersion, LostVersion, PathState, State as LedgerState};
+use crate::tracker::Tracker;
 use crate::tracker::live::{Live, Obstacle};
+use crate::tracker::spoken::Spoken;
 
 /// What a path holds at this moment.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +49,43 @@ pub(crate) struct Listed {
     pub texts: LinesWanted,
 }
 
+/// What is known, to be told: the recorded state and the tracker, which it
+/// cannot change.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub state: &'a LedgerState,
+    pub tracker: &'a Tracker,
+    pub config: &'a Config,
+    pub now: Millis,
+    /// Editors' unsaved buffers, by the connection that told of them.
+    pub unsaved: &'a BTreeMap<ConnectionId, BTreeSet<RelPath>>,
+    /// By which names the request being answered speaks.
+    pub spoken: &'a Spoken,
+}
+
 impl Engine {
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            state: &self.state,
+            tracker: &self.tracker,
+            config: &self.config,
+            now: self.now,
+            unsaved: &self.unsaved,
+            spoken: &self.spoken,
+        }
+    }
+}
+
+impl View<'_> {
+    /// The lines wanted for changes, by their place in the answer.
+    pub(crate) fn lines_wanted(texts: impl IntoIterator<Item = LinesWanted>) -> Vec<LinesWanted> {
+        texts
+            .into_iter()
+            .enumerate()
+            .map(|(index, texts)| LinesWanted { index, ..texts })
+            .collect()
+    }
+
     /// What a path holds: what is recorded, under what was read since.
     pub(crate) fn current(&self, path: &RelPath, found: Option<&ReadOutcome>) -> Now {
         let recorded = self.state.paths.get(path).map(|state| state.held);
@@ -473,65 +513,6 @@ impl Engine {
             .collect()
     }
 
-    /// Tells subscribers of a version.
-    pub(crate) fn publish_version(
-        &mut self,
-        path: &RelPath,
-        n: u64,
-        lines: Option<(Option<Hash>, Option<Hash>)>,
-    ) {
-        if !self.heard {
-            return;
-        }
-        let Some(kept) = self
-            .state
-            .paths
-            .get(path)
-            .and_then(|state| state.versions.iter().find(|kept| kept.n == n))
-        else {
-            return;
-        };
-        let version = version_of(
-            self.state.epoch,
-            n,
-            kept.time,
-            &kept.fact(path),
-            self.marks(kept),
-        );
-        self.publish(
-            Happening::Version {
-                version,
-                lines: None,
-            },
-            lines,
-        );
-    }
-
-    /// Tells subscribers of a correction.
-    pub(crate) fn publish_amendment(&mut self, path: &RelPath, version: u64, n: u64) {
-        if !self.heard {
-            return;
-        }
-        let Some(kept) = self.state.paths.get(path).and_then(|state| {
-            state
-                .versions
-                .iter()
-                .find(|kept| kept.n == version || kept.n == n)
-        }) else {
-            return;
-        };
-        let mut fact = kept.fact(path);
-        fact.amends = Some(version);
-        let row = version_of(self.state.epoch, n, self.now, &fact, self.marks(kept));
-        self.publish(
-            Happening::Version {
-                version: row,
-                lines: None,
-            },
-            None,
-        );
-    }
-
     /// What the state knows of a version beyond its fact.
     pub(crate) fn marks(&self, kept: &KeptVersion) -> VersionMarks {
         VersionMarks {
@@ -541,15 +522,6 @@ impl Engine {
                     .edit()
                     .is_some_and(|edit| self.state.edits.contains_key(&edit)),
         }
-    }
-
-    /// The lines wanted for changes, by their place in the answer.
-    pub(crate) fn lines_wanted(texts: impl IntoIterator<Item = LinesWanted>) -> Vec<LinesWanted> {
-        texts
-            .into_iter()
-            .enumerate()
-            .map(|(index, texts)| LinesWanted { index, ..texts })
-            .collect()
     }
 
     /// Who changed files, per path, for errors.

@@ -9,7 +9,7 @@ use super::done;
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
 use crate::requests::pending::{Pending, Step};
-use crate::view::Trouble;
+use crate::view::{Trouble, View};
 
 /// An audit under way.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Engine {
                 .state
                 .paths
                 .keys()
-                .filter_map(|path| Some((path.clone(), self.believed(path)?)))
+                .filter_map(|path| Some((path.clone(), self.view().believed(path)?)))
                 .collect();
             let paths: Vec<RelPath> = believed.keys().cloned().collect();
             let audit = Audit {
@@ -71,6 +71,21 @@ impl Engine {
         }))
     }
 
+    /// A path may change, or may have changed.
+    pub(crate) fn note_for_audits(&mut self, path: &RelPath) {
+        if self.audits.is_empty() {
+            return;
+        }
+        let path = &self.view().file_of(path);
+        for audit in self.audits.values_mut() {
+            if audit.believed.contains_key(path) {
+                audit.hinted.insert(path.clone());
+            }
+        }
+    }
+}
+
+impl View<'_> {
     /// What a path is believed to hold; `None` while it is known to change.
     fn believed(&self, path: &RelPath) -> Option<Holds> {
         let now = self.current(path, None);
@@ -80,19 +95,6 @@ impl Engine {
             (None, Some(hash)) => Holds::File(hash),
             (None, None) => Holds::Absent,
         })
-    }
-
-    /// A path may change, or may have changed.
-    pub(crate) fn note_for_audits(&mut self, path: &RelPath) {
-        if self.audits.is_empty() {
-            return;
-        }
-        let path = &self.file_of(path);
-        for audit in self.audits.values_mut() {
-            if audit.believed.contains_key(path) {
-                audit.hinted.insert(path.clone());
-            }
-        }
     }
 }
 

@@ -13,11 +13,130 @@ use crate::effect::{Answer, Effect, Recall};
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::pending::{Pending, Step};
-use crate::view::Listed;
+use crate::view::{Listed, View};
 
 impl Engine {
+    pub(crate) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Step {
+        let only = match &ask.paths {
+            None => None,
+            Some(paths) => {
+                let mut only = Vec::new();
+                for path in paths {
+                    match self.view().resolve(path) {
+                        Ok(path) => only.push(path),
+                        Err(error) => return Step::Done(Err(error)),
+                    }
+                }
+                Some(only)
+            }
+        };
+        if let Some(paths) = self.view().verify_paths(pending, &ask.session) {
+            return Step::Read(paths, false);
+        }
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let mut listed = self.view().listing(&ask.session);
+        if let Some(only) = &only {
+            listed.retain(|row| only.contains(&row.change.path));
+        }
+        let more = listed.len() > limit;
+        listed.truncate(limit);
+        let upto = match listed.last() {
+            Some(last) if more => last.newest,
+            _ => self.state.n,
+        };
+        let cursor = write_told(self.state.clock(upto), only.as_deref());
+        let reset = self.state.after_loss
+            && self
+                .state
+                .sessions
+                .get(&ask.session)
+                .is_some_and(|session| !session.reset_told);
+        if !ask.peek && ask.ack == Ack::Implicit {
+            self.deliver(&ask.session, &listed);
+        } else {
+            for row in &listed {
+                if let Some(episode) = row.episode {
+                    let live = self.tracker.live_mut(&row.change.path);
+                    live.save.shown.insert(ask.session.clone(), episode);
+                }
+            }
+        }
+        if !ask.peek && reset {
+            self.record(Fact::ResetTold {
+                session: ask.session.clone(),
+            });
+        }
+        let (changes, lines) = split(listed, limit);
+        Step::Done(Ok(Answer {
+            reply: Reply::ModifiedTake(ModifiedTaken {
+                changes,
+                cursor,
+                more: more.then_some(true),
+                reset: reset.then_some(true),
+                pending: pending.late(),
+            }),
+            lines,
+            previews: Vec::new(),
+        }))
+    }
+
+    pub(crate) fn modified_ack(&mut self, ask: &ModifiedAck) -> Step {
+        let (clock, only) = match read_told(&ask.cursor) {
+            Ok(cursor) => cursor,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let upto = match self.view().known_clock(clock) {
+            Ok(n) => n,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        // Everything up to the cursor has arrived: what has a newer fact
+        // since then is to be told again.
+        let mut listed = self.view().listing(&ask.session);
+        listed.retain(|row| {
+            row.newest <= upto
+                && only
+                    .as_ref()
+                    .is_none_or(|only| only.contains(&row.change.path))
+        });
+        for row in &mut listed {
+            // The middle of a save is no fact: what the cursor speaks of may
+            // have been shown before it began.
+            let live = self.tracker.live_if_any(&row.change.path);
+            let shown = live.and_then(|live| live.save.shown.remove(&ask.session));
+            row.episode = row.episode.filter(|episode| shown == Some(*episode));
+        }
+        self.deliver(&ask.session, &listed);
+        done(Reply::ModifiedAck(Done {}))
+    }
+
+    /// Remembers what a session has been told.
+    pub(super) fn deliver(&mut self, session: &SessionId, listed: &[Listed]) {
+        if listed.is_empty() {
+            return;
+        }
+        let paths: Vec<(RelPath, u64)> = listed
+            .iter()
+            .filter(|row| row.lost.is_none())
+            .map(|row| (row.change.path.clone(), row.newest))
+            .collect();
+        let lost: Vec<u64> = listed.iter().filter_map(|row| row.lost).collect();
+        for row in listed {
+            if let Some(episode) = row.episode {
+                let live = self.tracker.live_mut(&row.change.path);
+                live.save.told.insert(session.clone(), episode);
+            }
+        }
+        self.record(Fact::Delivered {
+            session: session.clone(),
+            paths,
+            lost,
+        });
+    }
+}
+
+impl View<'_> {
     pub(crate) fn modified_list(
-        &mut self,
+        &self,
         request: RequestId,
         pending: &mut Pending,
         ask: &ModifiedList,
@@ -74,123 +193,6 @@ impl Engine {
                 clock,
             },
         })
-    }
-
-    pub(crate) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Step {
-        let only = match &ask.paths {
-            None => None,
-            Some(paths) => {
-                let mut only = Vec::new();
-                for path in paths {
-                    match self.resolve(path) {
-                        Ok(path) => only.push(path),
-                        Err(error) => return Step::Done(Err(error)),
-                    }
-                }
-                Some(only)
-            }
-        };
-        if let Some(paths) = self.verify_paths(pending, &ask.session) {
-            return Step::Read(paths, false);
-        }
-        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
-        let mut listed = self.listing(&ask.session);
-        if let Some(only) = &only {
-            listed.retain(|row| only.contains(&row.change.path));
-        }
-        let more = listed.len() > limit;
-        listed.truncate(limit);
-        let upto = match listed.last() {
-            Some(last) if more => last.newest,
-            _ => self.state.n,
-        };
-        let cursor = write_told(self.state.clock(upto), only.as_deref());
-        let reset = self.state.after_loss
-            && self
-                .state
-                .sessions
-                .get(&ask.session)
-                .is_some_and(|session| !session.reset_told);
-        if !ask.peek && ask.ack == Ack::Implicit {
-            self.deliver(&ask.session, &listed);
-        } else {
-            for row in &listed {
-                if let Some(episode) = row.episode {
-                    let live = self.tracker.live_mut(&row.change.path);
-                    live.save.shown.insert(ask.session.clone(), episode);
-                }
-            }
-        }
-        if !ask.peek && reset {
-            self.record(Fact::ResetTold {
-                session: ask.session.clone(),
-            });
-        }
-        let (changes, lines) = split(listed, limit);
-        Step::Done(Ok(Answer {
-            reply: Reply::ModifiedTake(ModifiedTaken {
-                changes,
-                cursor,
-                more: more.then_some(true),
-                reset: reset.then_some(true),
-                pending: pending.late(),
-            }),
-            lines,
-            previews: Vec::new(),
-        }))
-    }
-
-    pub(crate) fn modified_ack(&mut self, ask: &ModifiedAck) -> Step {
-        let (clock, only) = match read_told(&ask.cursor) {
-            Ok(cursor) => cursor,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        let upto = match self.known_clock(clock) {
-            Ok(n) => n,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        // Everything up to the cursor has arrived: what has a newer fact
-        // since then is to be told again.
-        let mut listed = self.listing(&ask.session);
-        listed.retain(|row| {
-            row.newest <= upto
-                && only
-                    .as_ref()
-                    .is_none_or(|only| only.contains(&row.change.path))
-        });
-        for row in &mut listed {
-            // The middle of a save is no fact: what the cursor speaks of may
-            // have been shown before it began.
-            let live = self.tracker.live_if_any(&row.change.path);
-            let shown = live.and_then(|live| live.save.shown.remove(&ask.session));
-            row.episode = row.episode.filter(|episode| shown == Some(*episode));
-        }
-        self.deliver(&ask.session, &listed);
-        done(Reply::ModifiedAck(Done {}))
-    }
-
-    /// Remembers what a session has been told.
-    pub(super) fn deliver(&mut self, session: &SessionId, listed: &[Listed]) {
-        if listed.is_empty() {
-            return;
-        }
-        let paths: Vec<(RelPath, u64)> = listed
-            .iter()
-            .filter(|row| row.lost.is_none())
-            .map(|row| (row.change.path.clone(), row.newest))
-            .collect();
-        let lost: Vec<u64> = listed.iter().filter_map(|row| row.lost).collect();
-        for row in listed {
-            if let Some(episode) = row.episode {
-                let live = self.tracker.live_mut(&row.change.path);
-                live.save.told.insert(session.clone(), episode);
-            }
-        }
-        self.record(Fact::Delivered {
-            session: session.clone(),
-            paths,
-            lost,
-        });
     }
 
     /// The fact that a clock means.

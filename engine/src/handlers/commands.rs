@@ -24,7 +24,7 @@ impl Engine {
         if let Some(error) = too_long(&[("callId", ask.call_id.as_ref())]) {
             return Step::Done(Err(error));
         }
-        if let Some(error) = self.too_many_windows(&ask.session) {
+        if let Some(error) = self.view().too_many_windows(&ask.session) {
             return Step::Done(Err(error));
         }
         let globs = match Globs::spoken(
@@ -98,11 +98,12 @@ impl Engine {
         self.end_command(command);
         // What it did in other windows of the session that are still open is
         // told here as well: those may go on for long.
-        let mut listed = self.listing_with_commands(&session);
+        let mut listed = self.view().listing_with_commands(&session);
         listed.retain(|row| {
             row.lost.is_none()
                 && cover.covers(&row.change.path)
                 && self
+                    .view()
                     .command_version(&session, &row.change.path)
                     .is_some_and(|n| n > begun)
         });

@@ -20,7 +20,7 @@ use crate::ledger::recall::{edit_number, version_of};
 use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::KeptVersion;
 use crate::requests::pending::{Pending, Step};
-use crate::view::is_own;
+use crate::view::{View, is_own};
 
 /// What became of one file.
 pub(super) struct Verdict {
@@ -43,7 +43,7 @@ impl Engine {
     pub(crate) fn edit_commit(&mut self, pending: &mut Pending, ask: &EditCommit) -> Step {
         let mut named: Vec<(RelPath, Option<HashOrAbsent>)> = Vec::new();
         for file in &ask.files {
-            match self.resolve(&file.path) {
+            match self.view().resolve(&file.path) {
                 Ok(path) if named.iter().any(|(known, _)| *known == path) => {
                     return Step::Done(Err(Error::invalid(format!(
                         "{} is named twice",
@@ -54,7 +54,7 @@ impl Engine {
                 Err(error) => return Step::Done(Err(error)),
             }
         }
-        let (edit, session) = match self.committed_edit(ask) {
+        let (edit, session) = match self.view().committed_edit(ask) {
             Ok(found) => found,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -75,7 +75,8 @@ impl Engine {
         // nothing; refuse all before anything is changed.
         let baseless = files.iter().any(|(path, hash)| {
             !open.contains(path)
-                && hash.is_none_or(|hash| !self.can_declare_late(pending, &session, path, hash))
+                && hash
+                    .is_none_or(|hash| !self.view().can_declare_late(pending, &session, path, hash))
         });
         if files.is_empty() || baseless {
             return Step::Done(Err(unknown_edit(ask.edit.as_deref())));
@@ -105,14 +106,14 @@ impl Engine {
             rows.push(CommittedFile {
                 outcome: verdict.outcome,
                 late: verdict.late.then_some(true),
-                version: verdict.version.and_then(|n| self.version(&path, n)),
+                version: verdict.version.and_then(|n| self.view().version(&path, n)),
                 path,
             });
         }
         let mut changes: Vec<Change> = Vec::new();
         let mut texts = Vec::new();
         for (path, at) in before {
-            if let Some((change, pair)) = self.changes_by_others(&session, &path, at) {
+            if let Some((change, pair)) = self.view().changes_by_others(&session, &path, at) {
                 changes.push(change);
                 texts.push(pair);
             }
@@ -122,37 +123,9 @@ impl Engine {
                 files: rows,
                 changes,
             }),
-            lines: Self::lines_wanted(texts),
+            lines: View::lines_wanted(texts),
             previews: Vec::new(),
         }))
-    }
-
-    /// The edit that a commit means, open or not, and whose it is.
-    fn committed_edit(&self, ask: &EditCommit) -> Result<(Option<u64>, SessionId), Error> {
-        if let Some(name) = &ask.edit {
-            let number = edit_number(name);
-            if let Some(edit) = number.and_then(|n| self.state.edits.get(&n)) {
-                return Ok((number, edit.fact.session.clone()));
-            }
-            let ended = self
-                .state
-                .ended
-                .iter()
-                .rev()
-                .find(|ended| Some(ended.edit) == number);
-            return match (ended, &ask.session) {
-                (Some(ended), _) => Ok((None, ended.session.clone())),
-                (None, Some(session)) => Ok((None, session.clone())),
-                (None, None) => Err(unknown_edit(Some(name))),
-            };
-        }
-        let Some(session) = &ask.session else {
-            return Err(Error::invalid("name the edit, or its session"));
-        };
-        Ok((
-            self.open_edit(session, ask.call_id.as_deref()),
-            session.clone(),
-        ))
     }
 
     pub(super) fn commit_path(
@@ -174,7 +147,7 @@ impl Engine {
             None if expect.is_some() => self.commit_expected(path, expect, began, matched),
             None => self.commit_marked(edit, session, path),
         };
-        let own = self.overwrote_unseen(session, path, begun);
+        let own = self.view().overwrote_unseen(session, path, begun);
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         match verdict.outcome {
             Outcome::Applied if own => Verdict {
@@ -183,22 +156,6 @@ impl Engine {
             },
             _ => verdict,
         }
-    }
-
-    /// Whether the session has written over a version that it had not seen,
-    /// since that fact; also where the loss has been told meanwhile.
-    fn overwrote_unseen(&self, session: &SessionId, path: &RelPath, since: u64) -> bool {
-        let Some(state) = self.state.paths.get(path) else {
-            return false;
-        };
-        let mut lost = false;
-        for kept in state.versions.iter().filter(|kept| !kept.unobserved) {
-            if lost && kept.n > since && kept.is_by(session) {
-                return true;
-            }
-            lost = kept.lost;
-        }
-        false
     }
 
     /// The commit says what was written.
@@ -215,27 +172,33 @@ impl Engine {
     ) -> Verdict {
         let hash = claim.hash();
         let found = self.claim(edit, path, Some(claim)).or_else(|| {
-            self.newest_in(path, |kept| {
+            self.view().newest_in(path, |kept| {
                 is_own(kept, session) && kept.n > begun && kept.hash == hash
             })
         });
         let found = found.or_else(|| self.claim_assumed(edit, session, path, claim, begun));
         if let Some(version) = found {
-            return Verdict::of(self.applied_or_overwritten(path, hash), Some(version));
+            return Verdict::of(
+                self.view().applied_or_overwritten(path, hash),
+                Some(version),
+            );
         }
-        let current = self.current(path, pending.found.get(path)).held.hash;
-        let changed = self.newest_in(path, |kept| kept.n > begun).is_some();
+        let current = self.view().current(path, pending.found.get(path)).held.hash;
+        let changed = self.view().newest_in(path, |kept| kept.n > begun).is_some();
         if hash == current && hash == began && !changed {
             return Verdict::of(Outcome::Unchanged, None);
         }
         // What was there before it began is its writer's (ATTR-16).
-        let since = self.late_version(session, path, claim);
+        let since = self.view().late_version(session, path, claim);
         if since.is_some_and(|version| version > begun)
             && let Some(version) = self.declare_late(pending, session, path, claim, None)
         {
             return Verdict {
                 late: true,
-                ..Verdict::of(self.applied_or_overwritten(path, hash), Some(version))
+                ..Verdict::of(
+                    self.view().applied_or_overwritten(path, hash),
+                    Some(version),
+                )
             };
         }
         if hash == current {
@@ -266,7 +229,7 @@ impl Engine {
             let known = kept.session().and_then(|s| self.state.knowledge(s, path));
             known.is_some_and(|known| known.of(hash).is_some_and(|seen| seen.assumed))
         };
-        let version = self.newest_in(path, |kept| {
+        let version = self.view().newest_in(path, |kept| {
             let marked = kept.evidence == Evidence::Marked && !kept.is_by(session);
             kept.n > begun && kept.hash == hash && marked && assumed(kept)
         })?;
@@ -287,10 +250,11 @@ impl Engine {
     ) -> Verdict {
         let expected = expect.and_then(HashOrAbsent::hash);
         match matched {
-            Some(version) => {
-                Verdict::of(self.applied_or_overwritten(path, expected), Some(version))
-            }
-            None if self.current(path, None).held.hash == began
+            Some(version) => Verdict::of(
+                self.view().applied_or_overwritten(path, expected),
+                Some(version),
+            ),
+            None if self.view().current(path, None).held.hash == began
                 && expect == Some(HashOrAbsent::from(began)) =>
             {
                 Verdict::of(Outcome::Unchanged, None)
@@ -316,14 +280,6 @@ impl Engine {
         }
     }
 
-    fn applied_or_overwritten(&self, path: &RelPath, hash: Option<Hash>) -> Outcome {
-        if self.current(path, None).held.hash == hash {
-            Outcome::Applied
-        } else {
-            Outcome::Overwritten
-        }
-    }
-
     pub(super) fn wrote(&mut self, session: &SessionId, path: &RelPath, hash: HashOrAbsent) {
         self.record(Fact::Wrote {
             session: session.clone(),
@@ -344,7 +300,7 @@ impl Engine {
         edit: u64,
         begun: u64,
     ) -> u64 {
-        let now = self.current(path, None).held;
+        let now = self.view().current(path, None).held;
         let other = self
             .state
             .paths
@@ -363,6 +319,7 @@ impl Engine {
             });
         let before = match &other {
             Some((n, _)) => self
+                .view()
                 .newest_kept(path, |kept| kept.n == *n)
                 .and_then(|kept| kept.before),
             None => now.hash,
@@ -419,6 +376,99 @@ impl Engine {
         version
     }
 
+    /// Lets a late declaration speak for its version.
+    pub(super) fn declare_late(
+        &mut self,
+        pending: &Pending,
+        session: &SessionId,
+        path: &RelPath,
+        claim: HashOrAbsent,
+        step: Option<u64>,
+    ) -> Option<u64> {
+        if let Some(version) = self.view().late_version(session, path, claim) {
+            self.ensure_session(session);
+            self.hold(session, path, Source::AgentEdited, step);
+            let author = Author::agent(session.clone());
+            self.amend(path, version, author, Evidence::Declared, None, true);
+            self.note_lost(session, path, version);
+            self.wrote(session, path, claim);
+            return Some(version);
+        }
+        let held = self.view().late_first(pending, path, claim)?;
+        self.ensure_session(session);
+        self.begin_log(path, pending);
+        self.hold(session, path, Source::AgentEdited, step);
+        let author = Author::agent(session.clone());
+        let version = self.record(Fact::Version(VersionFact {
+            late: true,
+            ..VersionFact::new(
+                path.clone(),
+                VersionKind::Modified,
+                held,
+                author,
+                Evidence::Declared,
+            )
+        }));
+        self.counts.versions += 1;
+        self.publish_version(path, version, None);
+        self.wrote(session, path, claim);
+        Some(version)
+    }
+}
+
+impl View<'_> {
+    /// The edit that a commit means, open or not, and whose it is.
+    fn committed_edit(&self, ask: &EditCommit) -> Result<(Option<u64>, SessionId), Error> {
+        if let Some(name) = &ask.edit {
+            let number = edit_number(name);
+            if let Some(edit) = number.and_then(|n| self.state.edits.get(&n)) {
+                return Ok((number, edit.fact.session.clone()));
+            }
+            let ended = self
+                .state
+                .ended
+                .iter()
+                .rev()
+                .find(|ended| Some(ended.edit) == number);
+            return match (ended, &ask.session) {
+                (Some(ended), _) => Ok((None, ended.session.clone())),
+                (None, Some(session)) => Ok((None, session.clone())),
+                (None, None) => Err(unknown_edit(Some(name))),
+            };
+        }
+        let Some(session) = &ask.session else {
+            return Err(Error::invalid("name the edit, or its session"));
+        };
+        Ok((
+            self.open_edit(session, ask.call_id.as_deref()),
+            session.clone(),
+        ))
+    }
+
+    /// Whether the session has written over a version that it had not seen,
+    /// since that fact; also where the loss has been told meanwhile.
+    fn overwrote_unseen(&self, session: &SessionId, path: &RelPath, since: u64) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        let mut lost = false;
+        for kept in state.versions.iter().filter(|kept| !kept.unobserved) {
+            if lost && kept.n > since && kept.is_by(session) {
+                return true;
+            }
+            lost = kept.lost;
+        }
+        false
+    }
+
+    fn applied_or_overwritten(&self, path: &RelPath, hash: Option<Hash>) -> Outcome {
+        if self.current(path, None).held.hash == hash {
+            Outcome::Applied
+        } else {
+            Outcome::Overwritten
+        }
+    }
+
     fn can_declare_late(
         &self,
         pending: &Pending,
@@ -464,45 +514,6 @@ impl Engine {
         };
         let young = content.mtime_ms.saturating_add(self.config.late) > self.now;
         (claim == HashOrAbsent::Hash(content.hash) && young).then(|| Held::from(*content))
-    }
-
-    /// Lets a late declaration speak for its version.
-    pub(super) fn declare_late(
-        &mut self,
-        pending: &Pending,
-        session: &SessionId,
-        path: &RelPath,
-        claim: HashOrAbsent,
-        step: Option<u64>,
-    ) -> Option<u64> {
-        if let Some(version) = self.late_version(session, path, claim) {
-            self.ensure_session(session);
-            self.hold(session, path, Source::AgentEdited, step);
-            let author = Author::agent(session.clone());
-            self.amend(path, version, author, Evidence::Declared, None, true);
-            self.note_lost(session, path, version);
-            self.wrote(session, path, claim);
-            return Some(version);
-        }
-        let held = self.late_first(pending, path, claim)?;
-        self.ensure_session(session);
-        self.begin_log(path, pending);
-        self.hold(session, path, Source::AgentEdited, step);
-        let author = Author::agent(session.clone());
-        let version = self.record(Fact::Version(VersionFact {
-            late: true,
-            ..VersionFact::new(
-                path.clone(),
-                VersionKind::Modified,
-                held,
-                author,
-                Evidence::Declared,
-            )
-        }));
-        self.counts.versions += 1;
-        self.publish_version(path, version, None);
-        self.wrote(session, path, claim);
-        Some(version)
     }
 
     fn newest_kept(

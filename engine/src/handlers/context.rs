@@ -35,22 +35,22 @@ impl Context<'_> {
     }
 
     pub(super) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
-        self.0.resolve(path)
+        self.0.view().resolve(path)
     }
 
     pub(super) fn known_clock(&self, clock: Clock) -> Result<u64, Error> {
-        self.0.known_clock(clock)
+        self.0.view().known_clock(clock)
     }
 
     /// What a file holds now, as far as it was read for the request or is
     /// known.
     pub(super) fn current(&self, path: &RelPath, pending: &Pending) -> Now {
-        self.0.current(path, pending.found.get(path))
+        self.0.view().current(path, pending.found.get(path))
     }
 
     /// The error that a path cannot be used for, if it cannot.
     pub(super) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
-        self.0.unusable(path, pending)
+        self.0.view().unusable(path, pending)
     }
 
     /// What a session's copy of a file is worth.
@@ -60,7 +60,9 @@ impl Context<'_> {
         path: &RelPath,
         pending: &Pending,
     ) -> FileState {
-        self.0.file_state(session, path, pending.found.get(path))
+        self.0
+            .view()
+            .file_state(session, path, pending.found.get(path))
     }
 
     pub(super) fn ensure_session(&mut self, session: &SessionId) {

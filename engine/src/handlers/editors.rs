@@ -11,18 +11,11 @@ use crate::ledger::record::Fact;
 use crate::requests::limits::too_many;
 use crate::requests::pending::{Pending, Step};
 use crate::tracker::live::Live;
+use crate::view::View;
 
 impl Engine {
-    /// It says nothing yet; only the path is looked at.
-    pub(crate) fn editor_did_open(&mut self, ask: &EditorDidOpen) -> Step {
-        match self.resolve(&ask.path) {
-            Ok(_) => done(Reply::EditorDidOpen(Done {})),
-            Err(error) => Step::Done(Err(error)),
-        }
-    }
-
     pub(crate) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Step {
-        match self.resolve(&ask.path) {
+        match self.view().resolve(&ask.path) {
             Ok(path) => {
                 self.no_longer_unsaved(pending, &path);
                 done(Reply::EditorDidClose(Done {}))
@@ -32,7 +25,7 @@ impl Engine {
     }
 
     pub(crate) fn editor_dirty(&mut self, pending: &Pending, ask: &EditorDirty) -> Step {
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -52,11 +45,6 @@ impl Engine {
             _ => self.no_longer_unsaved(pending, &path),
         }
         done(Reply::EditorDirty(Done {}))
-    }
-
-    /// Whether some editor that is still connected holds unsaved changes.
-    pub(crate) fn is_unsaved(&self, path: &RelPath) -> bool {
-        self.unsaved.values().any(|paths| paths.contains(path))
     }
 
     /// An editor that is gone holds no unsaved changes any more.
@@ -79,7 +67,7 @@ impl Engine {
     /// ATTR-2: the report speaks for the version it names, whether that is
     /// recorded already (a correction) or still to come.
     pub(crate) fn editor_did_save(&mut self, pending: &Pending, ask: &EditorDidSave) -> Step {
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -120,5 +108,20 @@ impl Engine {
             }
         }
         done(Reply::EditorDidSave(Done {}))
+    }
+}
+
+impl View<'_> {
+    /// It says nothing yet; only the path is looked at.
+    pub(crate) fn editor_did_open(&self, ask: &EditorDidOpen) -> Step {
+        match self.resolve(&ask.path) {
+            Ok(_) => done(Reply::EditorDidOpen(Done {})),
+            Err(error) => Step::Done(Err(error)),
+        }
+    }
+
+    /// Whether some editor that is still connected holds unsaved changes.
+    pub(crate) fn is_unsaved(&self, path: &RelPath) -> bool {
+        self.unsaved.values().any(|paths| paths.contains(path))
     }
 }

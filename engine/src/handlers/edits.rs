@@ -21,7 +21,7 @@ use crate::requests::limits::too_long;
 use crate::requests::pending::{Pending, Step};
 use crate::requests::scope::Scope;
 use crate::tracker::live::Live;
-use crate::view::is_own;
+use crate::view::{View, is_own};
 
 /// Files of one edit at most: a frame bounds them anyway, an answer must.
 const FILES_PER_EDIT: usize = 10_000;
@@ -57,7 +57,7 @@ impl Engine {
         let mut files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)> = Vec::new();
         let mut named = BTreeSet::new();
         for file in &ask.files {
-            match self.resolve(&file.path) {
+            match self.view().resolve(&file.path) {
                 Ok(path) => {
                     if !named.insert(path.clone()) {
                         return Step::Done(Err(Error::invalid(format!(
@@ -98,7 +98,7 @@ impl Engine {
                 files: plan
                     .files
                     .iter()
-                    .map(|(path, ..)| self.file_state(&plan.session, path, None))
+                    .map(|(path, ..)| self.view().file_state(&plan.session, path, None))
                     .collect(),
             })),
             Err(step) => *step,
@@ -106,20 +106,21 @@ impl Engine {
     }
 
     pub(crate) fn edit_mark(&mut self, pending: &mut Pending, ask: &EditMark) -> Step {
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
         if let Some(step) = self.read_named(pending, std::slice::from_ref(&path)) {
             return step;
         }
-        if let Some(error) = self.unusable(&path, pending) {
+        if let Some(error) = self.view().unusable(&path, pending) {
             return Step::Done(Err(error));
         }
         // A mark that comes after its write speaks for that (ATTR-14), unless
         // another session holds the path (GUARD-5).
         if let Some(expect) = ask.expect
             && self
+                .view()
                 .busy(&ask.session, std::slice::from_ref(&path))
                 .is_none()
             && self
@@ -129,7 +130,7 @@ impl Engine {
             return done(Reply::EditMark(EditMarked {
                 edit: None,
                 deadline: None,
-                file: self.file_state(&ask.session, &path, None),
+                file: self.view().file_state(&ask.session, &path, None),
                 late: Some(true),
             }));
         }
@@ -149,7 +150,7 @@ impl Engine {
             Ok((edit, deadline)) => done(Reply::EditMark(EditMarked {
                 edit: Some(edit_name(edit)),
                 deadline: Some(deadline),
-                file: self.file_state(&ask.session, &path, None),
+                file: self.view().file_state(&ask.session, &path, None),
                 late: None,
             })),
             Err(step) => *step,
@@ -162,7 +163,7 @@ impl Engine {
                 "name the edit, or its session and callId",
             )));
         }
-        let named = self.edit_of(EditNamed {
+        let named = self.view().edit_of(EditNamed {
             edit: ask.edit.as_deref(),
             session: ask.session.as_ref(),
             call: ask.call_id.as_deref(),
@@ -182,30 +183,8 @@ impl Engine {
         if let Some(step) = self.read_named(pending, &paths) {
             return Err(Box::new(step));
         }
-        self.may_begin(pending, plan)?;
+        self.view().may_begin(pending, plan)?;
         Ok(self.record_begun(pending, plan))
-    }
-
-    /// Whether an edit of paths that have been read may begin (GUARD-4,
-    /// GUARD-5).
-    pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Step>> {
-        let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
-        for path in &paths {
-            if let Some(error) = self.unusable(path, pending) {
-                return Err(Box::new(Step::Done(Err(error))));
-            }
-        }
-        if let Some(error) = self.busy(&plan.session, &paths) {
-            return Err(Box::new(Step::Blocked(error)));
-        }
-        if let Some(error) = self.too_many_marked(&plan.session, paths.len()) {
-            return Err(Box::new(Step::Done(Err(error))));
-        }
-        if plan.require_read && !plan.force {
-            self.may_edit(pending, plan)
-                .map_err(|error| Box::new(Step::Done(Err(error))))?;
-        }
-        Ok(())
     }
 
     /// Begins an edit that may begin.
@@ -227,7 +206,7 @@ impl Engine {
             .files
             .iter()
             .map(|(path, expect, base)| {
-                let held = self.current(path, None).held.hash;
+                let held = self.view().current(path, None).held.hash;
                 EditFileFact {
                     path: path.clone(),
                     expect: *expect,
@@ -276,6 +255,170 @@ impl Engine {
         // not keep its reader waiting.
         pending.rechecked = true;
         Some(Step::Read(unread, false))
+    }
+
+    /// ATTR-4: an abort leaves nothing to the mark.
+    pub(crate) fn abort(&mut self, edit: u64) {
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        // A one-call mark may have claimed an absence already.
+        let claimed: Vec<(RelPath, u64)> = open
+            .files
+            .iter()
+            .filter_map(|file| Some((&file.path, self.state.paths.get(&file.path)?)))
+            .flat_map(|(path, state)| state.versions.iter().map(move |kept| (path, kept)))
+            .filter(|(_, kept)| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)
+            .map(|(path, kept)| (path.clone(), kept.n))
+            .collect();
+        for (path, n) in claimed {
+            self.amend(&path, n, Author::USER, Evidence::Unmarked, None, false);
+        }
+        self.end_all(edit, EditPhase::Aborted);
+    }
+
+    /// An edit's deadline, or the end of its connection: what is there then
+    /// is the session's (ATTR-4, ATTR-9). Of a call that never came back
+    /// nobody knows whether it ran.
+    pub(crate) fn expire(&mut self, edit: u64) {
+        self.settle_for(&Scope::Paths(self.view().paths_of_edit(edit)));
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        let grace = self.graces.get(&edit).copied();
+        if self.now < open.fact.deadline && grace.is_none_or(|until| self.now < until) {
+            return;
+        }
+        let paths: Vec<RelPath> = match open.fact.call {
+            Some(_) => Vec::new(),
+            None => open.files.iter().map(|file| file.path.clone()).collect(),
+        };
+        for path in &paths {
+            self.claim(edit, path, None);
+        }
+        self.end_all(edit, EditPhase::Lapsed);
+    }
+
+    /// ATTR-4: what an edit that declared nothing finds at its end is its
+    /// session's: the newest content since its beginning of which nobody else
+    /// is known to be the author, or the one that the commit names.
+    pub(super) fn claim(
+        &mut self,
+        edit: u64,
+        path: &RelPath,
+        named: Option<HashOrAbsent>,
+    ) -> Option<u64> {
+        let open = self.state.edits.get(&edit)?;
+        let undeclared = |file: &EditFile| file.path == *path && file.expect.is_none();
+        let began = open.files.iter().find(|file| undeclared(file))?.began;
+        let (session, begun) = (open.fact.session.clone(), open.n);
+        let last = self.tracker.live(path).and_then(Live::held_now);
+        if last.is_some_and(|last| named.is_none_or(|named| named.hash() == last.hash)) {
+            self.take_held_back(path);
+        }
+        let state = self.state.paths.get(path)?;
+        // What was there already is not its own (ATTR-16).
+        let mut since = state.versions.iter().filter(|kept| kept.n > begun);
+        let there = since.next().filter(|first| first.hash == began);
+        let there = there.map_or(0, |first| first.n);
+        let unnamed = named.is_none();
+        let found = state.versions.iter().rev().find(|kept| {
+            let named = named.is_none_or(|named| named.hash() == kept.hash);
+            // What another mark of its own has claimed counts while it is there.
+            let elsewhere = is_own(kept, &session) && kept.edit() != Some(edit);
+            kept.n > begun
+                && kept.n != there
+                && named
+                && may_be_of(kept, &session)
+                && (!elsewhere || unnamed && kept.n == state.newest)
+        })?;
+        let (n, hash, own) = (found.n, found.hash, is_own(found, &session));
+        let there = state.held.hash == hash;
+        if !own {
+            let author = Author::agent(session.clone());
+            self.amend(path, n, author, Evidence::Marked, Some(edit), false);
+            self.note_lost(&session, path, n);
+        }
+        // What was written over since was seen only by who names it (SEEN-1);
+        // what was its own already may have been read since.
+        if !own && (there || named.is_some()) {
+            self.record(Fact::Wrote {
+                session,
+                path: path.clone(),
+                hash: hash.into(),
+                assumed: named.is_none(),
+            });
+        }
+        Some(n)
+    }
+
+    /// Ends all that is left of an edit.
+    pub(super) fn end_all(&mut self, edit: u64, phase: EditPhase) {
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        let paths: Vec<RelPath> = open.files.iter().map(|file| file.path.clone()).collect();
+        self.end_edit(edit, &paths, phase);
+    }
+
+    /// Ends some paths of an edit. What was held back for its writer is
+    /// decided without it (ATTR-5), and whoever waited looks again (GUARD-5).
+    pub(crate) fn end_edit(&mut self, edit: u64, paths: &[RelPath], phase: EditPhase) {
+        let Some(open) = self.state.edits.get(&edit) else {
+            return;
+        };
+        let session = open.fact.session.clone();
+        let deadline = open.fact.deadline;
+        self.record(Fact::EditEnded {
+            edit,
+            session: session.clone(),
+            paths: paths.to_vec(),
+            phase,
+        });
+        self.publish(
+            Happening::Edit {
+                session,
+                edit: edit_name(edit),
+                phase,
+                paths: paths.to_vec(),
+                label: None,
+            },
+            None,
+        );
+        if !self.state.edits.contains_key(&edit) {
+            self.timers.remove(&(deadline, Timer::Edit(edit)));
+            if let Some(until) = self.graces.remove(&edit) {
+                self.timers.remove(&(until, Timer::Edit(edit)));
+            }
+        }
+        for path in paths {
+            self.decide_held_back(path);
+        }
+        self.unblock();
+    }
+}
+
+impl View<'_> {
+    /// Whether an edit of paths that have been read may begin (GUARD-4,
+    /// GUARD-5).
+    pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Step>> {
+        let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
+        for path in &paths {
+            if let Some(error) = self.unusable(path, pending) {
+                return Err(Box::new(Step::Done(Err(error))));
+            }
+        }
+        if let Some(error) = self.busy(&plan.session, &paths) {
+            return Err(Box::new(Step::Blocked(error)));
+        }
+        if let Some(error) = self.too_many_marked(&plan.session, paths.len()) {
+            return Err(Box::new(Step::Done(Err(error))));
+        }
+        if plan.require_read && !plan.force {
+            self.may_edit(pending, plan)
+                .map_err(|error| Box::new(Step::Done(Err(error))))?;
+        }
+        Ok(())
     }
 
     /// GUARD-5: another session holds one of the paths.
@@ -410,151 +553,11 @@ impl Engine {
             .map(|edit| edit.fact.edit)
     }
 
-    /// ATTR-4: an abort leaves nothing to the mark.
-    pub(crate) fn abort(&mut self, edit: u64) {
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        // A one-call mark may have claimed an absence already.
-        let claimed: Vec<(RelPath, u64)> = open
-            .files
-            .iter()
-            .filter_map(|file| Some((&file.path, self.state.paths.get(&file.path)?)))
-            .flat_map(|(path, state)| state.versions.iter().map(move |kept| (path, kept)))
-            .filter(|(_, kept)| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)
-            .map(|(path, kept)| (path.clone(), kept.n))
-            .collect();
-        for (path, n) in claimed {
-            self.amend(&path, n, Author::USER, Evidence::Unmarked, None, false);
-        }
-        self.end_all(edit, EditPhase::Aborted);
-    }
-
     /// The paths of an open edit.
     pub(crate) fn paths_of_edit(&self, edit: u64) -> Vec<RelPath> {
         self.state.edits.get(&edit).map_or_else(Vec::new, |open| {
             open.files.iter().map(|file| file.path.clone()).collect()
         })
-    }
-
-    /// An edit's deadline, or the end of its connection: what is there then
-    /// is the session's (ATTR-4, ATTR-9). Of a call that never came back
-    /// nobody knows whether it ran.
-    pub(crate) fn expire(&mut self, edit: u64) {
-        self.settle_for(&Scope::Paths(self.paths_of_edit(edit)));
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        let grace = self.graces.get(&edit).copied();
-        if self.now < open.fact.deadline && grace.is_none_or(|until| self.now < until) {
-            return;
-        }
-        let paths: Vec<RelPath> = match open.fact.call {
-            Some(_) => Vec::new(),
-            None => open.files.iter().map(|file| file.path.clone()).collect(),
-        };
-        for path in &paths {
-            self.claim(edit, path, None);
-        }
-        self.end_all(edit, EditPhase::Lapsed);
-    }
-
-    /// ATTR-4: what an edit that declared nothing finds at its end is its
-    /// session's: the newest content since its beginning of which nobody else
-    /// is known to be the author, or the one that the commit names.
-    pub(super) fn claim(
-        &mut self,
-        edit: u64,
-        path: &RelPath,
-        named: Option<HashOrAbsent>,
-    ) -> Option<u64> {
-        let open = self.state.edits.get(&edit)?;
-        let undeclared = |file: &EditFile| file.path == *path && file.expect.is_none();
-        let began = open.files.iter().find(|file| undeclared(file))?.began;
-        let (session, begun) = (open.fact.session.clone(), open.n);
-        let last = self.tracker.live(path).and_then(Live::held_now);
-        if last.is_some_and(|last| named.is_none_or(|named| named.hash() == last.hash)) {
-            self.take_held_back(path);
-        }
-        let state = self.state.paths.get(path)?;
-        // What was there already is not its own (ATTR-16).
-        let mut since = state.versions.iter().filter(|kept| kept.n > begun);
-        let there = since.next().filter(|first| first.hash == began);
-        let there = there.map_or(0, |first| first.n);
-        let unnamed = named.is_none();
-        let found = state.versions.iter().rev().find(|kept| {
-            let named = named.is_none_or(|named| named.hash() == kept.hash);
-            // What another mark of its own has claimed counts while it is there.
-            let elsewhere = is_own(kept, &session) && kept.edit() != Some(edit);
-            kept.n > begun
-                && kept.n != there
-                && named
-                && may_be_of(kept, &session)
-                && (!elsewhere || unnamed && kept.n == state.newest)
-        })?;
-        let (n, hash, own) = (found.n, found.hash, is_own(found, &session));
-        let there = state.held.hash == hash;
-        if !own {
-            let author = Author::agent(session.clone());
-            self.amend(path, n, author, Evidence::Marked, Some(edit), false);
-            self.note_lost(&session, path, n);
-        }
-        // What was written over since was seen only by who names it (SEEN-1);
-        // what was its own already may have been read since.
-        if !own && (there || named.is_some()) {
-            self.record(Fact::Wrote {
-                session,
-                path: path.clone(),
-                hash: hash.into(),
-                assumed: named.is_none(),
-            });
-        }
-        Some(n)
-    }
-
-    /// Ends all that is left of an edit.
-    pub(super) fn end_all(&mut self, edit: u64, phase: EditPhase) {
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        let paths: Vec<RelPath> = open.files.iter().map(|file| file.path.clone()).collect();
-        self.end_edit(edit, &paths, phase);
-    }
-
-    /// Ends some paths of an edit. What was held back for its writer is
-    /// decided without it (ATTR-5), and whoever waited looks again (GUARD-5).
-    pub(crate) fn end_edit(&mut self, edit: u64, paths: &[RelPath], phase: EditPhase) {
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        let session = open.fact.session.clone();
-        let deadline = open.fact.deadline;
-        self.record(Fact::EditEnded {
-            edit,
-            session: session.clone(),
-            paths: paths.to_vec(),
-            phase,
-        });
-        self.publish(
-            Happening::Edit {
-                session,
-                edit: edit_name(edit),
-                phase,
-                paths: paths.to_vec(),
-                label: None,
-            },
-            None,
-        );
-        if !self.state.edits.contains_key(&edit) {
-            self.timers.remove(&(deadline, Timer::Edit(edit)));
-            if let Some(until) = self.graces.remove(&edit) {
-                self.timers.remove(&(until, Timer::Edit(edit)));
-            }
-        }
-        for path in paths {
-            self.decide_held_back(path);
-        }
-        self.unblock();
     }
 }
 

@@ -14,10 +14,11 @@ use crate::effect::{Answer, Effect, Marks, Recall};
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::pending::{Pending, Step};
+use crate::view::View;
 
 impl Engine {
     pub(crate) fn file_mention(&mut self, pending: &mut Pending, ask: &FileMention) -> Step {
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -31,17 +32,19 @@ impl Engine {
         if let Some(step) = self.read_first(pending, &path, false) {
             return step;
         }
-        if let Some(error) = self.unusable(&path, pending) {
+        if let Some(error) = self.view().unusable(&path, pending) {
             return Step::Done(Err(error));
         }
         if ask.range.is_some()
-            && let Some(question) = self.texts_to_show(pending, &ask.session, &path, ask.hash)
+            && let Some(question) =
+                self.view()
+                    .texts_to_show(pending, &ask.session, &path, ask.hash)
         {
             return Step::Learn(question);
         }
         self.ensure_session(&ask.session);
         self.begin_log(&path, pending);
-        let now = self.current(&path, None);
+        let now = self.view().current(&path, None);
         match ask.hash {
             Some(hash) => {
                 let lines = if Some(hash) == now.held.hash {
@@ -69,7 +72,7 @@ impl Engine {
                 self.hold(&ask.session, &path, source, ask.step);
             }
         }
-        done(Reply::FileMention(self.file_state(
+        done(Reply::FileMention(self.view().file_state(
             &ask.session,
             &path,
             None,
@@ -77,7 +80,12 @@ impl Engine {
     }
 
     pub(crate) fn file_invalidate(&mut self, ask: &FileInvalidate) -> Step {
-        let path = match ask.path.as_ref().map(|path| self.resolve(path)).transpose() {
+        let path = match ask
+            .path
+            .as_ref()
+            .map(|path| self.view().resolve(path))
+            .transpose()
+        {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -104,7 +112,7 @@ impl Engine {
             Some(named) => {
                 let mut paths = Vec::with_capacity(named.len());
                 for path in named {
-                    match self.resolve(path) {
+                    match self.view().resolve(path) {
                         Ok(path) => paths.push(path),
                         Err(error) => return Step::Done(Err(error)),
                     }
@@ -159,10 +167,12 @@ impl Engine {
                 };
                 break;
             }
-            let mut file = self.file_state(&ask.session, path, pending.found.get(path));
+            let mut file = self
+                .view()
+                .file_state(&ask.session, path, pending.found.get(path));
             // One request may name several names of one file.
             let name = ask.paths.as_ref().and_then(|named| named.get(index));
-            if let Some(Ok(name)) = name.map(|name| self.resolve_name(name)) {
+            if let Some(Ok(name)) = name.map(|name| self.view().resolve_name(name)) {
                 file.path = name;
             } else {
                 let spoken = self.state.names.spoken(&ask.session, path);
@@ -179,101 +189,13 @@ impl Engine {
         }))
     }
 
-    pub(crate) fn file_list(&mut self, pending: &mut Pending, ask: &FileList) -> Step {
-        if let Some(paths) = self.verify_paths(pending, &ask.session) {
-            return Step::Read(paths, false);
-        }
-        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
-        let cursor = match path_cursor(ask.cursor.as_deref()) {
-            Ok(cursor) => cursor,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        let paths: Vec<RelPath> = self
-            .state
-            .sessions
-            .get(&ask.session)
-            .map(|session| session.files.keys().cloned().collect())
-            .unwrap_or_default();
-        let mut files = Vec::new();
-        let mut previews = Vec::new();
-        let mut more = None;
-        for path in paths {
-            if cursor.as_ref().is_some_and(|cursor| path <= *cursor) {
-                continue;
-            }
-            if files.len() >= limit {
-                more = files
-                    .last()
-                    .map(|file: &touchmark_proto::files::FileRecord| write_path(&file.path));
-                break;
-            }
-            for (record, hash) in self.records(&ask.session, &path, ask.all) {
-                if let Some(hash) = hash {
-                    previews.push((files.len(), hash));
-                }
-                files.push(record);
-            }
-        }
-        Step::Done(Ok(Answer {
-            reply: Reply::FileList(FileRecords {
-                files,
-                more,
-                pending: pending.late(),
-            }),
-            lines: Vec::new(),
-            previews,
-        }))
-    }
-
-    pub(crate) fn file_history(
-        &mut self,
-        request: RequestId,
-        pending: &mut Pending,
-        ask: &FileHistory,
-    ) -> Step {
-        let path = match self.resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        let before = match ask.before.map(|clock| self.known_clock(clock)).transpose() {
-            Ok(before) => before,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        if pending.verify && !pending.rechecked && self.state.paths.contains_key(&path) {
-            pending.rechecked = true;
-            return Step::Read(vec![path], false);
-        }
-        let overwritten = self.state.paths.get(&path).map_or_else(Vec::new, |state| {
-            state
-                .versions
-                .iter()
-                .filter(|kept| kept.lost)
-                .map(|kept| kept.n)
-                .collect()
-        });
-        Step::Passed(Effect::Recall {
-            request,
-            recall: Recall::History {
-                earlier: self.state.names.history(&path).to_vec(),
-                spoken: self.spoken.named.get(&path).unwrap_or(&path).clone(),
-                path,
-                before,
-                limit: ask.limit.unwrap_or(self.config.list_limit) as usize,
-                marks: Marks {
-                    overwritten,
-                    open_edits: self.state.edits.keys().copied().collect(),
-                },
-            },
-        })
-    }
-
     pub(crate) fn file_untrack(&mut self, ask: &FileUntrack) -> Step {
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
         if self.state.knowledge(&ask.session, &path).is_some() {
-            let names = self.names_of(&path);
+            let names = self.view().names_of(&path);
             let named = self.spoken.named.get(&path).unwrap_or(&path);
             // Of several names that the session uses, only the one goes.
             let one = self.state.names.uses_another(&ask.session, named, &path);
@@ -333,5 +255,95 @@ impl Engine {
                 step,
             });
         }
+    }
+}
+
+impl View<'_> {
+    pub(crate) fn file_list(&self, pending: &mut Pending, ask: &FileList) -> Step {
+        if let Some(paths) = self.verify_paths(pending, &ask.session) {
+            return Step::Read(paths, false);
+        }
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
+        let cursor = match path_cursor(ask.cursor.as_deref()) {
+            Ok(cursor) => cursor,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let paths: Vec<RelPath> = self
+            .state
+            .sessions
+            .get(&ask.session)
+            .map(|session| session.files.keys().cloned().collect())
+            .unwrap_or_default();
+        let mut files = Vec::new();
+        let mut previews = Vec::new();
+        let mut more = None;
+        for path in paths {
+            if cursor.as_ref().is_some_and(|cursor| path <= *cursor) {
+                continue;
+            }
+            if files.len() >= limit {
+                more = files
+                    .last()
+                    .map(|file: &touchmark_proto::files::FileRecord| write_path(&file.path));
+                break;
+            }
+            for (record, hash) in self.records(&ask.session, &path, ask.all) {
+                if let Some(hash) = hash {
+                    previews.push((files.len(), hash));
+                }
+                files.push(record);
+            }
+        }
+        Step::Done(Ok(Answer {
+            reply: Reply::FileList(FileRecords {
+                files,
+                more,
+                pending: pending.late(),
+            }),
+            lines: Vec::new(),
+            previews,
+        }))
+    }
+
+    pub(crate) fn file_history(
+        &self,
+        request: RequestId,
+        pending: &mut Pending,
+        ask: &FileHistory,
+    ) -> Step {
+        let path = match self.resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let before = match ask.before.map(|clock| self.known_clock(clock)).transpose() {
+            Ok(before) => before,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        if pending.verify && !pending.rechecked && self.state.paths.contains_key(&path) {
+            pending.rechecked = true;
+            return Step::Read(vec![path], false);
+        }
+        let overwritten = self.state.paths.get(&path).map_or_else(Vec::new, |state| {
+            state
+                .versions
+                .iter()
+                .filter(|kept| kept.lost)
+                .map(|kept| kept.n)
+                .collect()
+        });
+        Step::Passed(Effect::Recall {
+            request,
+            recall: Recall::History {
+                earlier: self.state.names.history(&path).to_vec(),
+                spoken: self.spoken.named.get(&path).unwrap_or(&path).clone(),
+                path,
+                before,
+                limit: ask.limit.unwrap_or(self.config.list_limit) as usize,
+                marks: Marks {
+                    overwritten,
+                    open_edits: self.state.edits.keys().copied().collect(),
+                },
+            },
+        })
     }
 }

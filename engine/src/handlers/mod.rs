@@ -29,6 +29,7 @@ use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::pending::{Pending, Step};
 use crate::tracker::live::Obstacle;
+use crate::view::View;
 
 pub(crate) use writes::Write;
 
@@ -80,6 +81,47 @@ impl Engine {
         self.publish(happening, None);
     }
 
+    /// Has a path's log begin, if it has not: with what was just read.
+    pub(crate) fn begin_log(&mut self, path: &RelPath, pending: &Pending) {
+        if self.state.paths.contains_key(path) {
+            return;
+        }
+        let held = self.view().current(path, pending.found.get(path)).held;
+        self.turn().watch(path);
+        self.record(Fact::Baseline {
+            // By the name that is watched, which is stored already.
+            path: self.tracker.watched(path).unwrap_or(path).clone(),
+            held,
+        });
+        // What was written until now is in the baseline.
+        if let Some(live) = self.tracker.live_if_any(path) {
+            live.hints.begin();
+        }
+        // It has a log of its own and is no copy any more.
+        self.tracker.settled(path);
+        let found = pending.found.get(path).map(|outcome| &outcome.found);
+        if let Some(found) = found {
+            self.tracker.note_inode(path, found);
+        }
+        if let Some(crate::input::Found::File(content)) = found {
+            self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
+            self.note_stamp(path, *content);
+        }
+        // A file that cannot be read is not absent (LOSS-4).
+        if let Some(obstacle) = found.and_then(Obstacle::of) {
+            let unstable = obstacle == Obstacle::Unstable;
+            if matches!(obstacle, Obstacle::Unreadable(_)) {
+                self.tracker.cannot_read(path);
+            }
+            self.tracker.live_mut(path).seen.obstacle = Some(obstacle);
+            if unstable {
+                self.turn().retry(path);
+            }
+        }
+    }
+}
+
+impl View<'_> {
     /// The error that a path cannot be used for, if it cannot: it leads out,
     /// is no file, or cannot be read.
     pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
@@ -116,45 +158,6 @@ impl Engine {
             file_type,
             ..ErrorData::default()
         }))
-    }
-
-    /// Has a path's log begin, if it has not: with what was just read.
-    pub(crate) fn begin_log(&mut self, path: &RelPath, pending: &Pending) {
-        if self.state.paths.contains_key(path) {
-            return;
-        }
-        let held = self.current(path, pending.found.get(path)).held;
-        self.turn().watch(path);
-        self.record(Fact::Baseline {
-            // By the name that is watched, which is stored already.
-            path: self.tracker.watched(path).unwrap_or(path).clone(),
-            held,
-        });
-        // What was written until now is in the baseline.
-        if let Some(live) = self.tracker.live_if_any(path) {
-            live.hints.begin();
-        }
-        // It has a log of its own and is no copy any more.
-        self.tracker.settled(path);
-        let found = pending.found.get(path).map(|outcome| &outcome.found);
-        if let Some(found) = found {
-            self.tracker.note_inode(path, found);
-        }
-        if let Some(crate::input::Found::File(content)) = found {
-            self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
-            self.note_stamp(path, *content);
-        }
-        // A file that cannot be read is not absent (LOSS-4).
-        if let Some(obstacle) = found.and_then(Obstacle::of) {
-            let unstable = obstacle == Obstacle::Unstable;
-            if matches!(obstacle, Obstacle::Unreadable(_)) {
-                self.tracker.cannot_read(path);
-            }
-            self.tracker.live_mut(path).seen.obstacle = Some(obstacle);
-            if unstable {
-                self.turn().retry(path);
-            }
-        }
     }
 }
 

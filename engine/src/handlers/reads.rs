@@ -9,6 +9,7 @@ use crate::ledger::record::Fact;
 use crate::requests::pending::{Pending, Step};
 use crate::text::cut::{count_lines, cut};
 use crate::tracker::carry::Texts;
+use crate::view::View;
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::events::Happening;
 use touchmark_proto::files::{
@@ -45,7 +46,7 @@ pub(super) struct Recorded {
 
 impl Engine {
     pub(crate) fn file_read(&mut self, pending: &mut Pending, ask: &FileRead) -> Step {
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -56,11 +57,11 @@ impl Engine {
             return step;
         }
         if ask.hash.is_none()
-            && let Some(error) = self.unusable(&path, pending)
+            && let Some(error) = self.view().unusable(&path, pending)
         {
             return Step::Done(Err(error));
         }
-        let now = self.current(&path, pending.found.get(&path));
+        let now = self.view().current(&path, pending.found.get(&path));
         if ask.hash.is_none() && now.held.hash.is_none() && now.trouble.is_none() {
             return Step::Done(Err(not_found(&path)));
         }
@@ -69,7 +70,7 @@ impl Engine {
         let hash = ask.hash.or_else(|| {
             now.held
                 .hash
-                .filter(|_| now.trouble.is_none() && !self.changed_meanwhile(pending, &path))
+                .filter(|_| now.trouble.is_none() && !self.view().changed_meanwhile(pending, &path))
         });
         let lines = if ask.hash.is_none() || ask.hash == now.held.hash {
             now.held.lines
@@ -85,7 +86,9 @@ impl Engine {
             _ => lines,
         };
         if ask.range.is_some()
-            && let Some(question) = self.texts_to_show(pending, &ask.session, &path, hash)
+            && let Some(question) = self
+                .view()
+                .texts_to_show(pending, &ask.session, &path, hash)
         {
             return Step::Learn(question);
         }
@@ -131,7 +134,7 @@ impl Engine {
     }
 
     pub(crate) fn file_read_text(&mut self, pending: &mut Pending, ask: &FileReadText) -> Step {
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -149,12 +152,12 @@ impl Engine {
                 return step;
             }
             let found = pending.found.get(&path);
-            let now = self.current(&path, found);
+            let now = self.view().current(&path, found);
             let repeat = track
                 && !ask.force
                 && now.trouble.is_none()
                 && now.held.hash.is_some()
-                && self.verdict(
+                && self.view().verdict(
                     &ask.session,
                     &path,
                     now.held.hash,
@@ -165,7 +168,7 @@ impl Engine {
             // guessed.
             let lines = repeat && ask.range.is_some() && !pending.bytes;
             if !repeat || lines {
-                if let Some(error) = self.unusable(&path, pending) {
+                if let Some(error) = self.view().unusable(&path, pending) {
                     return Step::Done(Err(error));
                 }
                 if now.held.hash.is_none() && now.trouble.is_none() {
@@ -248,7 +251,10 @@ impl Engine {
                 .range
                 .is_none_or(|range| range.start == 1 && range.end >= content.lines);
             let shown = Some(content.hash).filter(|_| !whole);
-            if let Some(question) = self.texts_to_show(pending, &ask.session, &path, shown) {
+            if let Some(question) = self
+                .view()
+                .texts_to_show(pending, &ask.session, &path, shown)
+            {
                 return Step::Learn(question);
             }
             self.ensure_session(&ask.session);
@@ -307,31 +313,10 @@ impl Engine {
         }
         if self.tracker.is_hinted(path) && !pending.rechecked {
             pending.rechecked = true;
-            pending.first_hash = Some(self.current(path, pending.found.get(path)).held.hash);
+            pending.first_hash = Some(self.view().current(path, pending.found.get(path)).held.hash);
             return Some(Step::Read(vec![path.clone()], bytes));
         }
         None
-    }
-
-    fn changed_meanwhile(&self, pending: &Pending, path: &RelPath) -> bool {
-        pending
-            .first_hash
-            .is_some_and(|first| first != self.current(path, pending.found.get(path)).held.hash)
-    }
-
-    fn verdict(
-        &self,
-        session: &SessionId,
-        path: &RelPath,
-        hash: Option<Hash>,
-        range: Option<LineRange>,
-        lines: u32,
-    ) -> Verdict {
-        let knowledge = self.state.knowledge(session, path);
-        match knowledge {
-            Some(knowledge) if self.config.dedup => knowledge.verdict(hash, range, lines),
-            _ => Verdict::First,
-        }
     }
 
     pub(super) fn record_read(&mut self, reading: &Reading<'_>) -> Recorded {
@@ -345,19 +330,21 @@ impl Engine {
             step,
             texts,
         } = *reading;
-        let verdict = self.verdict(session, path, hash, range, lines);
+        let verdict = self.view().verdict(session, path, hash, range, lines);
         let changed = verdict == Verdict::Changed;
         let (changed_by, since) = if changed {
-            self.blame(session, path)
+            self.view().blame(session, path)
         } else {
             (None, None)
         };
-        let change = changed.then(|| self.change_since(session, path)).flatten();
+        let change = changed
+            .then(|| self.view().change_since(session, path))
+            .flatten();
         let before = self
             .state
             .knowledge(session, path)
             .and_then(|knowledge| knowledge.last()?.hash);
-        let own = self.own_writes(session, path);
+        let own = self.view().own_writes(session, path);
         let message = match verdict {
             Verdict::Repeat => Some(format!(
                 "[File previously read: {}. Content unchanged since last read.]",
@@ -411,6 +398,29 @@ impl Engine {
                 own,
                 ..LinesWanted::between(before, hash)
             }),
+        }
+    }
+}
+
+impl View<'_> {
+    fn changed_meanwhile(&self, pending: &Pending, path: &RelPath) -> bool {
+        pending
+            .first_hash
+            .is_some_and(|first| first != self.current(path, pending.found.get(path)).held.hash)
+    }
+
+    fn verdict(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        hash: Option<Hash>,
+        range: Option<LineRange>,
+        lines: u32,
+    ) -> Verdict {
+        let knowledge = self.state.knowledge(session, path);
+        match knowledge {
+            Some(knowledge) if self.config.dedup => knowledge.verdict(hash, range, lines),
+            _ => Verdict::First,
         }
     }
 }

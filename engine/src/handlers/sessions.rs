@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::limits::too_long;
 use crate::requests::pending::{Pending, Step};
-use crate::view::Listed;
+use crate::view::{Listed, View};
 
 impl Engine {
     pub(crate) fn session_open(&mut self, pending: &Pending, ask: &SessionOpen) -> Step {
@@ -38,7 +38,7 @@ impl Engine {
             let (agent, parent) = (ask.agent.as_ref(), ask.parent.as_ref());
             self.open_session(&ask.session, agent, parent, ask.pid);
         }
-        let listed = self.listing(&ask.session);
+        let listed = self.view().listing(&ask.session);
         let (changes, lines) = split(listed, self.config.list_limit as usize);
         Step::Done(Ok(Answer {
             reply: Reply::SessionOpen(SessionOpened {
@@ -95,7 +95,7 @@ impl Engine {
                     session
                         .files
                         .keys()
-                        .flat_map(|file| self.names_of(file))
+                        .flat_map(|file| self.view().names_of(file))
                         .collect()
                 })
                 .unwrap_or_default();
@@ -110,7 +110,50 @@ impl Engine {
         done(Reply::SessionClose(Done {}))
     }
 
-    pub(crate) fn session_list(&mut self, ask: &SessionList) -> Step {
+    pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {
+        let mut keep = Vec::new();
+        for path in &ask.keep {
+            match self.view().resolve(path) {
+                Ok(path) => keep.push(path),
+                Err(error) => return Step::Done(Err(error)),
+            }
+        }
+        let evicted = self
+            .view()
+            .resident(&ask.session, |path| !keep.contains(path));
+        self.record(Fact::Compacted {
+            session: ask.session.clone(),
+            keep,
+        });
+        done(Reply::SessionCompacted(Evicted { evicted }))
+    }
+
+    pub(crate) fn session_truncated(&mut self, ask: &SessionTruncated) -> Step {
+        let mut items = Vec::new();
+        for item in &ask.items {
+            if item.range.is_some_and(|range| !range.is_valid()) {
+                return Step::Done(Err(touchmark_proto::Error::invalid(
+                    "a range counts lines from 1 and does not end before it starts",
+                )));
+            }
+            match self.view().resolve(&item.path) {
+                Ok(path) => items.push((path, item.range)),
+                Err(error) => return Step::Done(Err(error)),
+            }
+        }
+        let evicted = self.view().resident(&ask.session, |path| {
+            items.iter().any(|(item, _)| item == path)
+        });
+        self.record(Fact::Truncated {
+            session: ask.session.clone(),
+            items,
+        });
+        done(Reply::SessionTruncated(Evicted { evicted }))
+    }
+}
+
+impl View<'_> {
+    pub(crate) fn session_list(&self, ask: &SessionList) -> Step {
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let names: Vec<SessionId> = self
             .state
@@ -159,45 +202,6 @@ impl Engine {
         done(Reply::SessionList(SessionRows { sessions, more }))
     }
 
-    pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {
-        let mut keep = Vec::new();
-        for path in &ask.keep {
-            match self.resolve(path) {
-                Ok(path) => keep.push(path),
-                Err(error) => return Step::Done(Err(error)),
-            }
-        }
-        let evicted = self.resident(&ask.session, |path| !keep.contains(path));
-        self.record(Fact::Compacted {
-            session: ask.session.clone(),
-            keep,
-        });
-        done(Reply::SessionCompacted(Evicted { evicted }))
-    }
-
-    pub(crate) fn session_truncated(&mut self, ask: &SessionTruncated) -> Step {
-        let mut items = Vec::new();
-        for item in &ask.items {
-            if item.range.is_some_and(|range| !range.is_valid()) {
-                return Step::Done(Err(touchmark_proto::Error::invalid(
-                    "a range counts lines from 1 and does not end before it starts",
-                )));
-            }
-            match self.resolve(&item.path) {
-                Ok(path) => items.push((path, item.range)),
-                Err(error) => return Step::Done(Err(error)),
-            }
-        }
-        let evicted = self.resident(&ask.session, |path| {
-            items.iter().any(|(item, _)| item == path)
-        });
-        self.record(Fact::Truncated {
-            session: ask.session.clone(),
-            items,
-        });
-        done(Reply::SessionTruncated(Evicted { evicted }))
-    }
-
     /// How many of those files have text in the session's context.
     fn resident(
         &self,
@@ -222,7 +226,7 @@ pub(super) fn split(
     listed: Vec<Listed>,
     limit: usize,
 ) -> (Vec<Change>, Vec<crate::effect::LinesWanted>) {
-    let lines = Engine::lines_wanted(listed.iter().take(limit).map(|row| row.texts));
+    let lines = View::lines_wanted(listed.iter().take(limit).map(|row| row.texts));
     let changes = listed
         .into_iter()
         .take(limit)

@@ -7,12 +7,12 @@ use touchmark_proto::files::{
 use touchmark_proto::{ClientPath, Error, ErrorCode, RelPath, Reply};
 
 use super::{done, show};
-use crate::engine::Engine;
 use crate::ledger::record::Held;
 use crate::requests::pending::{Pending, Step};
+use crate::view::View;
 
-impl Engine {
-    pub(crate) fn file_snapshot(&mut self, pending: &mut Pending, ask: &FileSnapshot) -> Step {
+impl View<'_> {
+    pub(crate) fn file_snapshot(&self, pending: &mut Pending, ask: &FileSnapshot) -> Step {
         let (path, held) = match self.look_at(pending, &ask.path) {
             Ok(looked) => looked,
             Err(step) => return *step,
@@ -25,7 +25,7 @@ impl Engine {
         }))
     }
 
-    pub(crate) fn file_detect(&mut self, pending: &mut Pending, ask: &FileDetect) -> Step {
+    pub(crate) fn file_detect(&self, pending: &mut Pending, ask: &FileDetect) -> Step {
         let before = &ask.snapshot;
         let (_, held) = match self.look_at(pending, &before.path) {
             Ok(looked) => looked,
@@ -45,7 +45,7 @@ impl Engine {
     /// What a file is like now: always read, since a decision rests on it
     /// (SYNC-4).
     fn look_at(
-        &mut self,
+        &self,
         pending: &mut Pending,
         named: &ClientPath,
     ) -> Result<(RelPath, Held), Box<Step>> {

@@ -6,13 +6,13 @@ use touchmark_proto::{RelPath, Reply, SessionId};
 
 use super::{done, number_cursor};
 use crate::effect::Answer;
-use crate::engine::Engine;
 use crate::ledger::state::State;
 use crate::requests::pending::{Pending, Step};
+use crate::view::View;
 
-impl Engine {
+impl View<'_> {
     /// Files of the session by their last access, the newest first.
-    pub(crate) fn file_recent(&mut self, pending: &mut Pending, ask: &FileRecent) -> Step {
+    pub(crate) fn file_recent(&self, pending: &mut Pending, ask: &FileRecent) -> Step {
         if let Some(paths) = self.verify_paths(pending, &ask.session) {
             return Step::Read(paths, false);
         }
@@ -55,12 +55,12 @@ impl Engine {
         }))
     }
 
-    pub(crate) fn file_is_stale(&mut self, ask: &FileIsStale) -> Step {
+    pub(crate) fn file_is_stale(&self, ask: &FileIsStale) -> Step {
         let path = match self.resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
-        let age = age_in_steps(&self.state, &ask.session, &path, ask.step);
+        let age = age_in_steps(self.state, &ask.session, &path, ask.step);
         done(Reply::FileIsStale(FileAge {
             stale: age.is_none_or(|age| age > ask.max_age),
             age,

@@ -25,6 +25,7 @@ use crate::input::{Found, WriteOutcome};
 use crate::ranges::RangeSet;
 use crate::requests::pending::{Pending, Step};
 use crate::text::replace::{Wanted, replace};
+use crate::view::View;
 
 /// A write that the shell carries out for a request.
 #[derive(Clone, Debug)]
@@ -83,27 +84,31 @@ impl Engine {
                 )));
             }
         };
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
         if let Some(step) = self.read_named(pending, std::slice::from_ref(&path)) {
             return step;
         }
-        let now = self.current(&path, pending.found.get(&path));
+        let now = self.view().current(&path, pending.found.get(&path));
         let named = ask.base.filter(|_| !ask.force);
         let plan = Plan {
             require_read: ask.require_read != Some(false),
-            ..self.write_plan(&ask.session, &path, named, ask.force, ask.step)
+            ..self
+                .view()
+                .write_plan(&ask.session, &path, named, ask.force, ask.step)
         };
-        if let Err(step) = self.may_begin(pending, &plan) {
+        if let Err(step) = self.view().may_begin(pending, &plan) {
             return *step;
         }
         if now.trouble.is_some() {
             return Step::Done(Err(unstable(&path)));
         }
         if named.is_some_and(|named| Some(named) != now.held.hash) {
-            let error = self.conflict(pending, &path, named, "it differs from `base`", Vec::new());
+            let error =
+                self.view()
+                    .conflict(pending, &path, named, "it differs from `base`", Vec::new());
             return Step::Done(Err(error));
         }
         self.begin_write(
@@ -128,7 +133,7 @@ impl Engine {
             return Step::Done(Err(Error::invalid("`oldString` is empty")
                 .hint("to write a whole file, use `file/write`")));
         }
-        let path = match self.resolve(&ask.path) {
+        let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -145,8 +150,10 @@ impl Engine {
         }
         let content = with_bytes(pending);
         let base = content.as_ref().map(|(hash, _)| *hash);
-        let plan = self.write_plan(&ask.session, &path, base, ask.force, ask.step);
-        if let Err(step) = self.may_begin(pending, &plan) {
+        let plan = self
+            .view()
+            .write_plan(&ask.session, &path, base, ask.force, ask.step);
+        if let Err(step) = self.view().may_begin(pending, &plan) {
             return *step;
         }
         let Some((base, bytes)) = content else {
@@ -196,29 +203,6 @@ impl Engine {
         )
     }
 
-    fn write_plan(
-        &self,
-        session: &SessionId,
-        path: &RelPath,
-        base: Option<Hash>,
-        force: bool,
-        step: Option<u64>,
-    ) -> Plan {
-        Plan {
-            session: session.clone(),
-            files: vec![(path.clone(), None, base)],
-            require_read: true,
-            force,
-            // Only a death of the daemon leaves it open that long.
-            ttl: self.config.flag_ttl,
-            one_shot: false,
-            bound: None,
-            call: None,
-            tool: None,
-            step,
-        }
-    }
-
     fn begin_write(&mut self, pending: &mut Pending, draft: Draft) -> Step {
         let Draft {
             mut plan,
@@ -252,7 +236,7 @@ impl Engine {
                 .and_then(|state| state.latest())
                 .filter(|kept| kept.hash == Some(hash))
                 .map(|kept| kept.n);
-            let version = version.and_then(|n| self.version(&path, n));
+            let version = version.and_then(|n| self.view().version(&path, n));
             return done(reply(
                 version,
                 Outcome::Unchanged,
@@ -361,7 +345,7 @@ impl Engine {
             }) => {
                 let claim = Some(HashOrAbsent::Hash(hash));
                 let verdict = self.commit_path(pending, edit, &session, &path, claim);
-                let version = verdict.version.and_then(|n| self.version(&path, n));
+                let version = verdict.version.and_then(|n| self.view().version(&path, n));
                 done(reply(
                     version,
                     verdict.outcome,
@@ -371,12 +355,39 @@ impl Engine {
             }
             Some(WriteOutcome::Conflict {
                 cause, recovered, ..
-            }) => Step::Done(Err(self.conflict(pending, &path, base, &cause, recovered))),
+            }) => Step::Done(Err(self
+                .view()
+                .conflict(pending, &path, base, &cause, recovered))),
             Some(WriteOutcome::Failed(error)) => Step::Done(Err(error)),
             None => Step::Done(Err(Error::new(
                 ErrorCode::InternalError,
                 "a write without an outcome",
             ))),
+        }
+    }
+}
+
+impl View<'_> {
+    fn write_plan(
+        &self,
+        session: &SessionId,
+        path: &RelPath,
+        base: Option<Hash>,
+        force: bool,
+        step: Option<u64>,
+    ) -> Plan {
+        Plan {
+            session: session.clone(),
+            files: vec![(path.clone(), None, base)],
+            require_read: true,
+            force,
+            // Only a death of the daemon leaves it open that long.
+            ttl: self.config.flag_ttl,
+            one_shot: false,
+            bound: None,
+            call: None,
+            tool: None,
+            step,
         }
     }
 

@@ -4,11 +4,11 @@
 use touchmark_proto::ids::MAX_ID_BYTES;
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
-use crate::engine::Engine;
 use crate::requests::pending::Pending;
 use crate::requests::{Use, row, session};
+use crate::view::View;
 
-impl Engine {
+impl View<'_> {
     /// Why a request is refused whatever it asks, if it is: it would open a
     /// session or track a path too many.
     pub(crate) fn over_limit(&self, pending: &Pending, ask: &Request) -> Option<Error> {

@@ -11,6 +11,7 @@ use touchmark_proto::{RelPath, Request, RequestId};
 
 use crate::engine::Engine;
 use crate::tracker::spoken::Spoken;
+use crate::view::View;
 use pending::{Pending, Step};
 use scope::Scope;
 use table::{About, edit_named, session_mut};
@@ -19,6 +20,32 @@ pub use table::{ForShell, Row, paths, row, session};
 pub use whose::Naming;
 
 impl Engine {
+    /// Lets a request take effect.
+    pub(crate) fn answer(
+        &mut self,
+        request: RequestId,
+        pending: &mut Pending,
+        mut ask: Request,
+    ) -> Step {
+        if let Err(error) = self.view().name_session(&mut ask) {
+            return Step::Done(Err(error));
+        }
+        // Whoever asks as of now is told of absences as absences.
+        if pending.fence.is_some() {
+            let scope = self.view().scope_of(&pending.ask);
+            self.settle_for(&scope);
+        }
+        if let Some(question) = self.texts_to_compare(pending, &ask) {
+            return Step::Learn(question);
+        }
+        match self.view().over_limit(pending, &ask) {
+            Some(error) => Step::Done(Err(error)),
+            None => self.act(request, pending, ask),
+        }
+    }
+}
+
+impl View<'_> {
     /// Paths that a request will track, or looks at, and that nobody watches
     /// yet.
     pub(crate) fn paths_to_borrow(&self, ask: &Request) -> Vec<RelPath> {
@@ -72,30 +99,6 @@ impl Engine {
                 Scope::Paths(paths)
             }
             About::Everything => Scope::Everything,
-        }
-    }
-
-    /// Lets a request take effect.
-    pub(crate) fn answer(
-        &mut self,
-        request: RequestId,
-        pending: &mut Pending,
-        mut ask: Request,
-    ) -> Step {
-        if let Err(error) = self.name_session(&mut ask) {
-            return Step::Done(Err(error));
-        }
-        // Whoever asks as of now is told of absences as absences.
-        if pending.fence.is_some() {
-            let scope = self.scope_of(&pending.ask);
-            self.settle_for(&scope);
-        }
-        if let Some(question) = self.texts_to_compare(pending, &ask) {
-            return Step::Learn(question);
-        }
-        match self.over_limit(pending, &ask) {
-            Some(error) => Step::Done(Err(error)),
-            None => self.act(request, pending, ask),
         }
     }
 }

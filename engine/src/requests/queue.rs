@@ -61,14 +61,14 @@ impl Engine {
         // New paths are watched, and read, from the request's arrival on, so
         // that what happens to them after it is noticed (SEEN-1).
         if let Ask::Client(ask) = &pending.ask {
-            for path in self.paths_to_borrow(ask) {
+            for path in self.view().paths_to_borrow(ask) {
                 self.borrow(&path);
                 let ticket = self.turn().order_read(&path, false);
                 pending.reads.insert(path.clone(), ticket);
                 pending.borrowed.push(path);
             }
         }
-        if !need.fence && self.scope_of(&pending.ask).is_list() {
+        if !need.fence && self.view().scope_of(&pending.ask).is_list() {
             self.be_patient(request, &mut pending);
         }
         self.pending.insert(request, pending);
@@ -163,7 +163,7 @@ impl Engine {
             if blocker.is_some_and(|path| self.tracker.reconciliation.concerns(path)) {
                 continue;
             }
-            let blocker = self.held_up_by(pending);
+            let blocker = self.view().held_up_by(pending);
             if let Some(pending) = self.pending.get_mut(request) {
                 pending.blocker = blocker;
             }
@@ -193,8 +193,8 @@ impl Engine {
             && fenced
             && pending.reads.is_empty()
             && compared
-            && !self.is_written(pending)
-            && !self.awaits_close(pending)
+            && !self.view().is_written(pending)
+            && !self.view().awaits_close(pending)
     }
 
     /// Looks at one request; whether it made others possible.
@@ -231,8 +231,8 @@ impl Engine {
                 return true;
             }
             Ask::Client(ask) => {
-                if self.has_several_names() {
-                    self.spoken = self.spoken_in(&ask);
+                if self.view().has_several_names() {
+                    self.spoken = self.view().spoken_in(&ask);
                 }
                 self.answer(request, &mut pending, ask)
             }
@@ -258,7 +258,7 @@ impl Engine {
                     let ticket = self.turn().order(&path, pending.bytes, whole);
                     pending.reads.insert(path, ticket);
                 }
-                if self.scope_of(&pending.ask).is_list() {
+                if self.view().scope_of(&pending.ask).is_list() {
                     self.be_patient(request, &mut pending);
                 }
                 // One that waits for another session's edit has left its queue.
@@ -323,10 +323,10 @@ impl Engine {
         if !as_of_now || self.tracker.unconfirmed().len() == 0 {
             return false;
         }
-        let scope = self.scope_of(&pending.ask);
+        let scope = self.view().scope_of(&pending.ask);
         let of_it = self.tracker.unconfirmed();
         let of_it: Vec<RelPath> = of_it
-            .filter(|path| self.speaks_of(&scope, path) && !pending.late.contains(*path))
+            .filter(|path| self.view().speaks_of(&scope, path) && !pending.late.contains(*path))
             .cloned()
             .collect();
         if of_it.is_empty() {
@@ -383,7 +383,7 @@ impl Engine {
 
     fn finish(&mut self, request: RequestId, pending: &Pending, answer: Result<Answer, Error>) {
         let mut answer = answer.map(Box::new);
-        if self.has_several_names() {
+        if self.view().has_several_names() {
             match &mut answer {
                 Ok(answer) => self.spoken.reply(&self.state, &mut answer.reply),
                 Err(error) => self.spoken.error(&self.state, error),

@@ -8,6 +8,7 @@ use touchmark_proto::{Millis, RelPath, RequestId, SessionId};
 use super::pending::{Ask, Pending, Stage};
 use crate::by_path::sorted;
 use crate::engine::{Engine, Timer};
+use crate::view::View;
 
 /// How long a list waits while none of the reads that it waits for comes back.
 /// What is not read by then is `pending` in it.
@@ -32,32 +33,6 @@ impl Scope {
 }
 
 impl Engine {
-    /// What a request in waiting speaks of.
-    pub(crate) fn scope_of(&self, ask: &Ask) -> Scope {
-        match ask {
-            Ask::Client(ask) => self.scope_of_request(ask),
-            Ask::Expire(edit) => Scope::Paths(self.paths_of_edit(*edit)),
-            Ask::EndCommand(_) => Scope::Everything,
-            Ask::Look(path) => Scope::Paths(vec![path.clone()]),
-        }
-    }
-
-    /// Whether a path belongs to what a request speaks of.
-    pub(crate) fn speaks_of(&self, scope: &Scope, path: &RelPath) -> bool {
-        match scope {
-            Scope::Everything => true,
-            Scope::Paths(paths) => paths.contains(path) || paths.contains(&self.file_of(path)),
-            Scope::Session(session) => {
-                let copied = self.tracker.passing(path).copy_of();
-                let held = |path: &RelPath| {
-                    let file = self.file_of(path);
-                    self.state.knowledge(session, &file).is_some()
-                };
-                held(path) || copied.is_some_and(held)
-            }
-        }
-    }
-
     /// A request's fence is reached: what was written to its paths before is
     /// known by now as hints, and is to be read. All who arrived while a file
     /// was being read share the next read of it.
@@ -65,16 +40,16 @@ impl Engine {
         let Some(mut pending) = self.pending.remove(&request) else {
             return;
         };
-        let scope = self.scope_of(&pending.ask);
+        let scope = self.view().scope_of(&pending.ask);
         let owed = match &scope {
             Scope::Paths(files) => {
-                let names = self.by_all_names(files.clone()).into_iter();
+                let names = self.view().by_all_names(files.clone()).into_iter();
                 sorted(names.filter(|name| self.tracker.is_owed(name)))
             }
             _ => {
                 let soon = self.soon_held(&scope);
                 let concerns =
-                    |path: &&RelPath| self.speaks_of(&scope, path) || soon.contains(*path);
+                    |path: &&RelPath| self.view().speaks_of(&scope, path) || soon.contains(*path);
                 let owed = self.tracker.owed().filter(concerns);
                 sorted(owed.cloned())
             }
@@ -116,18 +91,8 @@ impl Engine {
                 Ask::Client(ask) if crate::requests::session(ask) == Some(session) => Some(ask),
                 _ => None,
             });
-        let files = asks.flat_map(|ask| self.paths_named(ask)).collect();
-        self.by_all_names(files).into_iter().collect()
-    }
-
-    /// The names of some files: each is read by its own (FILE-1).
-    fn by_all_names(&self, mut files: Vec<RelPath>) -> Vec<RelPath> {
-        files.sort();
-        files.dedup();
-        if !self.has_several_names() {
-            return files;
-        }
-        files.iter().flat_map(|file| self.names_of(file)).collect()
+        let files = asks.flat_map(|ask| self.view().paths_named(ask)).collect();
+        self.view().by_all_names(files).into_iter().collect()
     }
 
     /// A list that has something to wait for waits so long at a time.
@@ -172,12 +137,12 @@ impl Engine {
         pending.impatient = true;
         let ask = pending.ask.clone();
         let mut late: Vec<RelPath> = std::mem::take(&mut pending.reads).into_keys().collect();
-        let scope = self.scope_of(&ask);
+        let scope = self.view().scope_of(&ask);
         late.extend(
             self.tracker
                 .reconciliation
                 .under_way()
-                .filter(|path| self.speaks_of(&scope, path))
+                .filter(|path| self.view().speaks_of(&scope, path))
                 .cloned(),
         );
         for path in &late {
@@ -186,6 +151,44 @@ impl Engine {
         if let Some(pending) = self.pending.get_mut(&request) {
             pending.late.extend(late);
         }
+    }
+}
+
+impl View<'_> {
+    /// What a request in waiting speaks of.
+    pub(crate) fn scope_of(&self, ask: &Ask) -> Scope {
+        match ask {
+            Ask::Client(ask) => self.scope_of_request(ask),
+            Ask::Expire(edit) => Scope::Paths(self.paths_of_edit(*edit)),
+            Ask::EndCommand(_) => Scope::Everything,
+            Ask::Look(path) => Scope::Paths(vec![path.clone()]),
+        }
+    }
+
+    /// Whether a path belongs to what a request speaks of.
+    pub(crate) fn speaks_of(&self, scope: &Scope, path: &RelPath) -> bool {
+        match scope {
+            Scope::Everything => true,
+            Scope::Paths(paths) => paths.contains(path) || paths.contains(&self.file_of(path)),
+            Scope::Session(session) => {
+                let copied = self.tracker.passing(path).copy_of();
+                let held = |path: &RelPath| {
+                    let file = self.file_of(path);
+                    self.state.knowledge(session, &file).is_some()
+                };
+                held(path) || copied.is_some_and(held)
+            }
+        }
+    }
+
+    /// The names of some files: each is read by its own (FILE-1).
+    fn by_all_names(&self, mut files: Vec<RelPath>) -> Vec<RelPath> {
+        files.sort();
+        files.dedup();
+        if !self.has_several_names() {
+            return files;
+        }
+        files.iter().flat_map(|file| self.names_of(file)).collect()
     }
 
     /// Something that a request speaks of and that is still to be compared

@@ -284,7 +284,7 @@ rows! {
         SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
             => engine.session_close(&ask);
         SessionList:      Query,   Names [],        Names [],     at_once
-            => engine.session_list(&ask);
+            => engine.view().session_list(&ask);
         SessionCompacted: Changes, Knows [session], Names [keep], at_once
             => engine.session_compacted(&ask);
         SessionTruncated: Changes, Knows [session], Names [items], at_once
@@ -303,19 +303,19 @@ rows! {
         FileStatus:       Query,   Asks [session], Looks [paths], synced(Paths)
             => engine.file_status(pending, &ask);
         FileList:         Query,   Asks [session], Names [],     synced(Session)
-            => engine.file_list(pending, &ask);
+            => engine.view().file_list(pending, &ask);
         FileRecent:       Query,   Asks [session], Names [],     synced(Session)
-            => engine.file_recent(pending, &ask);
+            => engine.view().file_recent(pending, &ask);
         FileIsStale:      Query,   Asks [session], Names [path], at_once
-            => engine.file_is_stale(&ask);
+            => engine.view().file_is_stale(&ask);
         FileHistory:      Query,   Names [],        Looks [path], synced(Paths)
-            => engine.file_history(request, pending, &ask);
+            => engine.view().file_history(request, pending, &ask);
         FileUntrack:      Changes, Knows [session], Names [path], at_once
             => engine.file_untrack(&ask);
         FileSnapshot:     Query,   Names [],        Looks [path], fenced(Paths)
-            => engine.file_snapshot(pending, &ask);
+            => engine.view().file_snapshot(pending, &ask);
         FileDetect:       Query,   Names [],        Looks [snapshot], fenced(Paths)
-            => engine.file_detect(pending, &ask);
+            => engine.view().file_detect(pending, &ask);
 
         EditBegin:        Changes, Opens [session], Tracks [files], fenced(Paths)
             => engine.edit_begin(pending, &ask);
@@ -336,7 +336,7 @@ rows! {
 
         // What a clock is named for is in the log, whoever holds it.
         ModifiedList:     Query,   Asks [session], Names [],     synced(Session if ask.since.is_none())
-            => engine.modified_list(request, pending, &ask);
+            => engine.view().modified_list(request, pending, &ask);
         ModifiedTake:     Changes if !ask.peek,
                           Asks [session] but Knows if !ask.peek, Names [paths], synced(Session)
             => engine.modified_take(pending, &ask);
@@ -345,7 +345,7 @@ rows! {
 
         // Which buffers are unsaved is no fact.
         EditorDidOpen:    Query,   Names [],        Names [path], at_once
-            => engine.editor_did_open(&ask);
+            => engine.view().editor_did_open(&ask);
         EditorDidClose:   Query,   Names [],        Names [path], at_once
             => engine.editor_did_close(pending, &ask);
         EditorDirty:      Query,   Names [],        Names [path], at_once

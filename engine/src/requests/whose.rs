@@ -2,9 +2,9 @@
 
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
-use crate::engine::Engine;
 use crate::handlers::show_text;
 use crate::requests::{row, session_mut};
+use crate::view::View;
 
 /// Sessions named in an error at most.
 const CANDIDATES: usize = 5;
@@ -40,7 +40,7 @@ impl Naming {
     }
 }
 
-impl Engine {
+impl View<'_> {
     /// Puts the id of the session that a request means in the place of its
     /// name.
     pub(crate) fn name_session(&self, ask: &mut Request) -> Result<(), Error> {

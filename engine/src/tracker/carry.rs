@@ -13,6 +13,7 @@ use crate::ranges::RangeSet;
 use crate::requests::pending::{Pending, Stage};
 use crate::requests::scope::Scope;
 use crate::requests::session;
+use crate::view::View;
 
 /// Pairs of texts compared for one request at most. The files of the others
 /// are stale as a whole in this answer.
@@ -145,7 +146,7 @@ impl Engine {
         match pending.texts {
             // One that waits for another session's edit has left its queue.
             Texts::ToCompare if pending.stage != Stage::Blocked => {
-                let copies = self.copies_to_carry(session, ask, pending);
+                let copies = self.view().copies_to_carry(session, ask, pending);
                 let question = question(&copies)?;
                 pending.texts = Texts::Awaited;
                 return Some(question);
@@ -153,7 +154,7 @@ impl Engine {
             Texts::Awaited => {
                 pending.texts = Texts::Compared;
                 if let Some(Ok(Learned::Differences(found))) = pending.learned.take() {
-                    for copy in self.copies_to_carry(session, ask, pending) {
+                    for copy in self.view().copies_to_carry(session, ask, pending) {
                         self.carry_copy(session, copy, &found, false);
                     }
                 }
@@ -170,6 +171,59 @@ impl Engine {
         None
     }
 
+    /// Some lines of a content are about to be shown to a session: what it
+    /// believes of others, and stands in this one unchanged, is believed of
+    /// this one from now on.
+    pub(crate) fn carry_to(
+        &mut self,
+        session: &SessionId,
+        path: &RelPath,
+        to: Hash,
+        found: &[Difference],
+    ) {
+        if let Some(copy) = self.view().copy(session, path, to) {
+            self.carry_copy(session, copy, found, true);
+        }
+    }
+
+    /// Carries a copy over to another content as far as texts were compared,
+    /// if that leaves nothing out of date, or in any case.
+    fn carry_copy(
+        &mut self,
+        session: &SessionId,
+        copy: Copy,
+        found: &[Difference],
+        in_any_case: bool,
+    ) {
+        let Copy { path, to, from, .. } = copy;
+        let all = from.len();
+        let carried: Vec<(Hash, Carried)> = from
+            .into_iter()
+            .filter_map(|(old, lines)| {
+                let pair = TextPair { old, new: to };
+                let difference = found.iter().find(|found| found.pair == pair)?;
+                Some((old, carry(&lines, difference)))
+            })
+            .collect();
+        let unchanged = |(_, lines): &(Hash, Carried)| lines.changed.is_empty();
+        let fresh = carried.len() == all && carried.iter().all(unchanged);
+        if !fresh && !in_any_case {
+            return;
+        }
+        for (from, Carried { kept, changed }) in carried {
+            self.record(Fact::Carried {
+                session: session.clone(),
+                path: path.clone(),
+                from,
+                to,
+                kept,
+                changed,
+            });
+        }
+    }
+}
+
+impl View<'_> {
     /// What has to be compared before some lines of a content are shown to a
     /// session and others are not.
     pub(crate) fn texts_to_show(
@@ -221,57 +275,6 @@ impl Engine {
             is_unsure: knowledge.uncertain || !knowledge.unsure.is_empty(),
         };
         (!copy.from.is_empty()).then_some(copy)
-    }
-
-    /// Some lines of a content are about to be shown to a session: what it
-    /// believes of others, and stands in this one unchanged, is believed of
-    /// this one from now on.
-    pub(crate) fn carry_to(
-        &mut self,
-        session: &SessionId,
-        path: &RelPath,
-        to: Hash,
-        found: &[Difference],
-    ) {
-        if let Some(copy) = self.copy(session, path, to) {
-            self.carry_copy(session, copy, found, true);
-        }
-    }
-
-    /// Carries a copy over to another content as far as texts were compared,
-    /// if that leaves nothing out of date, or in any case.
-    fn carry_copy(
-        &mut self,
-        session: &SessionId,
-        copy: Copy,
-        found: &[Difference],
-        in_any_case: bool,
-    ) {
-        let Copy { path, to, from, .. } = copy;
-        let all = from.len();
-        let carried: Vec<(Hash, Carried)> = from
-            .into_iter()
-            .filter_map(|(old, lines)| {
-                let pair = TextPair { old, new: to };
-                let difference = found.iter().find(|found| found.pair == pair)?;
-                Some((old, carry(&lines, difference)))
-            })
-            .collect();
-        let unchanged = |(_, lines): &(Hash, Carried)| lines.changed.is_empty();
-        let fresh = carried.len() == all && carried.iter().all(unchanged);
-        if !fresh && !in_any_case {
-            return;
-        }
-        for (from, Carried { kept, changed }) in carried {
-            self.record(Fact::Carried {
-                session: session.clone(),
-                path: path.clone(),
-                from,
-                to,
-                kept,
-                changed,
-            });
-        }
     }
 }
 

@@ -40,7 +40,7 @@ impl Engine {
         let there = matches!(outcome.found, Found::File(_));
         if there && file.is_some() {
             self.join_as_recorded(path);
-            file = Some(self.file_of(path));
+            file = Some(self.view().file_of(path));
         }
         // While the daemon itself writes here, only its last step counts.
         let last = file
@@ -57,16 +57,16 @@ impl Engine {
         }
         // Where there is no file, there is nothing to be one.
         if there {
-            let alone = self.file_of(path);
+            let alone = self.view().file_of(path);
             self.join_alike(path, ticket);
-            let file = self.file_of(path);
+            let file = self.view().file_of(path);
             let held = self.state.paths.get(&file).map(|state| state.held.hash);
             if file != alone && held.is_some_and(|held| held != outcome.hash()) {
                 // What was found by this name is not known of the file yet.
                 self.look_too(path, &file);
             }
         }
-        let file = self.file_of(path);
+        let file = self.view().file_of(path);
         self.tracker
             .reconciliation
             .read_done(path, ticket, self.now);

@@ -3,7 +3,7 @@
 use touchmark_proto::path::PathError;
 use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath};
 
-use crate::engine::Engine;
+use crate::view::View;
 
 /// A client's name as a path of the workspace at `root`, by text alone.
 ///
@@ -28,7 +28,7 @@ pub fn within(path: &ClientPath, root: &[u8]) -> Result<RelPath, Error> {
     })
 }
 
-impl Engine {
+impl View<'_> {
     /// Resolves a client's name to the file that it leads to, by the name that
     /// the file is known by (FILE-1).
     pub(crate) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {

@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::input::{Found, Object, ReadOutcome};
 use crate::ledger::record::Fact;
 use crate::tracker::Tracker;
+use crate::view::View;
 
 /// Where a name was found to lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,47 +141,6 @@ impl Ways {
 }
 
 impl Engine {
-    /// The file that a name leads to, by the name that everything is kept by.
-    pub(crate) fn file_of(&self, name: &RelPath) -> RelPath {
-        let name = self.tracker.ways.aliases.get(name).unwrap_or(name);
-        self.state.names.file_of(name).clone()
-    }
-
-    /// Whether any file has several names.
-    pub(crate) fn has_several_names(&self) -> bool {
-        !self.state.names.is_empty() || !self.tracker.ways.aliases.is_empty()
-    }
-
-    /// The names of a file, its own included.
-    pub(crate) fn names_of(&self, file: &RelPath) -> Vec<RelPath> {
-        let mut names = vec![file.clone()];
-        names.extend(self.state.names.others_of(file).cloned());
-        let aliases = self.tracker.ways.aliases.iter();
-        names.extend(
-            aliases
-                .filter(|(_, of)| *of == file)
-                .map(|(name, _)| name.clone()),
-        );
-        names
-    }
-
-    /// Hints at several names, as one event told them: once for each file.
-    pub(crate) fn files_hinted(&self, names: Vec<RelPath>) -> Vec<RelPath> {
-        if self.tracker.ways.is_empty() && self.state.names.is_empty() {
-            return names;
-        }
-        let mut by_file: BTreeMap<RelPath, RelPath> = BTreeMap::new();
-        for name in names {
-            let file = self.file_of(&name);
-            let own = name == file;
-            let hinted = by_file.entry(file).or_insert_with(|| name.clone());
-            if own {
-                *hinted = name;
-            }
-        }
-        by_file.into_values().collect()
-    }
-
     /// A name was read: whether it has left its file, and which file the
     /// outcome speaks of. `None` if a later look at that file was taken in.
     pub(crate) fn found_by(
@@ -189,7 +149,7 @@ impl Engine {
         ticket: u64,
         outcome: &ReadOutcome,
     ) -> Option<RelPath> {
-        let file = self.file_of(name);
+        let file = self.view().file_of(name);
         let before = self.tracker.inode_of(name);
         if self.state.paths.contains_key(name) {
             self.tracker.note_inode(name, &outcome.found);
@@ -203,7 +163,7 @@ impl Engine {
             outcome.found,
             Found::Unreadable { .. } | Found::Unstable { .. }
         );
-        let names = self.names_of(&file);
+        let names = self.view().names_of(&file);
         if told && (!plain || names.len() > 1) {
             let real = outcome.real.clone().filter(|real| real != name);
             let first = match self.tracker.ways.ways.get(name) {
@@ -227,15 +187,15 @@ impl Engine {
             self.part_from(name, &file, &names);
             for other in names.iter().filter(|_| *name == file) {
                 if self.tracker.ways.unsure.remove(other) {
-                    match self.file_of(other) == file {
+                    match self.view().file_of(other) == file {
                         true => self.tracker.bring_hints(other, &file),
                         false => self.look_too(name, other),
                     }
                 }
             }
         }
-        let file = self.file_of(name);
-        if self.names_of(&file).len() == 1 {
+        let file = self.view().file_of(name);
+        if self.view().names_of(&file).len() == 1 {
             self.tracker.ways.taken.remove(&file);
             return Some(file);
         }
@@ -272,8 +232,8 @@ impl Engine {
 
     /// A name is about to be renamed: of other links of its file, it parts.
     pub(crate) fn part_name(&mut self, name: &RelPath) {
-        let file = self.file_of(name);
-        let mut names = self.names_of(&file);
+        let file = self.view().file_of(name);
+        let mut names = self.view().names_of(&file);
         names.retain(|other| other != name);
         let (alike, apart) = names
             .into_iter()
@@ -330,7 +290,7 @@ impl Engine {
             return;
         }
         let held = |name: &RelPath| {
-            let state = self.state.paths.get(&self.file_of(name));
+            let state = self.state.paths.get(&self.view().file_of(name));
             state.map(|state| state.held.hash)
         };
         let real = ways.real(name);
@@ -352,7 +312,7 @@ impl Engine {
         if self.tracker.ways.is_empty() {
             return;
         }
-        let file = self.file_of(name);
+        let file = self.view().file_of(name);
         let object = self.tracker.ways.ways.get(name).and_then(|way| way.object);
         let alone = object.and_then(|object| self.tracker.ways.by_object.get(&object));
         if alone.is_some_and(|names| names.len() == 1) {
@@ -365,7 +325,7 @@ impl Engine {
         }
         let (alike, perhaps) = self.tracker.ways.alike(name);
         for other in alike {
-            if self.tracker.files.is_watched(&other) && self.file_of(&other) != file {
+            if self.tracker.files.is_watched(&other) && self.view().file_of(&other) != file {
                 let earlier = self
                     .tracker
                     .ways
@@ -382,7 +342,9 @@ impl Engine {
             }
         }
         for other in perhaps {
-            if self.tracker.files.is_watched(&other) && self.file_of(&other) != self.file_of(name) {
+            if self.tracker.files.is_watched(&other)
+                && self.view().file_of(&other) != self.view().file_of(name)
+            {
                 self.look_too(name, &other);
             }
         }
@@ -419,7 +381,7 @@ impl Engine {
     }
 
     fn join(&mut self, one: &RelPath, other: &RelPath) {
-        let (one, other) = (self.file_of(one), self.file_of(other));
+        let (one, other) = (self.view().file_of(one), self.view().file_of(other));
         // The file's own is the one behind the links, the one that has been a
         // name of it before, the one that was tracked first.
         let since = |name: &RelPath| {
@@ -513,6 +475,49 @@ impl Engine {
             }
         }
         facts
+    }
+}
+
+impl View<'_> {
+    /// The file that a name leads to, by the name that everything is kept by.
+    pub(crate) fn file_of(&self, name: &RelPath) -> RelPath {
+        let name = self.tracker.ways.aliases.get(name).unwrap_or(name);
+        self.state.names.file_of(name).clone()
+    }
+
+    /// Whether any file has several names.
+    pub(crate) fn has_several_names(&self) -> bool {
+        !self.state.names.is_empty() || !self.tracker.ways.aliases.is_empty()
+    }
+
+    /// The names of a file, its own included.
+    pub(crate) fn names_of(&self, file: &RelPath) -> Vec<RelPath> {
+        let mut names = vec![file.clone()];
+        names.extend(self.state.names.others_of(file).cloned());
+        let aliases = self.tracker.ways.aliases.iter();
+        names.extend(
+            aliases
+                .filter(|(_, of)| *of == file)
+                .map(|(name, _)| name.clone()),
+        );
+        names
+    }
+
+    /// Hints at several names, as one event told them: once for each file.
+    pub(crate) fn files_hinted(&self, names: Vec<RelPath>) -> Vec<RelPath> {
+        if self.tracker.ways.is_empty() && self.state.names.is_empty() {
+            return names;
+        }
+        let mut by_file: BTreeMap<RelPath, RelPath> = BTreeMap::new();
+        for name in names {
+            let file = self.file_of(&name);
+            let own = name == file;
+            let hinted = by_file.entry(file).or_insert_with(|| name.clone());
+            if own {
+                *hinted = name;
+            }
+        }
+        by_file.into_values().collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::attribution::unclaimed;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
+use crate::view::View;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Evidence, RelPath, SessionId};
 
@@ -23,7 +24,7 @@ impl Engine {
         let newest = self.state.paths.get(path).map_or(0, |state| state.newest);
         let mut left = written_closes.max(1);
         while left > 0 {
-            let Some(edit) = self.oldest_mark(path) else {
+            let Some(edit) = self.view().oldest_mark(path) else {
                 break;
             };
             self.consume_mark(path, edit, Some(newest));
@@ -38,7 +39,7 @@ impl Engine {
             if marked.is_none_or(|kept| kept.evidence != Evidence::Marked) {
                 return;
             }
-            let hash = self.current(path, None).held.hash;
+            let hash = self.view().current(path, None).held.hash;
             let decision = unclaimed(&self.state, path, hash, self.now);
             self.amend_by(path, newest, decision, false);
         }
@@ -47,18 +48,11 @@ impl Engine {
     /// Each closed change ends one one-call mark, the oldest first (ATTR-8).
     pub(super) fn consume_marks(&mut self, path: &RelPath, closes: u32, version: u64) {
         for _ in 0..closes {
-            let Some(edit) = self.oldest_mark(path) else {
+            let Some(edit) = self.view().oldest_mark(path) else {
                 return;
             };
             self.consume_mark(path, edit, Some(version));
         }
-    }
-
-    pub(super) fn oldest_mark(&self, path: &RelPath) -> Option<u64> {
-        self.state
-            .edits_on(path)
-            .find(|(edit, file)| edit.fact.one_shot && file.expect.is_none())
-            .map(|(edit, _)| edit.fact.edit)
     }
 
     pub(super) fn consume_mark(&mut self, path: &RelPath, edit: u64, version: Option<u64>) {
@@ -67,7 +61,7 @@ impl Engine {
             let kept = state.versions.iter().find(|kept| kept.n == n)?;
             (kept.edit() == Some(edit)).then_some((n, kept.hash))
         });
-        if let (Some((n, hash)), Some(session)) = (spoke, self.edit_session(edit)) {
+        if let (Some((n, hash)), Some(session)) = (spoke, self.view().edit_session(edit)) {
             self.record(Fact::Wrote {
                 session,
                 path: path.clone(),
@@ -77,6 +71,15 @@ impl Engine {
             self.tracker.live_mut(path).save.consumed = Some(n);
         }
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
+    }
+}
+
+impl View<'_> {
+    pub(super) fn oldest_mark(&self, path: &RelPath) -> Option<u64> {
+        self.state
+            .edits_on(path)
+            .find(|(edit, file)| edit.fact.one_shot && file.expect.is_none())
+            .map(|(edit, _)| edit.fact.edit)
     }
 
     pub(super) fn edit_session(&self, edit: u64) -> Option<SessionId> {

@@ -81,8 +81,11 @@ impl Engine {
         let window = self.config.editor_window;
         let decision = passed(&self.state, path, held.hash, self.now, window);
         // The first closed change uses up a one-call mark (ATTR-8).
-        let flag = self.oldest_mark(path).filter(|_| decision.is_unmarked());
-        match flag.and_then(|flag| Some((flag, self.edit_session(flag)?))) {
+        let flag = self
+            .view()
+            .oldest_mark(path)
+            .filter(|_| decision.is_unmarked());
+        match flag.and_then(|flag| Some((flag, self.view().edit_session(flag)?))) {
             Some((flag, session)) => {
                 let version = self.make_version(path, held, None, marked(session, flag));
                 self.consume_mark(path, flag, Some(version));

@@ -10,7 +10,7 @@ use touchmark_proto::RelPath;
 impl Engine {
     /// One name became another (ATTR-12).
     pub(crate) fn renamed(&mut self, from: &RelPath, to: &RelPath) {
-        let from = &self.spelling(from.clone());
+        let from = &self.view().spelling(from.clone());
         let moved: Vec<(RelPath, RelPath)> = self
             .tracker
             .files
@@ -25,13 +25,13 @@ impl Engine {
             })
             .collect();
         for (old, new) in moved {
-            let new = self.spelling(new);
+            let new = self.view().spelling(new);
             if old == new {
                 continue;
             }
             // Another link of the file stays where it is (FILE-2).
             self.part_name(&old);
-            let file = self.file_of(&old);
+            let file = self.view().file_of(&old);
             self.note_for_audits(&old);
             self.note_for_audits(&new);
             // A name that nobody has used has nothing to give: what it was may
@@ -123,7 +123,7 @@ impl Engine {
             // It vanished again before anyone had named it.
             _ => {
                 self.tracker.settled(path);
-                if self.is_unnamed_copy(path) {
+                if self.view().is_unnamed_copy(path) {
                     self.record(Fact::CopyDropped { path: path.clone() });
                 }
                 self.unwatch(path);

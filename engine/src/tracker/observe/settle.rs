@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::ledger::record::{Fact, Held};
 use crate::requests::scope::Scope;
 use crate::tracker::passing::{HeldBack, Passing, Tentative};
+use crate::view::View;
 use touchmark_proto::RelPath;
 
 impl Engine {
@@ -21,17 +22,11 @@ impl Engine {
             .tracker
             .unsettled
             .iter()
-            .filter(|path| !self.may_return(path));
-        let due = due.filter(|path| self.speaks_of(scope, path));
+            .filter(|path| !self.view().may_return(path));
+        let due = due.filter(|path| self.view().speaks_of(scope, path));
         for path in sorted(due.cloned()) {
             self.settle(&path);
         }
-    }
-
-    /// An absence that whoever has the file marked may end in a moment: it is
-    /// told, and recorded only when it has had its time (ATTR-5).
-    fn may_return(&self, path: &RelPath) -> bool {
-        matches!(self.tracker.passing(path), Passing::AwaitsReturn(_, wait) if wait.due > self.now)
     }
 
     /// Something unsettled has had its time. What is known of an absence or a
@@ -94,7 +89,7 @@ impl Engine {
     }
 
     fn record_absence(&mut self, path: &RelPath) {
-        if self.is_unnamed_copy(path) {
+        if self.view().is_unnamed_copy(path) {
             self.record(Fact::CopyDropped { path: path.clone() });
             self.unwatch(path);
             return;
@@ -111,20 +106,6 @@ impl Engine {
         };
         let decision = decide(&self.state, seen);
         self.make_version(path, Held::ABSENT, None, decision);
-    }
-
-    /// Whether a path is held only because a rename copied what was known of
-    /// another, and nobody has named it since (ATTR-12).
-    pub(super) fn is_unnamed_copy(&self, path: &RelPath) -> bool {
-        let Some(state) = self.state.paths.get(path) else {
-            return false;
-        };
-        !state.holders.is_empty()
-            && state.holders.iter().all(|holder| {
-                self.state
-                    .knowledge(holder, path)
-                    .is_some_and(|knowledge| knowledge.copied)
-            })
     }
 
     fn settle_content(&mut self, path: &RelPath, content: Tentative) {
@@ -186,5 +167,27 @@ impl Engine {
         self.tracker.live_mut(to).hints.recorded();
         self.consume_marks(to, 1, version);
         self.join_as_found(to);
+    }
+}
+
+impl View<'_> {
+    /// An absence that whoever has the file marked may end in a moment: it is
+    /// told, and recorded only when it has had its time (ATTR-5).
+    fn may_return(&self, path: &RelPath) -> bool {
+        matches!(self.tracker.passing(path), Passing::AwaitsReturn(_, wait) if wait.due > self.now)
+    }
+
+    /// Whether a path is held only because a rename copied what was known of
+    /// another, and nobody has named it since (ATTR-12).
+    pub(super) fn is_unnamed_copy(&self, path: &RelPath) -> bool {
+        let Some(state) = self.state.paths.get(path) else {
+            return false;
+        };
+        !state.holders.is_empty()
+            && state.holders.iter().all(|holder| {
+                self.state
+                    .knowledge(holder, path)
+                    .is_some_and(|knowledge| knowledge.copied)
+            })
     }
 }

@@ -3,10 +3,11 @@
 use crate::attribution::Decision;
 use crate::engine::Engine;
 use crate::ledger::fold::kind_between;
+use crate::ledger::recall::version_of;
 use crate::ledger::record::{Fact, Held, VersionFact};
 use touchmark_proto::events::Happening;
 use touchmark_proto::{
-    Author, AuthorKind, Evidence, HashOrAbsent, RelPath, SessionId, VersionKind,
+    Author, AuthorKind, Evidence, Hash, HashOrAbsent, RelPath, SessionId, VersionKind,
 };
 
 impl Engine {
@@ -194,14 +195,14 @@ impl Engine {
             };
             let by_itself = state.latest().is_some_and(|kept| {
                 let claimed = kept.is_by(session) && kept.evidence == Evidence::Marked;
-                claimed || self.is_provisional_for(session, kept)
+                claimed || self.view().is_provisional_for(session, kept)
             });
             let stale = self
                 .state
                 .knowledge(session, path)
                 .is_some_and(|knowledge| !knowledge.is_fresh(state.held.hash));
             if stale && !by_itself {
-                let file = self.file_state(session, path, None);
+                let file = self.view().file_state(session, path, None);
                 self.publish(
                     Happening::Stale {
                         session: session.clone(),
@@ -212,5 +213,70 @@ impl Engine {
                 );
             }
         }
+    }
+
+    /// Tells subscribers of a version.
+    pub(crate) fn publish_version(
+        &mut self,
+        path: &RelPath,
+        n: u64,
+        lines: Option<(Option<Hash>, Option<Hash>)>,
+    ) {
+        if !self.heard {
+            return;
+        }
+        let Some(kept) = self
+            .state
+            .paths
+            .get(path)
+            .and_then(|state| state.versions.iter().find(|kept| kept.n == n))
+        else {
+            return;
+        };
+        let version = version_of(
+            self.state.epoch,
+            n,
+            kept.time,
+            &kept.fact(path),
+            self.view().marks(kept),
+        );
+        self.publish(
+            Happening::Version {
+                version,
+                lines: None,
+            },
+            lines,
+        );
+    }
+
+    /// Tells subscribers of a correction.
+    pub(crate) fn publish_amendment(&mut self, path: &RelPath, version: u64, n: u64) {
+        if !self.heard {
+            return;
+        }
+        let Some(kept) = self.state.paths.get(path).and_then(|state| {
+            state
+                .versions
+                .iter()
+                .find(|kept| kept.n == version || kept.n == n)
+        }) else {
+            return;
+        };
+        let mut fact = kept.fact(path);
+        fact.amends = Some(version);
+        let row = version_of(
+            self.state.epoch,
+            n,
+            self.now,
+            &fact,
+            self.view().marks(kept),
+        );
+        self.publish(
+            Happening::Version {
+                version: row,
+                lines: None,
+            },
+            None,
+        );
     }
 }
