@@ -115,6 +115,35 @@ pub(crate) enum Step {
 }
 
 impl Pending {
+    /// The engine's own, of which nothing has been found out yet.
+    pub(super) fn new(ask: Ask, now: Millis) -> Self {
+        Self {
+            ask,
+            connection: None,
+            until: None,
+            fence: None,
+            verify: false,
+            borrowed: Vec::new(),
+            bytes: false,
+            reads: ByPath::default(),
+            found: BTreeMap::new(),
+            stage: Stage::Fence,
+            wait_until: None,
+            rechecked: false,
+            looks: 0,
+            not_before: None,
+            first_hash: None,
+            late: BTreeSet::new(),
+            since: now,
+            patience: None,
+            impatient: false,
+            blocker: None,
+            write: None,
+            learned: None,
+            texts: Texts::default(),
+        }
+    }
+
     /// Takes in what a path held: a read it waits for, or a later one of a
     /// path that nobody else keeps in mind.
     pub(crate) fn take_found(&mut self, path: &RelPath, outcome: &ReadOutcome, awaited: bool) {

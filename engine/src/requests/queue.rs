@@ -1,18 +1,16 @@
 //! Requests in waiting: behind a fence, behind reads, behind another
 //! session's edit. Requests of one connection take effect in their order.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Request, RequestId};
 
-use crate::by_path::ByPath;
 use crate::effect::{Answer, Effect};
 use crate::engine::{CUT_DELAY, Engine, Timer};
 use crate::input::Learned;
 use crate::requests::pending::{Ask, LOOKS, Pending, Stage, Step, too_late};
 use crate::requests::row;
 use crate::requests::scope::Scope;
-use crate::tracker::carry::Texts;
 use crate::tracker::spoken::Spoken;
 
 impl Engine {
@@ -34,29 +32,11 @@ impl Engine {
             .or_default()
             .push_back(request);
         let mut pending = Box::new(Pending {
-            ask: Ask::Client(ask),
             connection: Some(connection),
             until,
             fence,
             verify: need.verify,
-            borrowed: Vec::new(),
-            bytes: false,
-            reads: ByPath::default(),
-            found: BTreeMap::new(),
-            stage: Stage::Fence,
-            wait_until: None,
-            rechecked: false,
-            looks: 0,
-            not_before: None,
-            first_hash: None,
-            late: BTreeSet::new(),
-            since: self.now,
-            patience: None,
-            impatient: false,
-            blocker: None,
-            write: None,
-            learned: None,
-            texts: Texts::default(),
+            ..Pending::new(Ask::Client(ask), self.now)
         });
         // New paths are watched, and read, from the request's arrival on, so
         // that what happens to them after it is noticed (SEEN-1).
@@ -74,43 +54,19 @@ impl Engine {
         self.pending.insert(request, pending);
     }
 
-    /// The engine asks something of itself.
-    /// Answers the fence that it stands behind.
+    /// The engine asks something of itself. Answers the fence that it stands
+    /// behind.
     pub(crate) fn ask_internally(&mut self, ask: Ask) -> u64 {
         let request = RequestId(self.next_internal);
         self.next_internal -= 1;
-        let wanted = self.turn().want_fence();
-        let fence = Some(wanted);
+        let fence = self.turn().want_fence();
         self.aside.insert(request);
-        self.pending.insert(
-            request,
-            Box::new(Pending {
-                ask,
-                connection: None,
-                until: None,
-                fence,
-                verify: false,
-                borrowed: Vec::new(),
-                bytes: false,
-                reads: ByPath::default(),
-                found: BTreeMap::new(),
-                stage: Stage::Fence,
-                wait_until: None,
-                rechecked: false,
-                looks: 0,
-                not_before: None,
-                first_hash: None,
-                late: BTreeSet::new(),
-                since: self.now,
-                patience: None,
-                impatient: false,
-                blocker: None,
-                write: None,
-                learned: None,
-                texts: Texts::default(),
-            }),
-        );
-        wanted
+        let pending = Pending {
+            fence: Some(fence),
+            ..Pending::new(ask, self.now)
+        };
+        self.pending.insert(request, Box::new(pending));
+        fence
     }
 
     /// Has every request take effect that can.
