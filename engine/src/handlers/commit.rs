@@ -496,10 +496,11 @@ impl View<'_> {
             .find(|kept| kept.hash == claim.hash() && !kept.unobserved)?;
         let young = kept.time.saturating_add(self.config.late) > self.now;
         let unclaimed = matches!(kept.evidence, Evidence::Unmarked | Evidence::Gap);
-        let read = self
-            .state
-            .knowledge(session, path)
-            .is_some_and(|knowledge| knowledge.at >= kept.n && knowledge.of(kept.hash).is_some());
+        // Lines of before that stand in it still were not read of it (SEEN-8).
+        let read = self.state.knowledge(session, path).is_some_and(|known| {
+            let seen = known.of(kept.hash).is_some_and(|seen| !seen.moved);
+            known.at >= kept.n && seen
+        });
         (young && unclaimed && !read).then_some(kept.n)
     }
 

@@ -341,8 +341,10 @@ impl PathState {
         };
         let until_then = self.versions.get(..=newest).unwrap_or_default();
         let last = until_then.last();
-        // Nothing is left to it of what it wrote.
-        if last.is_none_or(|kept| kept.hash == now || known.of(kept.hash).is_none()) {
+        // Nothing is left to it of what it wrote, nor is any of that to be
+        // shown to it (SEEN-8).
+        let left = |kept: &KeptVersion| known.of(kept.hash).is_some() || !known.unsure.is_empty();
+        if last.is_none_or(|kept| kept.hash == now || !left(kept)) {
             return Vec::new();
         }
         // What a version that was marked late took the place of is not known.

@@ -168,7 +168,13 @@ impl Truth {
             file.lost.append(&mut lost);
         }
         if let Some(version) = self.version_mut(id, index) {
-            version.by = agent(edit.session) | if guess { version.by | USER } else { 0 };
+            // What a one-call mark had claimed, and was saved once more.
+            let again = if version.by_flag {
+                version.by & USER
+            } else {
+                0
+            };
+            version.by = agent(edit.session) | again | if guess { version.by | USER } else { 0 };
             version.declared = edit.declared;
             version.edit = Some(edit.id.clone());
             version.by_flag |= edit.flag;

@@ -342,10 +342,14 @@ impl Truth {
             held.copy.open = Some("names joined before anybody had looked");
             held.told = Told::Open;
         }
-        let of = file
-            .versions
-            .iter()
-            .rposition(|version| version.text.as_ref() == Some(text));
+        // Of two that were the same the one that was seen.
+        let is = |version: &Version| version.text.as_ref() == Some(text);
+        let sure = file.versions.iter();
+        let sure = sure
+            .enumerate()
+            .rposition(|(at, v)| is(v) && (at == newest || !v.maybe));
+        let of = sure;
+        let of = of.or_else(|| file.versions.iter().rposition(is));
         held.shown = of.or(Some(newest));
         if held.copy.worth(Some(text)) == Worth::Fresh {
             held.since = of.unwrap_or(newest);

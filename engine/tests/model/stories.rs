@@ -15,11 +15,11 @@ fn holds(initial: &[(Name, Make)], ops: &[Op]) {
 
 /// Where the model leaves open what came of it, the story says it.
 fn ends(initial: &[(Name, Make)], ops: &[Op], so: impl Fn(&mut Play)) {
-    for (tick, turned) in [(1, false), (1_000, true)] {
+    for (tick, turned, texts) in [(1, false, false), (1_000, true, false), (1, false, true)] {
         let script = Script {
             tick,
             turned,
-            texts: false,
+            texts,
             initial: initial.to_vec(),
             ops: ops.to_vec(),
         };
@@ -654,4 +654,22 @@ fn what_a_tool_cut_off_was_not_shown() {
             read(0, "a"),
         ],
     );
+}
+
+/// Lines that stood in the new content still counted as read of it, so that its
+/// writer could not mark it any more.
+#[test]
+fn a_late_mark_speaks_for_a_content_of_which_lines_were_known_before() {
+    let some = Op::Read {
+        session: 0,
+        name: "a",
+        range: Some((2, 2)),
+        hash: true,
+    };
+    let late = Op::Late {
+        session: 0,
+        name: "a",
+        make: Make::Revise(0, 21),
+    };
+    holds(&[("a", Make::Whole(1, 3))], &[some, late, CHECK]);
 }
