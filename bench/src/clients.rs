@@ -45,7 +45,8 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
                 rates.extend(rate);
             }
         }
-        measured.push((count, rates.map(median)));
+        let [floor, own, watchman] = rates;
+        measured.push((count, [best(&floor), median(own), median(watchman)]));
     }
     Ok(tell(options, &measured))
 }
@@ -112,8 +113,8 @@ fn tell(options: &Options, measured: &[(usize, [f64; 3])]) -> Part {
         "Many clients",
         "Threads of one program, each with a connection, ask one question after the other, as \
          fast as answers come: `file/status` behind a fence, watchman's synced `since`, and the \
-         ping-pong without anything behind it. Medians of rounds. Questions that arrive together \
-         share a fence.",
+         ping-pong without anything behind it. Medians of rounds, but of the ping-pong the best \
+         one: a floor is what the machine can do. Questions that arrive together share a fence.",
     );
     for &(count, [floor, own, watchman]) in measured {
         let row = |name: &str, rate: f64| {
@@ -195,6 +196,11 @@ where
         }
         Ok(done as f64 / time.as_secs_f64())
     })
+}
+
+/// Zero of nothing.
+fn best(rates: &[f64]) -> f64 {
+    rates.iter().copied().fold(0.0, f64::max)
 }
 
 /// Zero of nothing.

@@ -230,7 +230,7 @@ fn goals(results: &Results, made: usize, lasting: &Lasting) -> Vec<Goal> {
     let p50 = |what| results.p50(what);
     let said = |what| units::duration(results.p50(what));
     let peer = |what| results.of(what).map(Samples::p50);
-    let read = lasting.reads.points();
+    let lasting = lasting.reads.points();
     vec![
         Goal::new("file/status with fence", said(FENCED))
             .beside("ping-pong", said(ECHO))
@@ -240,14 +240,16 @@ fn goals(results: &Results, made: usize, lasting: &Lasting) -> Vec<Goal> {
             "file/read recorded and committed",
             format!(
                 "{}, p99.9 {}, worst {}",
-                units::duration(read.p50),
-                units::duration(read.p999),
-                units::duration(read.worst)
+                said(READ),
+                units::duration(lasting.p999),
+                units::duration(lasting.worst)
             ),
         )
         .beside("ping-pong", said(ECHO))
-        .at_most(4.0, "x ping-pong at p50", goal::times(read.p50, p50(ECHO)))
-        .at_most(1.0, "ms at p99.9", goal::millis(read.p999)),
+        // Where one side runs on another processor than the other, each answer
+        // takes as long again to wake it: only what took turns is compared.
+        .at_most(4.0, "x ping-pong at p50", goal::times(p50(READ), p50(ECHO)))
+        .at_most(1.0, "ms at p99.9", goal::millis(lasting.p999)),
         Goal::new(
             "write 1 KiB, then a synced query shows it",
             said(WRITE_STATUS),
