@@ -1,5 +1,8 @@
 //! A map in the order of names, of as many as there are files: lists of some
-//! dozen in place of a tree, whose nodes are half empty.
+//! dozen in place of a tree, whose nodes are half empty. Who asks for one name
+//! mostly asks for the next one then, so the place of the last is remembered.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use touchmark_proto::RelPath;
 
@@ -7,11 +10,20 @@ use touchmark_proto::RelPath;
 const FULL: usize = 64;
 
 /// A value for each of some paths, in the order of their names.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ByName<V> {
     /// None of these lists is empty.
     lists: Vec<Vec<(RelPath, V)>>,
     len: usize,
+    last: Last,
+}
+
+/// Where a path was found last. It saves comparisons and decides nothing, so
+/// it may be wrong.
+#[derive(Debug, Default)]
+struct Last {
+    list: AtomicUsize,
+    at: AtomicUsize,
 }
 
 impl<V> Default for ByName<V> {
@@ -19,6 +31,17 @@ impl<V> Default for ByName<V> {
         Self {
             lists: Vec::new(),
             len: 0,
+            last: Last::default(),
+        }
+    }
+}
+
+impl<V: Clone> Clone for ByName<V> {
+    fn clone(&self) -> Self {
+        Self {
+            lists: self.lists.clone(),
+            len: self.len,
+            last: Last::default(),
         }
     }
 }
@@ -26,6 +49,47 @@ impl<V> Default for ByName<V> {
 impl<V> ByName<V> {
     /// The list and the place in it where a path is, or else is to be.
     fn place(&self, path: &RelPath) -> (usize, Result<usize, usize>) {
+        if let Some((list, at)) = self.near_last(path) {
+            return (list, Ok(at));
+        }
+        let place = self.search(path);
+        if let (list, Ok(at)) = place {
+            self.remember(list, at);
+        }
+        place
+    }
+
+    /// The place of a path, if it is that of the last one or the next.
+    fn near_last(&self, path: &RelPath) -> Option<(usize, usize)> {
+        let list = self.last.list.load(Ordering::Relaxed);
+        let at = self.last.at.load(Ordering::Relaxed);
+        let is_at = |list: usize, at: usize| {
+            let known = self.lists.get(list).and_then(|list| list.get(at));
+            known.is_some_and(|(known, _)| known == path)
+        };
+        let next = match self.lists.get(list)?.len() > at + 1 {
+            true => (list, at + 1),
+            false => (list + 1, 0),
+        };
+        if is_at(next.0, next.1) {
+            self.remember(next.0, next.1);
+            return Some(next);
+        }
+        is_at(list, at).then_some((list, at))
+    }
+
+    fn remember(&self, list: usize, at: usize) {
+        self.last.list.store(list, Ordering::Relaxed);
+        self.last.at.store(at, Ordering::Relaxed);
+    }
+
+    fn search(&self, path: &RelPath) -> (usize, Result<usize, usize>) {
+        // What comes in the order of names is behind all others.
+        if let Some(list) = self.lists.last()
+            && list.last().is_some_and(|(last, _)| last < path)
+        {
+            return (self.lists.len() - 1, Err(list.len()));
+        }
         let later = |list: &Vec<(RelPath, V)>| list.first().is_some_and(|(first, _)| first > path);
         let list = self.lists.partition_point(|list| !later(list));
         let list = list.saturating_sub(1);

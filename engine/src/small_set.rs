@@ -63,6 +63,19 @@ impl<T: Ord> SmallSet<T> {
         }
     }
 
+    /// Has an equal element stand in the place of each for which there is one.
+    pub(crate) fn replace_all(&mut self, equal: impl Fn(&T) -> Option<T>) {
+        let all = match self {
+            Self::One(one) => one.as_mut_slice(),
+            Self::Many(many) => many,
+        };
+        for element in all {
+            if let Some(equal) = equal(element) {
+                *element = equal;
+            }
+        }
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::One(None))

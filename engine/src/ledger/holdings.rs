@@ -262,19 +262,6 @@ impl Holdings {
             holding.change(|known| change(path, known));
         }
     }
-
-    /// Has each name be the one that is kept already.
-    pub(crate) fn share_names<'a>(&mut self, names: impl Iterator<Item = &'a RelPath>) {
-        let mut names = names.peekable();
-        self.0 = std::mem::take(&mut self.0)
-            .into_iter()
-            .map(|(path, holding)| {
-                while names.next_if(|name| **name < path).is_some() {}
-                let shared = names.peek().filter(|name| ***name == path);
-                (shared.map_or(path, |name| (*name).clone()), holding)
-            })
-            .collect();
-    }
 }
 
 impl FromIterator<(RelPath, Knowledge)> for Holdings {

@@ -211,22 +211,14 @@ impl State {
         }
     }
 
-    /// Has every name stored once: what was read back has each as often as it
-    /// was written. The trees become full as well.
-    pub fn share_names(&mut self) {
-        let paths = std::mem::take(&mut self.paths);
-        self.paths = paths.into_iter().collect();
+    /// Has every session's name stored once: what was read back has each as
+    /// often as it was written.
+    pub(crate) fn share_sessions(&mut self) {
         for (_, path) in self.paths.iter_mut() {
-            let holders = std::mem::take(&mut path.holders).into_iter();
-            path.holders = holders
-                .map(|holder| match self.sessions.get_key_value(&holder) {
-                    Some((shared, _)) => shared.clone(),
-                    None => holder,
-                })
-                .collect();
-        }
-        for session in self.sessions.values_mut() {
-            session.files.share_names(self.paths.keys());
+            path.holders.replace_all(|holder| {
+                let known = self.sessions.get_key_value(holder);
+                known.map(|(shared, _)| shared.clone())
+            });
         }
     }
 

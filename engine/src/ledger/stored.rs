@@ -68,7 +68,7 @@ pub fn decode_snapshot(bytes: &[u8]) -> Result<Saved, Unreadable> {
         0 => v0::snapshot(bytes).map_err(damaged)?,
         _ => whole(bytes, v1::snapshot::decode)?,
     };
-    kept.state.share_names();
+    kept.state.share_sessions();
     Ok(kept)
 }
 

@@ -157,6 +157,17 @@ impl Files {
         })
     }
 
+    /// As a snapshot has it.
+    pub(crate) fn insert(&mut self, path: RelPath, stamp: Stamp) {
+        let file = Tracked {
+            stamp,
+            vouches: true,
+            inode: true,
+            watched: false,
+        };
+        self.0.insert(path, file);
+    }
+
     /// Nothing vouches for what the path is recorded to hold.
     pub(crate) fn forget(&mut self, path: &RelPath) {
         let Some(file) = self.0.get_mut(path).filter(|file| file.vouches) else {
@@ -186,16 +197,11 @@ impl Files {
 
 impl FromIterator<(RelPath, Stamp)> for Files {
     fn from_iter<I: IntoIterator<Item = (RelPath, Stamp)>>(stamps: I) -> Self {
-        let vouching = |(path, stamp)| {
-            let file = Tracked {
-                stamp,
-                vouches: true,
-                inode: true,
-                watched: false,
-            };
-            (path, file)
-        };
-        Self(stamps.into_iter().map(vouching).collect())
+        let mut files = Self::default();
+        for (path, stamp) in stamps {
+            files.insert(path, stamp);
+        }
+        files
     }
 }
 

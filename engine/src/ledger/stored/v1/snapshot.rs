@@ -256,9 +256,9 @@ pub(in crate::ledger::stored) fn encode(
 
 pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Saved, DecodeError> {
     let mut head: Option<Head> = None;
-    let mut paths = Vec::new();
-    let mut stamps = Vec::new();
-    let mut sessions = Vec::new();
+    let mut paths = ByName::default();
+    let mut stamps = Files::default();
+    let mut sessions = BTreeMap::new();
     for _ in 0..length(from.map()?)? {
         match from.u8()? {
             HEAD => head = Some(from.decode()?),
@@ -268,33 +268,33 @@ pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Saved,
                 let stamp: Option<Stamp> = row.decode()?;
                 let path: RelPath = path.back();
                 if let Some(stamp) = stamp {
-                    stamps.push((path.clone(), stamp.back()));
+                    stamps.insert(path.clone(), stamp.back());
                 }
-                paths.push((path, kept.back()));
+                paths.insert(path, kept.back());
                 Ok(3)
             })?,
             SESSIONS => rows(from, |row| {
                 let id: Session = row.decode()?;
                 let head: SessionHead = row.decode()?;
-                let mut files = Vec::new();
+                let mut files = Holdings::default();
                 rows(row, |row| {
                     let path: Path = row.decode()?;
                     let knowledge: Knowledge = row.decode()?;
-                    files.push((path.back(), knowledge.back()));
+                    let path = path.back();
+                    // Each name is stored once, however many sessions hold it.
+                    let known = paths.get_key_value(&path).map(|(known, _)| known.clone());
+                    files.insert(known.unwrap_or(path), knowledge.back());
                     Ok(2)
                 })?;
-                sessions.push((id.back(), head.session(files.into_iter().collect())));
+                sessions.insert(id.back(), head.session(files));
                 Ok(3)
             })?,
             _ => from.skip()?,
         }
     }
     let head = head.ok_or_else(|| DecodeError::message("it has no head"))?;
-    let state = head.state(paths.into_iter().collect(), sessions.into_iter().collect());
-    Ok(Saved {
-        state,
-        stamps: stamps.into_iter().collect(),
-    })
+    let state = head.state(paths, sessions);
+    Ok(Saved { state, stamps })
 }
 
 /// Every row of a list; `take` says of how many columns it knows. Further
