@@ -106,6 +106,10 @@ impl Waiting {
                 queue.drop_oldest();
             }
         }
+        if queue.order.is_empty() {
+            // After a storm the room for what waited is larger than all else.
+            *queue = Queue::default();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

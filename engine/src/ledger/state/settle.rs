@@ -4,7 +4,9 @@
 //! be told or decided: whose they are may be corrected for a while (ATTR-11,
 //! ATTR-14), and a session is told who has changed a file since its copy
 //! (MOD-1). After that, what every session has behind it is let go, and what
-//! differs in nothing but time and content becomes one.
+//! differs in nothing but time and content becomes one. Of what every session
+//! has behind it a few are kept for the while, not all: a file that is written
+//! each second is also read each second.
 
 use super::{KeptVersion, PathState, State};
 use touchmark_proto::{Millis, RelPath};
@@ -15,6 +17,10 @@ const DECIDED_AFTER: Millis = 30_000;
 
 /// Fewer versions than these are not looked through.
 const FEW: usize = 2;
+
+/// So many of the newest versions may still be corrected although every
+/// session has them behind it.
+const CORRECTED: usize = 4;
 
 /// Versions at hand of each path at most, whatever is still to be told.
 const MOST: usize = 64;
@@ -38,8 +44,11 @@ impl State {
             .filter_map(|holder| self.sessions.get(holder)?.files.at(path))
             .collect();
         copies.sort_unstable();
-        let decided =
-            |kept: &KeptVersion| kept.n < open && kept.time.saturating_add(DECIDED_AFTER) <= now;
+        let all_told = copies.first().copied().unwrap_or(0);
+        let decided = |kept: &KeptVersion, newer: usize| {
+            let old = kept.time.saturating_add(DECIDED_AFTER) <= now;
+            kept.n < open && (old || (newer >= CORRECTED && kept.n <= all_told))
+        };
         state.settle(&copies, decided);
         while state.versions.len() > MOST {
             state.versions.remove(0);
@@ -48,7 +57,8 @@ impl State {
 }
 
 impl PathState {
-    fn settle(&mut self, copies: &[u64], decided: impl Fn(&KeptVersion) -> bool) {
+    /// `decided` is told of a version and how many are newer.
+    fn settle(&mut self, copies: &[u64], decided: impl Fn(&KeptVersion, usize) -> bool) {
         let told_to_all = copies.first().copied().unwrap_or(0);
         let apart = |older: &KeptVersion, newer: &KeptVersion| {
             copies.iter().any(|at| (older.n..newer.n).contains(at))
@@ -57,7 +67,7 @@ impl PathState {
         while let (Some(kept), Some(next)) =
             (self.versions.get(index), self.versions.get(index + 1))
         {
-            if !decided(next) {
+            if !decided(next, self.versions.len() - index - 2) {
                 // They are in the order of their times.
                 break;
             }
@@ -198,6 +208,18 @@ mod tests {
             fixture.version(u64::from(content) * 1_000, content, Author::USER);
         }
         assert_eq!(fixture.at_hand().len(), 20);
+    }
+
+    #[test]
+    fn of_what_every_session_has_read_the_newest_may_still_be_corrected() {
+        let mut fixture = Fixture::new(&["a"]);
+        for content in 1..=20 {
+            fixture.version(u64::from(content), content, Author::USER);
+            fixture.read(u64::from(content), "a", content);
+        }
+        let at_hand = fixture.at_hand();
+        let contents: Vec<u8> = at_hand.iter().map(|(_, content, _)| *content).collect();
+        assert_eq!(contents, [16, 17, 18, 19, 20]);
     }
 
     #[test]
