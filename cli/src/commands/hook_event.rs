@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum as _;
@@ -33,8 +33,9 @@ const PATIENCE: u64 = 150;
 /// The variable that says otherwise.
 const PATIENCE_VARIABLE: &str = "TOUCHMARK_HOOK_MS";
 
-/// How long a disk may take to keep what was not answered.
-const GRACE: Duration = Duration::from_millis(50);
+/// How long it may take to keep what was not answered, where the machine or
+/// the disk is busy.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// The longest event, in bytes: the daemon takes no longer one.
 const MAX_EVENT: u64 = 16 << 20;
@@ -73,7 +74,25 @@ static PRINTED: Mutex<bool> = Mutex::new(false);
 
 /// The event to keep if the daemon does not answer in time, and the state
 /// directory to keep it in.
-static ASKED: Mutex<Option<(Unanswered, PathBuf)>> = Mutex::new(None);
+static ASKED: Mutex<Asked> = Mutex::new(Asked::NotYet);
+
+/// Something is known of what is asked.
+static PREPARED: Condvar = Condvar::new();
+
+enum Asked {
+    /// The event is still being read.
+    NotYet,
+    /// There is something to keep.
+    Kept(Box<(Unanswered, PathBuf)>),
+    /// There is nothing.
+    Nothing,
+}
+
+fn prepared(asked: Option<(Unanswered, PathBuf)>) {
+    let asked = asked.map_or(Asked::Nothing, |asked| Asked::Kept(Box::new(asked)));
+    *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+    PREPARED.notify_all();
+}
 
 fn serve(agent: Agent, global: &Global) -> ExitCode {
     let patience = std::env::var(PATIENCE_VARIABLE)
@@ -86,8 +105,13 @@ fn serve(agent: Agent, global: &Global) -> ExitCode {
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
         give_up();
     });
-    let answered = ask(agent, global, until);
-    let Some((client, printed)) = answered else {
+    let Some((client, printed)) = ask(agent, global, until) else {
+        if matches!(
+            *ASKED.lock().unwrap_or_else(PoisonError::into_inner),
+            Asked::NotYet
+        ) {
+            prepared(None);
+        }
         give_up();
     };
     if !print(&printed.stdout, &printed.stderr) {
@@ -108,15 +132,18 @@ fn give_up() -> ! {
             std::thread::park();
         }
     }
-    let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some((unanswered, state)) = asked {
-        let (done, kept) = channel();
-        std::thread::spawn(move || {
+    let (done, kept) = channel();
+    std::thread::spawn(move || {
+        let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = PREPARED.wait_while(asked, |asked| matches!(asked, Asked::NotYet));
+        let mut asked = asked.unwrap_or_else(PoisonError::into_inner);
+        if let Asked::Kept(asked) = std::mem::replace(&mut *asked, Asked::Nothing) {
+            let (unanswered, state) = *asked;
             let _full_or_read_only = unanswered.keep(&state);
-            done.send(())
-        });
-        let _hangs = kept.recv_timeout(GRACE);
-    }
+        }
+        done.send(())
+    });
+    let _hangs = kept.recv_timeout(GRACE);
     std::process::exit(0);
 }
 
@@ -160,8 +187,7 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
         let now = u64::try_from(now.as_millis()).ok()?;
         let agent = agent.to_possible_value()?;
         let unanswered = Unanswered::of(agent.get_name(), &input, now);
-        let asked = unanswered.map(|unanswered| (unanswered, workspace.places.state.clone()));
-        *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+        prepared(unanswered.map(|unanswered| (unanswered, workspace.places.state.clone())));
     }
     let client = connect(&workspace, global, until)?;
     client.set_deadline(left(until)?);
