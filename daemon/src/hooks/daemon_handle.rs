@@ -85,6 +85,8 @@ pub(crate) struct DaemonHandle {
     pub(crate) events: UnboundedSender<Event>,
     /// This hook's own.
     pub(crate) connection: ConnectionId,
+    /// The process that asked, if the system tells.
+    pub(crate) process: Option<u32>,
     /// Nobody waits for it after that.
     pub(crate) until: Option<Millis>,
     /// The workspace's canonical path.
@@ -144,6 +146,7 @@ impl DaemonHandle {
         Self {
             events: self.events.clone(),
             connection: self.connection,
+            process: self.process,
             until: None,
             root: self.root.clone(),
             state: self.state.clone(),

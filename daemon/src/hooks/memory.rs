@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_proto::{ClientPath, Hash, SessionId};
 
+use super::agents::Agents;
 use super::edits::Candidate;
 use super::{Change, Happened, What};
 
@@ -61,6 +62,7 @@ pub(super) struct Call {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     remembered: Mutex<Remembered>,
+    agents: Mutex<Agents>,
     /// Locked while kept events are replayed, so that no two hooks replay the
     /// same one.
     pub(super) making_up: tokio::sync::Mutex<()>,
@@ -222,6 +224,11 @@ impl Memory {
             left -= usize::from(said);
             !said
         });
+    }
+
+    /// Which process each session's agent is.
+    pub(super) fn agents<T>(&self, with: impl FnOnce(&mut Agents) -> T) -> T {
+        with(&mut self.agents.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Remembered> {

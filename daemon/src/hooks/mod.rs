@@ -12,6 +12,7 @@
 //! event that is not understood is answered with `{}`: a hook never stands in
 //! its agent's way.
 
+mod agents;
 mod claude;
 mod codex;
 mod cursor;
@@ -302,6 +303,7 @@ pub(crate) async fn answer(agent: Agent, input: Value, daemon: &DaemonHandle) ->
     let session = happened.can_tell.then(|| happened.session.clone());
     unanswered::make_up(daemon).await;
     daemon.memory.hear(&happened);
+    agents::follow(daemon, &happened);
     let mut outcome = rules::follow(daemon, happened).await;
     if let Some(session) = session {
         outcome = rules::with_late(daemon, &session, outcome);

@@ -389,6 +389,13 @@ async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super
     }
 }
 
+/// The agent's process is gone: what its tools had begun ends with it
+/// (HOOK-3).
+pub(super) async fn agent_ended(daemon: &DaemonHandle, session: &SessionId) {
+    let standing = daemon.standing(session).await;
+    abort_left(daemon, session, &standing).await;
+}
+
 /// A file's content goes to the model without a tool: it is seen if it is
 /// what the file holds, else only named.
 async fn attached(

@@ -85,10 +85,13 @@ impl Daemon {
         // A connection of its own, so that it waits for no other request of
         // its client's.
         self.last_connection += 1;
+        let asked = self.asked.get(&request);
+        let peer = asked.and_then(|asked| self.peers.get(&asked.connection));
         DaemonHandle {
             events: self.events.clone(),
             connection: ConnectionId(self.last_connection),
-            until: self.asked.get(&request).and_then(|asked| asked.until),
+            process: peer.and_then(|peer| peer.process()),
+            until: asked.and_then(|asked| asked.until),
             root: self.options.workspace.clone(),
             state: self.options.places.state.clone(),
             memory: Arc::clone(&self.hooks.memory),

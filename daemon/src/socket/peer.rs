@@ -10,6 +10,7 @@ use touchmark_proto::events::Event;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
 
 use super::Stream;
+use super::stream::process;
 use crate::failpoint;
 
 /// A subscriber that lets more than this many bytes wait is disconnected.
@@ -103,6 +104,11 @@ impl Peer {
             wake: Notify::new(),
             outgoing: Mutex::default(),
         }
+    }
+
+    /// The process at its other end, if the system tells.
+    pub(crate) fn process(&self) -> Option<u32> {
+        process(&self.stream)
     }
 
     /// Answers a request of this connection, as soon as it is

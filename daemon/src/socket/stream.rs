@@ -33,6 +33,13 @@ pub(super) fn users(stream: &Stream) -> io::Result<(u32, u32)> {
     Ok((stream.peer_cred()?.uid(), me))
 }
 
+/// The process that connected; `None` where the system does not tell, as of
+/// one that it does not show to this one.
+pub(super) fn process(stream: &Stream) -> Option<u32> {
+    let pid = stream.peer_cred().ok()?.pid()?;
+    u32::try_from(pid).ok().filter(|pid| *pid > 0)
+}
+
 /// Whether the client is gone altogether, rather than done with speaking
 /// (`printf ... | nc -N` still wants its answer).
 pub(super) fn hung_up(stream: &Stream) -> bool {

@@ -41,20 +41,52 @@ fn open_process(pid: u32) -> io::Result<Option<OwnedFd>> {
     }
 }
 
+/// A process, told from a later one of its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// When the system started it, in ticks since its boot.
+    pub(crate) start: u64,
+}
+
+/// More processes than these do not stand above one another.
+const ABOVE: usize = 64;
+
+/// That process and those above it, without the first of all; empty if there
+/// is no such process.
+pub(crate) fn and_above(pid: u32) -> Vec<Process> {
+    let mut found = Vec::new();
+    let mut next = pid;
+    while let Some((parent, start)) = started(next)
+        && next > 1
+        && found.len() < ABOVE
+    {
+        found.push(Process { pid: next, start });
+        next = parent;
+    }
+    found
+}
+
+/// The parent of a process, and when it was started.
+fn started(pid: u32) -> Option<(u32, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may hold anything, brackets too.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    // A zombie has ended, though nobody has taken note.
+    let ended = matches!(fields.next()?, "Z" | "X");
+    let parent = fields.next()?.parse().ok()?;
+    let start = fields.nth(17)?.parse().ok()?;
+    (!ended).then_some((parent, start))
+}
+
 /// When the system started each of these processes, in ticks since its boot;
 /// `None` where there is none of that number (proc(5), field 22 of `stat`).
 ///
 /// # Errors
 /// None here; where the system does not tell.
 pub(crate) fn process_starts(processes: &[u32]) -> Result<Vec<(u32, Option<u64>)>, Error> {
-    let start = |pid: u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in brackets may hold anything, brackets too.
-        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-        // A zombie has ended, though nobody has taken note.
-        let ended = matches!(fields.next()?, "Z" | "X");
-        fields.nth(18)?.parse().ok().filter(|_| !ended)
-    };
+    let start = |pid| started(pid).map(|(_, start)| start);
     Ok(processes.iter().map(|pid| (*pid, start(*pid))).collect())
 }
 

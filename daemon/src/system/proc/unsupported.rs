@@ -13,6 +13,20 @@ pub(crate) fn process_end(_pid: u32) -> impl Future<Output = io::Result<()>> {
     std::future::ready(Err(io::ErrorKind::Unsupported.into()))
 }
 
+/// A process, told from a later one of its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// When the system started it.
+    pub(crate) start: u64,
+}
+
+/// Not told.
+pub(crate) fn and_above(_pid: u32) -> Vec<Process> {
+    Vec::new()
+}
+
 /// Says that it cannot be told: without it, a number might be another
 /// process's by now.
 ///
