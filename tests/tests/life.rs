@@ -192,8 +192,9 @@ fn life1_a_daemon_ends_cleanly_at_a_signal() {
 fn life1_many_starters_at_once_get_one_daemon() {
     let world = World::asleep();
     let _ends = Ends(&world);
+    let mut ending = None;
     for round in 0..6 {
-        let pids: Vec<u32> = std::thread::scope(|scope| {
+        let mut pids: Vec<u32> = std::thread::scope(|scope| {
             let starters: Vec<_> = (0..6)
                 .map(|_| scope.spawn(|| who_answers(&world)))
                 .collect();
@@ -202,6 +203,13 @@ fn life1_many_starters_at_once_get_one_daemon() {
                 .map(|starter| starter.join().unwrap())
                 .collect()
         });
+        // One that was told to end answers until it has heard of it.
+        let last_words = pids.clone();
+        pids.retain(|pid| Some(*pid) != ending);
+        if pids.is_empty() {
+            wait_gone(last_words[0]);
+            pids.push(who_answers(&world));
+        }
         assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
         until("more than one daemon stays", || {
             daemons_below(world.workspace()) == [pids[0]]
@@ -212,10 +220,11 @@ fn life1_many_starters_at_once_get_one_daemon() {
             1 => signal(pids[0], Signal::TERM),
             _ => assert!(world.run(&["stop"]).status.success()),
         }
-        if round % 2 == 0 {
+        // Else the next are started while this one ends.
+        ending = (round % 2 == 1).then_some(pids[0]);
+        if ending.is_none() {
             wait_gone(pids[0]);
         }
-        // Else the next are started while this one ends.
     }
 }
 
