@@ -683,3 +683,73 @@ fn a_tree_of_hard_links_costs_what_its_files_do() {
     assert_eq!(told.len(), files, "each once");
     assert!(told.iter().all(|row| row.starts_with("t/")), "{told:?}");
 }
+
+/// Asking by a link made that the name of the copy a rename had just made.
+#[test]
+fn file1_a_question_by_a_link_does_not_use_it_for_a_renamed_file() {
+    let world = World::new();
+    world.file("d/a", "one\n");
+    let mut agent = world.session("s");
+    agent.read("d/a");
+    user::write(&world.path("d/a"), "two\n");
+    symlink("k/a", world.path("link")).unwrap();
+    fs::rename(world.path("d"), world.path("k")).unwrap();
+    assert_eq!(agent.state("link"), "stale");
+    let told = told(&mut agent);
+    assert!(!told.iter().any(|row| row.starts_with("link")), "{told:?}");
+    assert!(told.iter().any(|row| row.starts_with("k/a")), "{told:?}");
+}
+
+/// A link that was spoken of while it led to nothing stayed a stranger to the
+/// name that a rename made.
+#[test]
+fn file1_a_link_spoken_of_before_joins_what_a_rename_brings_behind_it() {
+    let world = World::new();
+    world.file("d/a", "one\n");
+    let mut agent = world.session("s");
+    agent.begin("link", Some("two\n")).unwrap();
+    agent.read("d/a");
+    fs::rename(world.path("d"), world.path("k")).unwrap();
+    symlink("k/a", world.path("link")).unwrap();
+    let answer = agent.ok("file/status", json!({"paths": ["k/a", "link"]}));
+    assert_eq!(answer["files"][0]["state"], "fresh", "{answer}");
+    assert_eq!(answer["files"][1]["state"], "fresh", "{answer}");
+}
+
+/// What a session knew by another name of the file went with the link as well.
+#[test]
+fn file2_a_renamed_link_takes_along_who_used_it_and_nobody_else() {
+    let world = World::new();
+    world.file("d/a", "one\n");
+    symlink("d/a", world.path("link")).unwrap();
+    let (mut one, mut other) = (world.session("one"), world.session("other"));
+    one.read("d/a");
+    other.read("link");
+    fs::rename(world.path("link"), world.path("moved")).unwrap();
+    // By the new name as well, before anybody has asked about it.
+    assert_eq!(told(&mut one), [""; 0]);
+    fs::remove_file(world.path("d/a")).unwrap();
+    assert_eq!(told(&mut one), ["d/a deleted by user"]);
+    assert_eq!(other.state("link"), "deleted");
+}
+
+/// A name that had become a link of a file was taken for the older one,
+/// because another link had been found to lead to it, and the user for who
+/// wrote what the agent had just written.
+#[test]
+fn file1_the_name_that_had_the_file_first_keeps_its_author() {
+    let world = World::new();
+    world.file("b", "one\n");
+    world.file("a", "two\n");
+    symlink("b", world.path("link")).unwrap();
+    let (mut reader, mut writer) = (world.session("r"), world.session("w"));
+    reader.read("b");
+    writer.read("a");
+    writer.begin("a", Some("three\n")).unwrap();
+    user::write(&world.path("a"), "three\n");
+    fs::hard_link(world.path("a"), world.path("b.tmp")).unwrap();
+    fs::rename(world.path("b.tmp"), world.path("b")).unwrap();
+    reader.ok("file/status", json!({"paths": ["link", "a"]}));
+    let history = reader.history("a");
+    assert_eq!(authors_of(&history[0]), "agent:w", "{history:?}");
+}

@@ -12,6 +12,7 @@ pub(crate) mod passing;
 pub(crate) mod reading;
 pub(crate) mod reconcile;
 pub(crate) mod resolve;
+mod same_file;
 pub(crate) mod spoken;
 pub(crate) mod turn;
 pub(crate) mod ways;

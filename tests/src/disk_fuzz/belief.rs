@@ -138,7 +138,16 @@ impl Copy {
     /// What was held by another name of the file is held as well: each line of
     /// either has to be so.
     pub fn join(&mut self, other: &Self) {
-        for layer in &other.layers {
+        if self.evicted && !other.evicted {
+            self.layers.clear();
+            self.evicted = false;
+        }
+        // What is in the context no more is not held beside what is.
+        let held = other
+            .layers
+            .iter()
+            .filter(|_| self.evicted || !other.evicted);
+        for layer in held {
             match self.layers.iter_mut().find(|own| own.lines == layer.lines) {
                 Some(own) => own.held.extend(&layer.held),
                 None => self.layers.push(layer.clone()),
@@ -186,10 +195,10 @@ impl Copy {
             return Worth::Fresh;
         }
         let is_so = |coarse| self.layers.iter().all(|layer| layer.is_so(&now, coarse));
-        match (is_so(true), is_so(self.coarse)) {
-            (false, true) if self.may_be_coarse => Worth::Open,
-            (_, true) => Worth::Fresh,
-            (_, false) => Worth::Stale,
+        match is_so(self.coarse) {
+            _ if self.may_be_coarse && is_so(true) != is_so(false) => Worth::Open,
+            true => Worth::Fresh,
+            false => Worth::Stale,
         }
     }
 }

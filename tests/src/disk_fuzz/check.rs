@@ -53,6 +53,7 @@ impl Play {
         let answer = self.ask(who, "file/status", json!({"paths": NAMES}))?;
         let states = answer["files"].as_array().cloned().unwrap_or_default();
         for (name, state) in NAMES.iter().zip(&states) {
+            self.truth.held(who, name).named = true;
             self.status(who, name, state)?;
         }
         // FILE-1.
@@ -176,6 +177,11 @@ impl Play {
         // What its tool may be about to do, or have done.
         let marked = self.truth.people[who].edit.as_ref();
         if marked.is_some_and(|edit| !edit.declared && edit.names.contains(&name)) {
+            return false;
+        }
+        // That a file is gone may be the middle of its own save (ATTR-5).
+        let same = self.truth.names_of_gone(name);
+        if marked.is_some_and(|edit| text.is_none() && same.contains(&edit.name)) {
             return false;
         }
         let news = match &held.told {

@@ -81,18 +81,26 @@ impl Disk {
 
     /// Where a name leads, through symlinks that lead to nothing as well.
     pub fn place(&self, name: Name) -> Option<Place> {
-        let mut path = self.path(name);
-        for _ in 0..8 {
-            if let Ok(to) = fs::read_link(&path) {
-                path = path.parent()?.join(to);
+        let mut path = self.workspace.clone();
+        let mut rest: Vec<PathBuf> = vec![name.into()];
+        for _ in 0..16 {
+            let Some(next) = rest.pop() else {
+                // The nearest directory that is there.
+                let mut above = path.ancestors().skip(1);
+                let found = |above: &Path| Some((above.to_owned(), fs::metadata(above).ok()?));
+                let (parent, found) = above.find_map(found)?;
+                let last = path.strip_prefix(parent).ok()?;
+                return Some(((found.dev(), found.ino()), last.into()));
+            };
+            let mut parts = next.components();
+            let Some(first) = parts.next() else {
                 continue;
+            };
+            rest.push(parts.as_path().to_owned());
+            match fs::read_link(path.join(first)) {
+                Ok(to) => rest.push(to),
+                Err(_) => path.push(first),
             }
-            // The nearest directory that is there.
-            let mut above = path.ancestors().skip(1);
-            let (parent, found) =
-                above.find_map(|above| Some((above, fs::metadata(above).ok()?)))?;
-            let rest = path.strip_prefix(parent).ok()?;
-            return Some(((found.dev(), found.ino()), rest.into()));
         }
         None
     }

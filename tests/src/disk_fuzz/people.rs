@@ -47,6 +47,10 @@ pub struct Held {
     pub used: bool,
     /// It was renamed from a name that the session has used.
     pub carried: bool,
+    /// It was asked about since, so it is known though nobody used it.
+    pub named: bool,
+    /// Perhaps: nobody may have watched what it was renamed to.
+    pub perhaps: bool,
     /// No question was answered since that rename.
     pub carried_unseen: bool,
     /// What it was told.
@@ -214,6 +218,7 @@ impl Truth {
         let held = self.people[session].held.get(name);
         match held.map(|held| held.copy.worth(self.text(name))) {
             None => Worth::Unread,
+            Some(_) if held.is_some_and(|held| held.perhaps) => Worth::Open,
             // Nobody may know that it was ever there.
             Some(Worth::Deleted) if held.is_some_and(|held| held.copy.open.is_some()) => {
                 Worth::Open
@@ -385,12 +390,19 @@ impl Truth {
         }
     }
 
-    /// What names of this file hold may be taken for the user's.
-    pub fn perhaps_users(&mut self, name: Name) {
+    /// What names of this file hold may be taken for the user's, written after
+    /// something else of this agent's.
+    pub fn perhaps_users(&mut self, name: Name, agent: &str) {
         for other in self.names_of(name) {
             let newest = self.events.get_mut(other).and_then(|all| all.last_mut());
             if let Some(by) = newest.and_then(|newest| newest.by.as_mut()) {
-                by.insert("user".to_owned());
+                by.extend(["user".to_owned(), agent.to_owned()]);
+            }
+            let held = self.people.iter_mut();
+            let held = held.filter_map(|all| all.held.get_mut(other));
+            for held in held {
+                held.told = Told::Open;
+                held.mixed = true;
             }
         }
     }
@@ -435,7 +447,10 @@ impl Truth {
                 }
                 let there = self.view.contains_key(name);
                 let held = self.held(session, name);
-                if !there && !held.by_itself() && held.copy.known() {
+                // A name that a rename made is forgotten if it goes before
+                // anybody asks about it (ATTR-12).
+                let known = held.used || held.carried && held.named;
+                if !there && !known && held.copy.known() {
                     held.copy.open = Some("a name never used, of what was a file");
                 }
             }
@@ -454,6 +469,13 @@ impl Truth {
             .next()
             .map_or_else(Copy::default, |held| held.copy.clone());
         known.for_each(|held| copy.join(&held.copy));
+        if !holders
+            .iter()
+            .any(|held| held.copy.known() && !held.perhaps)
+            && copy.known()
+        {
+            copy.open = Some("known by a name alone that perhaps nobody watched");
+        }
         let news = holders
             .iter()
             .any(|held| held.copy.layers() != copy.layers());
@@ -469,6 +491,8 @@ impl Truth {
                 held.since = usize::MAX;
             }
             held.copy = copy.clone();
+            // A content of the file may be kept by one of its names only.
+            held.copy.may_be_coarse |= names.iter().any(|name| name.starts_with(".env"));
             held.copy.coarse = coarse;
             held.resident = resident;
         }
@@ -477,30 +501,51 @@ impl Truth {
     /// ATTR-12: what sessions know of a name is copied to the one it was given
     /// by a rename, unless they know that one already. A rename that nobody
     /// watched tells nothing.
-    pub fn carried(&mut self, before: &View, murky: &BTreeSet<Name>, moved: &[(Name, Name)]) {
+    pub fn carried(
+        &mut self,
+        before: &View,
+        murky: &BTreeSet<Name>,
+        moved: &[(Name, Name)],
+        exchange: bool,
+    ) {
         let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
         for session in 0..self.people.len() {
             let then = self.people[session].held.clone();
             // By whichever of its names it was renamed, it left those that lead
             // there no more.
-            let mut gone: Vec<(Name, Name)> = Vec::new();
-            for &(from, to) in moved {
+            let mut gone: Vec<(Name, Name, bool)> = Vec::new();
+            let place = |name: Name| self.places.get(name);
+            let entries = moved.iter().flat_map(|&(from, to)| {
+                // The same entry, by a way through a link to its directory.
+                let last = |name: Name| name.rsplit_once('/').map(|(_, last)| last);
+                let same = |other: &&Name| {
+                    let by_directory = last(other).is_some() && last(other) == last(to);
+                    by_directory && place(other).is_some() && place(other) == place(to)
+                };
+                let others = NAMES.iter().filter(same).copied();
+                let all = [to].into_iter().chain(others);
+                let watched = self.watched(from, to);
+                all.map(|other| (from, other, watched)).collect::<Vec<_>>()
+            });
+            for (from, to, watched) in entries {
                 let was = object(before, from);
                 let left = NAMES
                     .iter()
                     .filter(|name| object(before, name) == was && object(&self.view, name) != was);
-                gone.extend(left.map(|name| (*name, to)));
+                gone.extend(left.map(|name| (*name, to, watched)));
             }
-            for (from, to) in gone {
+            for (from, to, watched) in gone {
                 let moved = object(before, from);
                 if let Some(known) = then.get(from)
                     && moved.is_some()
                     && moved == object(&self.view, to)
                     && moved != object(before, to)
                 {
-                    let open = if before.contains_key(to) {
+                    let open = if exchange {
+                        Some("two names were exchanged")
+                    } else if before.contains_key(to) {
                         Some("it was renamed onto a file that was there")
-                    } else if !self.watched(from, to) {
+                    } else if !watched || !self.watched(from, to) {
                         Some("it was renamed to a directory in which nothing is tracked")
                     } else if self.down || murky.contains(from) || murky.contains(to) {
                         Some("it was renamed while nobody watched")
@@ -539,6 +584,7 @@ impl Truth {
     fn carry(&mut self, session: usize, to: Name, known: Held, open: Option<&'static str>) {
         let own = self.held(session, to);
         own.carried |= known.used || known.carried;
+        own.perhaps |= !own.used && (open.is_some() || known.perhaps);
         if own.copy.known() {
             // By another name of the file. Whether it is known by this one as
             // well is seen when the two part.
@@ -548,6 +594,7 @@ impl Truth {
         if !known.copy.known() {
             return;
         }
+        own.named = false;
         let coarse = own.copy.coarse || known.copy.coarse;
         own.copy = known.copy;
         own.copy.coarse = coarse;
@@ -581,6 +628,7 @@ impl Truth {
                 held.mixed = false;
             }
             held.resident = true;
+            held.perhaps &= other != name;
         }
         self.uses(session, name);
     }

@@ -229,7 +229,10 @@ impl Play {
             Step::ExchangeDirectories => [below("d", "k"), below("k", "d")].concat(),
             _ => Vec::new(),
         };
-        self.truth.carried(&before, &murky, &moved);
+        // Many save by an exchange with a temporary file, so it is no rename:
+        // what is known may be copied one way, or not at all.
+        let exchange = matches!(step, Step::Exchange { .. } | Step::ExchangeDirectories);
+        self.truth.carried(&before, &murky, &moved, exchange);
     }
 
     /// A request of a session's, which must succeed.
@@ -492,7 +495,8 @@ impl Play {
         if name != edit.name && !self.truth.names_of(edit.name).contains(&name) {
             // An edit goes with the name it was begun by (FILE-2): nothing
             // says whose what was made by the other name is.
-            self.truth.perhaps_users(name);
+            let agent = format!("agent:{}", session(who));
+            self.truth.perhaps_users(name, &agent);
         }
         // Its name parted from the others, or it wrote another's.
         if name != edit.name || self.truth.names_of(name) != names {
@@ -547,8 +551,9 @@ impl Play {
             // An edit goes with the name it was begun by (FILE-2): nothing
             // says whose what was made by the other name is. Who says that it
             // wrote what never stood there has somebody else write what does.
-            self.truth.perhaps_users(name);
-            self.truth.perhaps_users(edit.name);
+            let agent = format!("agent:{}", session(who));
+            self.truth.perhaps_users(name, &agent);
+            self.truth.perhaps_users(edit.name, &agent);
         }
         Ok(())
     }
