@@ -247,14 +247,6 @@ fn an_edit_that_is_taken_back_late_is_named() {
     );
 }
 
-fn link(name: Name, to: Name) -> Op {
-    Op::Symlink {
-        name,
-        to,
-        atomic: true,
-    }
-}
-
 /// What was read under the old name after a rename was copied to the new one:
 /// the copy is recorded late, for an editor's backup is mostly gone by then.
 #[test]
@@ -269,41 +261,6 @@ fn what_is_read_under_the_old_name_after_a_rename_stays_there() {
             },
             save("d/b", Make::Whole(2, 3), How::InPlace),
             read(1, "d/b"),
-            CHECK,
-        ],
-    );
-}
-
-/// The session was told of the new name by a symlink that it never used:
-/// asking by that one made it a name of the session's.
-#[test]
-fn a_question_by_a_link_does_not_use_it() {
-    holds(
-        &[("d/a", Make::Whole(1, 3)), ("k/b", Make::Whole(2, 3))],
-        &[
-            read(0, "d/a"),
-            link("la", "k/a"),
-            save("d/a", Make::Whole(3, 3), How::InPlace),
-            Op::Rename {
-                from: "d/a",
-                to: "k/a",
-            },
-            CHECK,
-        ],
-    );
-}
-
-/// A link that was spoken of while it led to nothing, and then came to lead to
-/// a name that a rename had just made, stayed a stranger to it.
-#[test]
-fn a_link_to_what_was_just_renamed_joins_it() {
-    holds(
-        &[("d/b", Make::Whole(1, 3))],
-        &[
-            begin(0, 0, "lb", Make::Whole(2, 3), true),
-            read(0, "d/b"),
-            Op::RenameDirectory { from: "d", to: "k" },
-            link("lb", "k/b"),
             CHECK,
         ],
     );
