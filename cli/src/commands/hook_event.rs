@@ -94,6 +94,15 @@ fn prepared(asked: Option<(Unanswered, PathBuf)>) {
     PREPARED.notify_all();
 }
 
+/// What is not to be kept by now never will be.
+fn nothing_more_to_keep() {
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Asked::NotYet = *asked {
+        *asked = Asked::Nothing;
+        PREPARED.notify_all();
+    }
+}
+
 fn serve(agent: Agent, global: &Global) -> ExitCode {
     let patience = std::env::var(PATIENCE_VARIABLE)
         .ok()
@@ -106,12 +115,7 @@ fn serve(agent: Agent, global: &Global) -> ExitCode {
         give_up();
     });
     let Some((client, printed)) = ask(agent, global, until) else {
-        if matches!(
-            *ASKED.lock().unwrap_or_else(PoisonError::into_inner),
-            Asked::NotYet
-        ) {
-            prepared(None);
-        }
+        nothing_more_to_keep();
         give_up();
     };
     if !print(&printed.stdout, &printed.stderr) {

@@ -8,7 +8,8 @@ use touchmark_proto::SessionId;
 
 use super::daemon_handle::DaemonHandle;
 use super::{Happened, Tool, What, rules};
-use crate::system::proc::{self, Process};
+use crate::system::proc;
+use crate::system::process::Process;
 
 /// Sessions whose agents are known; the one that was heard of first goes.
 const SESSIONS: usize = 1_024;

@@ -109,7 +109,7 @@ impl DaemonHandle {
             .ok_or_else(|| Error::new(ErrorCode::InternalError, "the answer is another method's"))
     }
 
-    /// What a file is worth to a session; `None` where the daemon cannot say.
+    /// A file's state for a session; `None` where the daemon cannot say.
     pub(super) async fn status(&self, session: &SessionId, path: &ClientPath) -> Option<FileState> {
         let ask = FileStatus {
             session: session.clone(),

@@ -10,6 +10,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use touchmark_proto::Error;
 
+use crate::system::process::Process;
+
 /// Comes back when that process has ended, at once if there is none. The
 /// process meant is the one that has the number at the call.
 ///
@@ -41,15 +43,6 @@ fn open_process(pid: u32) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// A process, told from a later one of its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
-    /// Its number.
-    pub(crate) pid: u32,
-    /// When the system started it, in ticks since its boot.
-    pub(crate) start: u64,
-}
-
 /// More processes than these do not stand above one another.
 const ABOVE: usize = 64;
 
@@ -73,7 +66,7 @@ fn started(pid: u32) -> Option<(u32, u64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may hold anything, brackets too.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    // A zombie has ended, though nobody has taken note.
+    // A zombie has ended; its parent has not waited for it yet.
     let ended = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
     let start = fields.nth(17)?.parse().ok()?;

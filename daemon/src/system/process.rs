@@ -1,7 +1,16 @@
-//! This process as a whole.
+//! This process as a whole, and what another one is named by.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit, test_kill_process};
+
+/// A process, told from a later one of its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// When the system started it, in ticks since its boot.
+    pub(crate) start: u64,
+}
 
 /// Leaves the starter's terminal and directory (LIFE-1): a working directory
 /// inside the workspace would keep its removal from being seen.

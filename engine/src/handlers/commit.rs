@@ -188,7 +188,7 @@ impl Engine {
         if hash == current && hash == began && !changed {
             return Verdict::of(Outcome::Unchanged, None);
         }
-        // What was there before it began is its writer's (ATTR-16).
+        // A content from before the edit began belongs to whoever wrote it (ATTR-16).
         let since = self.view().late_version(session, path, claim);
         if since.is_some_and(|version| version > begun)
             && let Some(version) = self.declare_late(pending, session, path, claim, None)
@@ -376,7 +376,7 @@ impl Engine {
         version
     }
 
-    /// Lets a late declaration speak for its version.
+    /// Attributes the version that a late declaration names to its session.
     pub(super) fn declare_late(
         &mut self,
         pending: &Pending,

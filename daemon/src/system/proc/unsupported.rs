@@ -4,6 +4,8 @@ use std::io;
 
 use touchmark_proto::{Error, ErrorCode};
 
+use crate::system::process::Process;
+
 /// Says that it cannot be told: a command window ends with its connection or
 /// its time then.
 ///
@@ -11,15 +13,6 @@ use touchmark_proto::{Error, ErrorCode};
 /// Always.
 pub(crate) fn process_end(_pid: u32) -> impl Future<Output = io::Result<()>> {
     std::future::ready(Err(io::ErrorKind::Unsupported.into()))
-}
-
-/// A process, told from a later one of its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
-    /// Its number.
-    pub(crate) pid: u32,
-    /// When the system started it.
-    pub(crate) start: u64,
 }
 
 /// Not told.

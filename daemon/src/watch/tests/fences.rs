@@ -1,4 +1,4 @@
-//! Fences, and what is left where events are lost.
+//! Fences, and lost events.
 
 use std::fs;
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ fn after_a_loss_all_is_compared_and_the_fences_end() {
     world.watcher.digest(lost, &mut out);
     let words: Vec<_> = out.iter().map(word).collect();
     assert_eq!(words, ["Overflow", "Fence(101)", "Fence(102)"]);
-    // Watched by name again, and what the old backend still says is void.
+    // Each name is watched again; late events of the old backend are dropped.
     world.write("d/f", "2");
     assert_eq!(world.seen(), "Appeared(d/f) Written(d/f) Closed(d/f)");
     world.write("old/f", "3");
