@@ -4,12 +4,12 @@
 //!
 //! Nothing may panic; what is refused is refused with file, line and reason;
 //! what is taken lies within the bounds of docs/configuration.md, and the
-//! workspace's file wins.
+//! workspace's file only tightens.
 #![allow(clippy::panic)]
 
 use std::path::Path;
 
-use touchmark_daemon::config::{Config, ConfigError};
+use touchmark_daemon::config::{Config, ConfigError, Durability, Whose};
 
 /// No line of TOML: what is before it is the user's file, what is behind it
 /// the workspace's.
@@ -29,40 +29,71 @@ pub(crate) fn settings(bytes: &[u8]) {
         None => (bytes, &b""[..]),
     };
     let mut config = Config::default();
-    if !taken(&mut config, USER, user) {
-        return;
-    }
-    let before = config.clone();
-    if !taken(&mut config, WORKSPACE, workspace) {
-        assert_eq!(config, before, "a refused file changes nothing");
-        return;
-    }
-    let mut again = Config::default();
-    for (file, text) in [(WORKSPACE, workspace), (USER, user), (WORKSPACE, workspace)] {
-        assert!(taken(&mut again, file, text));
-    }
-    assert_eq!(again, config, "the last file wins, key by key");
+    taken(&mut config, USER, user, Whose::User);
     bounded(&config);
+    let before = config.clone();
+    taken(&mut config, WORKSPACE, workspace, Whose::Repository);
+    bounded(&config);
+    only_tighter(&before, &config);
+    let once = config.clone();
+    taken(&mut config, WORKSPACE, workspace, Whose::Repository);
+    assert_eq!(config, once, "said again, it says the same");
     config.engine(b"/w".to_vec(), false);
 }
 
-fn taken(config: &mut Config, file: &str, text: &[u8]) -> bool {
-    let Err(ConfigError {
-        file: named,
-        line,
-        reason,
-    }) = config.apply(Path::new(file), text)
-    else {
-        return true;
+fn taken(config: &mut Config, file: &str, text: &[u8], whose: Whose) {
+    for wrong in config.apply(Path::new(file), text, whose) {
+        let ConfigError {
+            file: named,
+            line,
+            reason,
+            ..
+        } = wrong;
+        assert_eq!(named, Path::new(file));
+        let lines = text.split(|byte| *byte == b'\n').count();
+        assert!(
+            (1..=lines).contains(&line),
+            "line {line} of {lines}: {reason}"
+        );
+        assert!(!reason.is_empty() && reason.chars().count() <= 300);
+    }
+}
+
+/// Whatever a repository says: nothing is kept that the user would not have
+/// kept, nothing dropped that he would not have dropped, no limit lifted
+/// (SEC-5).
+fn only_tighter(user: &Config, both: &Config) {
+    for (user, both) in [
+        (user.read_text, both.read_text),
+        (user.contents_total, both.contents_total),
+        (user.contents_file, both.contents_file),
+        (user.calls_keep, both.calls_keep),
+        (user.calls_age, both.calls_age),
+        (user.calls_bytes, both.calls_bytes),
+        (user.dedup.into(), both.dedup.into()),
+        (user.replace_repeats.into(), both.replace_repeats.into()),
+    ] {
+        assert!(both <= user, "{both} is more than {user}");
+    }
+    let all_in = |user: &[String], both: &[String]| user.iter().all(|one| both.contains(one));
+    assert!(all_in(&user.contents_exclude, &both.contents_exclude));
+    assert!(all_in(&user.calls_never, &both.calls_never));
+    assert!(user.durability == both.durability || both.durability == Durability::Power);
+    let rest = Config {
+        durability: user.durability,
+        read_text: user.read_text,
+        contents_total: user.contents_total,
+        contents_file: user.contents_file,
+        contents_exclude: user.contents_exclude.clone(),
+        calls_keep: user.calls_keep,
+        calls_age: user.calls_age,
+        calls_bytes: user.calls_bytes,
+        calls_never: user.calls_never.clone(),
+        dedup: user.dedup,
+        replace_repeats: user.replace_repeats,
+        ..both.clone()
     };
-    assert_eq!(named, Path::new(file));
-    let lines = text.split(|byte| *byte == b'\n').count();
-    assert!(
-        (1..=lines).contains(&line),
-        "line {line} of {lines}: {reason}"
-    );
-    assert!(!reason.is_empty());
-    false
+    assert_eq!(&rest, user, "all else is the user's");
 }
 
 fn bounded(config: &Config) {

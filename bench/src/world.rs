@@ -121,8 +121,9 @@ impl World {
 
     /// Has its daemon watch through the `notify` crate from its start on.
     pub(crate) fn watch_through_notify(&self) -> Result<()> {
-        let file = self.tree.root.join(".touchmark.toml");
-        fs::write(file, "watch = \"notify\"\n")?;
+        let directory = self.directories().config.join("touchmark");
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join("config.toml"), "watch = \"notify\"\n")?;
         Ok(())
     }
 

@@ -1,6 +1,9 @@
-//! The configuration: the user's file, and the workspace's, which wins.
+//! The configuration: the user's file, and the workspace's, which may tighten
+//! what the user's says (SEC-5).
 //!
-//! A wrong or unknown key is refused with file, line and reason. Durations
+//! What is wrong, unknown or not a repository's to say is told with file, line
+//! and reason, and the daemon runs without it: a file that comes with a
+//! repository must not keep the daemon from starting. Durations
 //! are texts like `"60 s"`, `"10 min"`, `"30 days"`; sizes like `"16 MiB"`;
 //! plain numbers are seconds and bytes. Each has bounds; see `units`.
 
@@ -8,7 +11,10 @@ mod case;
 #[cfg(test)]
 mod documented;
 mod file;
+mod keys;
 mod reload;
+#[cfg(test)]
+mod tests;
 mod units;
 
 use std::collections::BTreeMap;
@@ -20,10 +26,9 @@ use touchmark_proto::{Millis, Places};
 use crate::watch::Choice;
 pub use case::probe_case_insensitive;
 pub use reload::Changes;
-use units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
 
 /// A configuration file is wrong.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}: {reason}", file.display())]
 pub struct ConfigError {
     /// Which file.
@@ -32,6 +37,79 @@ pub struct ConfigError {
     pub line: usize,
     /// What is wrong with it.
     pub reason: String,
+    /// What of it.
+    pub part: Part,
+}
+
+/// What is wrong in a configuration file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it: it cannot be read, or is no TOML.
+    File,
+    /// A key that there is not.
+    Unknown,
+    /// That key.
+    Key(&'static str),
+}
+
+/// The longest reason: a part of it may be a stranger's.
+const MOST_REASON: usize = 300;
+
+impl ConfigError {
+    fn new(file: &Path, line: usize, part: Part, reason: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            reason: reason.chars().take(MOST_REASON).collect(),
+            part,
+        }
+    }
+
+    fn unread(file: &Path, cause: &std::io::Error) -> Self {
+        Self::new(file, 0, Part::File, &cause.to_string())
+    }
+
+    /// Whether names of secrets may have been lost with it.
+    fn hides_secrets(&self) -> bool {
+        matches!(self.part, Part::File | Part::Key("contents.exclude"))
+    }
+}
+
+/// Who speaks in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The user: every key.
+    User,
+    /// Whoever made the repository: keys that it may tighten.
+    Repository,
+}
+
+/// What the files came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configured {
+    /// What is in force.
+    pub config: Config,
+    /// What is not in force of what the files say.
+    pub wrong: Vec<ConfigError>,
+    /// Some of it stands in the user's file.
+    pub user_is_wrong: bool,
+}
+
+impl Configured {
+    /// What is not in force, for people; `None` if all is.
+    pub fn refused(&self) -> Option<String> {
+        const MOST: usize = 10;
+        let mut told: Vec<String> = self
+            .wrong
+            .iter()
+            .take(MOST)
+            .map(ToString::to_string)
+            .collect();
+        if let Some(more) = self.wrong.len().checked_sub(MOST).filter(|more| *more > 0) {
+            told.push(format!("{more} more"));
+        }
+        (!told.is_empty()).then(|| told.join("; "))
+    }
 }
 
 /// How path names compare (SEEN-6).
@@ -176,32 +254,52 @@ impl Config {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn of(places: &Places, named: Option<&Path>) -> Result<Self, ConfigError> {
+    pub fn of(places: &Places, named: Option<&Path>) -> Result<Configured, ConfigError> {
         let user = named.unwrap_or(&places.config);
         Self::load(user, &places.workspace_config, named.is_some())
     }
 
-    /// Reads the user's file, then the workspace's, which wins key by key.
-    /// Files that do not exist say nothing, unless `must_exist`.
+    /// Reads the user's file, then the workspace's, which may tighten what
+    /// the user's says (SEC-5). Files that do not exist say nothing. What is
+    /// wrong in a file is told and not in force; the rest is.
+    ///
+    /// While anything is wrong in the user's file nothing is dropped for its
+    /// age or number, and while a list of secrets cannot be read no content
+    /// is kept: neither could be made good later.
     ///
     /// # Errors
-    /// A file that cannot be read, or a key that is wrong.
-    pub fn load(user: &Path, workspace: &Path, must_exist: bool) -> Result<Self, ConfigError> {
-        let mut config = Self::default();
-        for (file, must_exist) in [(user, must_exist), (workspace, false)] {
-            match file::read(file) {
-                Ok(text) => config.apply(file, &text)?,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => {}
-                Err(error) => {
-                    return Err(ConfigError {
-                        file: file.to_owned(),
-                        line: 0,
-                        reason: error.to_string(),
-                    });
+    /// If the user's file must exist and does not.
+    pub fn load(
+        user: &Path,
+        workspace: &Path,
+        must_exist: bool,
+    ) -> Result<Configured, ConfigError> {
+        let mut done = Configured::default();
+        let mut secrets_unknown = false;
+        for (file, whose) in [(user, Whose::User), (workspace, Whose::Repository)] {
+            let wrong = match file::read(file) {
+                Ok(text) => done.config.apply(file, &text, whose),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    if must_exist && whose == Whose::User {
+                        return Err(ConfigError::unread(file, &error));
+                    }
+                    continue;
                 }
+                Err(error) => vec![ConfigError::unread(file, &error)],
+            };
+            secrets_unknown |= wrong.iter().any(|wrong| wrong.hides_secrets());
+            if whose == Whose::User {
+                done.user_is_wrong = !wrong.is_empty();
             }
+            done.wrong.extend(wrong);
         }
-        Ok(config)
+        if done.user_is_wrong {
+            done.config.retain_all();
+        }
+        if secrets_unknown {
+            done.config.contents_file = 0;
+        }
+        Ok(done)
     }
 
     /// The engine's part of it, for a workspace.
@@ -225,321 +323,32 @@ impl Config {
         }
     }
 
-    /// Takes over the keys of one file's text; other keys stay.
-    ///
-    /// # Errors
-    /// A text that is no TOML, and a key that is unknown or out of bounds;
-    /// then nothing has changed.
-    pub fn apply(&mut self, file: &Path, text: &[u8]) -> Result<(), ConfigError> {
-        let wrong = |line, reason| ConfigError {
-            file: file.to_owned(),
-            line,
-            reason,
-        };
-        let text = std::str::from_utf8(text).map_err(|error| {
-            let before = text.get(..error.valid_up_to()).unwrap_or_default();
-            wrong(line_at(before), "not UTF-8".into())
-        })?;
-        let raw: Raw = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(0, |span| {
-                line_at(text.as_bytes().get(..span.start).unwrap_or_default())
-            });
-            wrong(line, error.message().into())
-        })?;
-        for pattern in raw.contents.exclude.iter().flatten() {
-            globset::Glob::new(pattern.get_ref()).map_err(|error| {
-                let before = text.as_bytes().get(..pattern.span().start);
-                wrong(line_at(before.unwrap_or_default()), error.to_string())
-            })?;
-        }
-        self.merge(raw);
-        Ok(())
+    /// Takes over the keys of one file's text, as far as it may say them;
+    /// other keys stay. Returns what is not in force of it, in the order of
+    /// the lines.
+    pub fn apply(&mut self, file: &Path, text: &[u8], whose: Whose) -> Vec<ConfigError> {
+        let mut wrong: Vec<ConfigError> = keys::take(self, text, whose)
+            .into_iter()
+            .map(|wrong| {
+                let before = wrong.at.map(|at| text.get(..at).unwrap_or(text));
+                let line = before.map_or(0, line_at);
+                ConfigError::new(file, line, wrong.part, &wrong.reason)
+            })
+            .collect();
+        wrong.sort_by_key(|wrong| wrong.line);
+        wrong
     }
 
-    fn merge(&mut self, raw: Raw) {
-        fn set<T, R: Into<T>>(value: &mut T, raw: Option<R>) {
-            if let Some(raw) = raw {
-                *value = raw.into();
-            }
-        }
-        if raw.case.is_some() {
-            self.case = raw.case;
-        }
-        set(&mut self.durability, raw.durability);
-        set(&mut self.watch, raw.watch);
-        set(&mut self.idle_exit, raw.idle_exit);
-        set(&mut self.edit_ttl, raw.marks.edit_ttl);
-        set(&mut self.flag_ttl, raw.marks.flag_ttl);
-        set(&mut self.hook_ttl, raw.marks.hook_ttl);
-        set(&mut self.command_ttl, raw.marks.command_ttl);
-        set(&mut self.late, raw.marks.late);
-        set(&mut self.frame, raw.limits.frame);
-        set(&mut self.connections, raw.limits.connections);
-        set(&mut self.read_text, raw.limits.read_text);
-        set(&mut self.contents_total, raw.contents.total);
-        set(&mut self.contents_file, raw.contents.file);
-        if let Some(patterns) = raw.contents.exclude {
-            self.contents_exclude = patterns
-                .into_iter()
-                .map(toml::Spanned::into_inner)
-                .collect();
-        }
-        if let Some(Keep { count, age }) = raw.versions.keep {
-            set(&mut self.versions_per_path, count);
-            set(&mut self.versions_age, age);
-        }
-        set(&mut self.sessions_keep, raw.sessions.keep);
-        if let Some(KeepBytes { bytes, age }) = raw.recovery.keep {
-            set(&mut self.recovery_bytes, bytes);
-            set(&mut self.recovery_age, age);
-        }
-        set(&mut self.dedup, raw.dedup.enabled);
-        set(&mut self.replace_repeats, raw.hooks.replace_repeats);
-        set(&mut self.calls_keep, raw.calls.keep);
-        set(&mut self.calls_age, raw.calls.age);
-        set(&mut self.calls_bytes, raw.calls.bytes);
-        set(&mut self.calls_never, raw.calls.never);
-        // Tool by tool: a rule for one leaves the others.
-        self.calls_rules.extend(raw.calls.rules.unwrap_or_default());
+    /// Drops nothing that a right configuration might want kept.
+    fn retain_all(&mut self) {
+        const LONG: Millis = 36_500 * 86_400_000;
+        const MANY: u64 = 1 << 40;
+        (self.versions_per_path, self.versions_age) = (MANY, LONG);
+        (self.recovery_bytes, self.recovery_age) = (MANY, LONG);
+        self.sessions_keep = LONG;
     }
 }
 
 fn line_at(before: &[u8]) -> usize {
     before.iter().filter(|&&byte| byte == b'\n').count() + 1
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Raw {
-    case: Option<Case>,
-    durability: Option<Durability>,
-    watch: Option<Choice>,
-    idle_exit: Option<Span>,
-    marks: Marks,
-    limits: Limits,
-    contents: Contents,
-    versions: Versions,
-    sessions: Sessions,
-    recovery: Recovery,
-    dedup: Dedup,
-    hooks: Hooks,
-    calls: Calls,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Marks {
-    edit_ttl: Option<Span>,
-    flag_ttl: Option<Span>,
-    hook_ttl: Option<Span>,
-    command_ttl: Option<Span>,
-    late: Option<Span>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Limits {
-    frame: Option<FrameBytes>,
-    connections: Option<Connections>,
-    read_text: Option<TextBytes>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Contents {
-    total: Option<Bytes>,
-    file: Option<Bytes>,
-    exclude: Option<Vec<toml::Spanned<String>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Versions {
-    keep: Option<Keep>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Sessions {
-    keep: Option<Span>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Recovery {
-    keep: Option<KeepBytes>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Calls {
-    keep: Option<u64>,
-    age: Option<Span>,
-    bytes: Option<Bytes>,
-    never: Option<Vec<String>>,
-    rules: Option<BTreeMap<String, Vec<String>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Dedup {
-    enabled: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Hooks {
-    replace_repeats: Option<bool>,
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn parse(text: &str) -> Result<Config, String> {
-        let mut config = Config::default();
-        config
-            .apply(Path::new("c.toml"), text.as_bytes())
-            .map_err(|error| error.to_string())?;
-        Ok(config)
-    }
-
-    #[test]
-    fn every_key() {
-        let config = parse(
-            r#"
-            case = "insensitive"
-            durability = "power"
-            watch = "off"
-            idle_exit = "5 min"
-            [marks]
-            edit_ttl = "90 s"
-            flag_ttl = 3
-            hook_ttl = "1 h"
-            command_ttl = "2 h"
-            late = "500 ms"
-            [limits]
-            frame = "1 MiB"
-            connections = 7
-            read_text = 1000
-            [contents]
-            total = "1 GiB"
-            file = "64 KiB"
-            exclude = ["*.secret"]
-            [versions]
-            keep = "1,000 per path, 2 days"
-            [sessions]
-            keep = "7 days"
-            [recovery]
-            keep = "3 days, 1 MiB"
-            [dedup]
-            enabled = false
-            [hooks]
-            replace_repeats = true
-            [calls]
-            keep = 5
-            age = "1 min"
-            bytes = "1 KiB"
-            never = ["say"]
-            rules = { readFile = ["file"] }
-            "#,
-        )
-        .unwrap();
-        assert_eq!(
-            config,
-            Config {
-                case: Some(Case::Insensitive),
-                durability: Durability::Power,
-                watch: Choice::Off,
-                idle_exit: 300_000,
-                edit_ttl: 90_000,
-                flag_ttl: 3_000,
-                hook_ttl: 3_600_000,
-                command_ttl: 7_200_000,
-                late: 500,
-                frame: 1 << 20,
-                connections: 7,
-                read_text: 1000,
-                contents_total: 1 << 30,
-                contents_file: 64 << 10,
-                contents_exclude: vec!["*.secret".into()],
-                versions_per_path: 1000,
-                versions_age: 2 * 86_400_000,
-                sessions_keep: 7 * 86_400_000,
-                recovery_age: 3 * 86_400_000,
-                recovery_bytes: 1 << 20,
-                dedup: false,
-                replace_repeats: true,
-                calls_keep: 5,
-                calls_age: 60_000,
-                calls_bytes: 1 << 10,
-                calls_never: vec!["say".into()],
-                calls_rules: {
-                    let mut rules = Config::default().calls_rules;
-                    rules.insert("readFile".into(), vec!["file".into()]);
-                    rules
-                },
-            }
-        );
-    }
-
-    #[test]
-    fn the_engine_shares_its_defaults() {
-        let engine = Config::default().engine(b"/".to_vec(), false);
-        assert_eq!(engine, touchmark_engine::Config::default());
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_its_line() {
-        for (text, start) in [
-            ("\n\ncolour = 1\n", "c.toml:3: unknown field `colour`"),
-            ("[marks]\nttl = 1\n", "c.toml:2: unknown field `ttl`"),
-            ("case = \"loud\"\n", "c.toml:1: unknown variant `loud`"),
-            (
-                "[marks]\n\nlate = \"10 parsecs\"\n",
-                "c.toml:3: \"10 parsecs\" is not a duration",
-            ),
-            (
-                "[limits]\nframe = \"-1 MiB\"\n",
-                "c.toml:2: \"-1 MiB\" is not a size",
-            ),
-            ("[limits]\nframe = -1\n", "c.toml:2: "),
-            (
-                "[limits]\nframe = \"1 KiB\"\n",
-                "c.toml:2: \"1 KiB\" is not a size like \"16 MiB\", from 65536 to",
-            ),
-            ("[contents]\n\ntotal = \"2048 GiB\"\n", "c.toml:3: "),
-            (
-                "idle_exit = \"36501 days\"\n",
-                "c.toml:1: \"36501 days\" is not a duration",
-            ),
-            (
-                "[limits]\nconnections = 0\n",
-                "c.toml:2: 0 is not a number from 1 to 1000000",
-            ),
-            ("[recovery]\nkeep = \"5000000000\"\n", "c.toml:2: "),
-            ("[contents]\nexclude = [\n\"ok\",\n\"[\"]\n", "c.toml:4: "),
-            ("a = = 1", "c.toml:1: "),
-        ] {
-            let error = parse(text).unwrap_err();
-            assert!(error.starts_with(start), "{text:?} gave {error:?}");
-        }
-    }
-
-    #[test]
-    fn the_workspace_wins_and_absent_files_say_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let user = directory.path().join("config.toml");
-        let workspace = directory.path().join(".touchmark.toml");
-        assert_eq!(
-            Config::load(&user, &workspace, false).unwrap(),
-            Config::default()
-        );
-        assert!(Config::load(&user, &workspace, true).is_err());
-        std::fs::write(&user, "idle_exit = \"1 s\"\n[marks]\nlate = \"1 s\"\n").unwrap();
-        std::fs::write(&workspace, "[marks]\nlate = \"2 s\"\n").unwrap();
-        let config = Config::load(&user, &workspace, false).unwrap();
-        assert_eq!((config.idle_exit, config.late), (1000, 2000));
-    }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use touchmark_proto::Places;
 
-use crate::config::{Case, Config, probe_case_insensitive};
+use crate::config::{Case, Config, Configured, probe_case_insensitive};
 use crate::system::process::most_descriptors;
 use crate::{store, watch};
 
@@ -106,18 +106,22 @@ pub fn examine(workspace: &Path, places: &Places) -> Vec<Finding> {
     found
 }
 
-/// The configuration, or the defaults where it is wrong.
+/// The configuration, without what is wrong in it.
 fn configuration(places: &Places) -> (Config, Finding) {
     const CHECK: &str = "configuration";
+    const HINT: &str = "correct the file, then send the daemon SIGHUP, or `touchmark restart`; the \
+                        daemon runs without what is named here";
     match Config::of(places, None) {
-        Ok(config) => (config, Finding::good(CHECK, "understood")),
+        Ok(Configured { config, wrong, .. }) if wrong.is_empty() => {
+            (config, Finding::good(CHECK, "understood"))
+        }
+        Ok(configured) => (
+            configured.config.clone(),
+            Finding::wrong(CHECK, configured.refused().unwrap_or_default(), HINT),
+        ),
         Err(error) => (
             Config::default(),
-            Finding::wrong(
-                CHECK,
-                error.to_string(),
-                "correct the file, then send the daemon SIGHUP, or `touchmark restart`",
-            ),
+            Finding::wrong(CHECK, error.to_string(), HINT),
         ),
     }
 }

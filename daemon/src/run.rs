@@ -89,6 +89,8 @@ pub struct Options {
     pub places: Places,
     /// The configuration.
     pub config: Config,
+    /// What of its files is not in force, for people.
+    pub refused: Option<String>,
     /// The user's file, if it is not the usual one.
     pub user_config: Option<PathBuf>,
     /// Started by a client: ends when idle (LIFE-1).
@@ -284,7 +286,7 @@ impl Daemon {
             line.push_str("; the state cannot be stored");
         }
         if self.configuration.refused.is_some() {
-            line.push_str("; the configuration was refused");
+            line.push_str("; the configuration was refused in part");
         }
         line
     }

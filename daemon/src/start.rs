@@ -74,7 +74,9 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
         Some(file) => Some(std::path::absolute(file).map_err(Error::io("find", file))?),
         None => None,
     };
-    let config = Config::of(&places, user_config.as_deref())?;
+    let configured = Config::of(&places, user_config.as_deref())?;
+    let refused = configured.refused();
+    let config = configured.config;
     private_directory(&places.runtime)?;
     let lock = lock(&places, &workspace, passed.is_some())?;
     failpoint::pass("start: the lock is taken");
@@ -85,6 +87,9 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
         &places.state,
         &workspace,
     );
+    for wrong in &configured.wrong {
+        tracing::warn!("not in force: {wrong}");
+    }
     process::raise_descriptor_limit(life::descriptors(config.connections));
 
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -118,6 +123,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
             workspace,
             places,
             config,
+            refused,
             user_config,
             on_demand: options.on_demand,
             manager,
@@ -160,7 +166,9 @@ fn lock(places: &Places, workspace: &Path, waits: bool) -> Result<Lock, Error> {
     }
 }
 
-/// Tidies up after daemons whose workspaces are gone, aside.
+/// Tidies up after daemons whose workspaces are gone, aside. How long their
+/// things are kept is the user's to say, whatever repository this daemon
+/// serves (SEC-5).
 fn sweep(places: &Places, config: &Config) -> Sweep {
     let keep = config
         .sessions_keep

@@ -115,8 +115,9 @@ pub struct StoreStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Configuration {
-    /// Why the files were not taken when they were last read: file, line and
-    /// reason.
+    /// What the files said when they were last read and is not in force, each
+    /// with file, line and reason: keys that are wrong, unknown, or not a
+    /// repository's to say (SEC-5). `None` if all is.
     pub refused: Option<String>,
     /// Keys that have changed and wait for a restart.
     pub at_restart: Vec<String>,

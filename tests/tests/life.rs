@@ -6,7 +6,7 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
@@ -21,7 +21,7 @@ use touchmark_proto::events::Happening;
 use touchmark_proto::{ClientPath, Holder};
 use touchmark_tests::process::{Stopped, daemons_below, signal, until, wait_gone};
 use touchmark_tests::wire::PATIENCE;
-use touchmark_tests::world::{fence_takes_a_directory, finish};
+use touchmark_tests::world::fence_takes_a_directory;
 use touchmark_tests::{Client, World, parts, sha256, text, user};
 
 fn told(output: &Output) -> String {
@@ -656,7 +656,7 @@ fn sighup_reads_the_configuration_again() {
     hang_up(&world, "limits.read_text");
     let part = agent.ok("file/readText", json!({"path": "a.txt", "force": true}));
     assert_eq!(part["truncated"], true, "{part}");
-    // Wrong: refused with its line, and what was stays.
+    // Wrong: told with its line. A repository says nothing that is looser.
     world.file(".touchmark.toml", "\nlimits.read_text = 9\nnonsense = 1\n");
     hang_up(&world, ".touchmark.toml:3:");
     let refused = text(&in_force(&world), "refused");
@@ -669,11 +669,14 @@ fn sighup_reads_the_configuration_again() {
         "{}",
         told(&doctor)
     );
+    // A user's file that is wrong changes nothing, what is right in it too.
+    fs::remove_file(world.path(".touchmark.toml")).unwrap();
+    world.configure("limits.read_text = 1_000\nnonsense = 1\n");
+    hang_up(&world, "config.toml:");
+    let part = agent.ok("file/readText", json!({"path": "a.txt", "force": true}));
+    assert_eq!(part["truncated"], true, "{part}");
     // Right again, with a key that has to wait.
-    world.file(
-        ".touchmark.toml",
-        "limits.read_text = 1_000\nlimits.frame = \"1 MiB\"\n",
-    );
+    world.configure("limits.read_text = 1_000\nlimits.frame = \"1 MiB\"\n");
     hang_up(&world, "limits.frame");
     assert_eq!(
         in_force(&world),
@@ -690,35 +693,80 @@ fn sighup_reads_the_configuration_again() {
     world.healthy();
 }
 
-/// A configuration that is no file, or has no end, holds nobody up.
+/// SEC-5: whatever a repository's file is, the daemon starts, guards and says
+/// what is wrong.
 #[test]
-fn a_configuration_that_never_ends_is_refused() {
-    let world = World::asleep();
-    let file = world.path(".touchmark.toml");
-    std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
-    for fifo in [false, true] {
-        if fifo {
-            fs::remove_file(&file).unwrap();
-            assert!(
+fn sec5_a_broken_file_of_a_repository_does_not_keep_the_daemon_from_starting() {
+    for (place, wanted) in [
+        (0, "regular file"),
+        (1, "regular file"),
+        (2, "there is no key"),
+        (3, ".touchmark.toml:1"),
+    ] {
+        let mut world = World::asleep();
+        let file = world.path(".touchmark.toml");
+        match place {
+            0 => std::os::unix::fs::symlink("/dev/zero", &file).unwrap(),
+            1 => assert!(
                 Command::new("mkfifo")
                     .arg(&file)
                     .status()
                     .unwrap()
                     .success()
-            );
+            ),
+            2 => fs::write(&file, "nonsense = 1\n").unwrap(),
+            _ => fs::write(&file, "a = = 1\n").unwrap(),
         }
-        let child = world
-            .command(&["daemon"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = finish(child, "the daemon");
-        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-        assert!(
-            told(&output).contains(".touchmark.toml"),
-            "{}",
-            told(&output)
+        world.file("a.txt", "1\n");
+        world.start();
+        let mut agent = world.session("s");
+        // The guard is on.
+        agent.refused(
+            "edit/begin",
+            json!({"files": [{"path": "a.txt"}]}),
+            "notRead",
         );
+        let status = world.client().ok("status", json!({}));
+        let told_by_status = text(&status["configuration"], "refused");
+        assert!(told_by_status.contains(wanted), "{told_by_status}");
+        assert!(world.said().contains(wanted), "{}", world.said());
+        for command in ["status", "doctor"] {
+            let output = told(&world.run(&[command]));
+            assert!(output.contains(".touchmark.toml"), "{command}: {output}");
+        }
     }
+}
+
+/// SEC-5: what is swept of other workspaces is the user's to say.
+#[test]
+fn sec5_a_repository_has_nothing_of_other_workspaces_removed() {
+    let mut gone = World::new();
+    let mut agent = gone.session("s");
+    gone.file("f.txt", "the only copy\n");
+    agent.ok(
+        "file/write",
+        json!({"path": "f.txt", "text": "agent\n", "force": true}),
+    );
+    let kept = gone.client().ok("recovery/list", json!({}));
+    let kept = PathBuf::from(text(&kept["items"][0], "file"));
+    gone.stop();
+    let away = gone.outside().join("unmounted");
+    fs::rename(gone.path(""), &away).unwrap();
+    let here = gone.path("");
+    // The next workspace of the same user, by the same state directory.
+    let next = gone.outside().join("next");
+    fs::create_dir(&next).unwrap();
+    let greedy = "versions.keep = \"0 s\"\nsessions.keep = 0\nrecovery.keep = \"0 s, 0 B\"\n";
+    fs::write(next.join(".touchmark.toml"), greedy).unwrap();
+    for _ in 0..2 {
+        for command in ["start", "stop"] {
+            let mut asked = Command::new(touchmark_tests::world::binary());
+            gone.dress(&mut asked);
+            asked.arg("--workspace").arg(&next).arg(command);
+            let output = asked.output().unwrap();
+            assert!(output.status.success(), "{}", told(&output));
+        }
+        assert!(kept.exists(), "removed: {}", kept.display());
+    }
+    fs::rename(away, here).unwrap();
 }

@@ -160,7 +160,7 @@ fn five_thousand_files_in_order() {
 #[test]
 fn an_answer_fits_into_a_message() {
     let world = World::asleep();
-    world.file(".touchmark.toml", "[limits]\nframe = \"64 KiB\"\n");
+    world.configure("[limits]\nframe = \"64 KiB\"\n");
     let mut world = world;
     world.start();
     world.file(

@@ -25,7 +25,7 @@ fn stats(agent: &mut Session) -> Value {
 
 fn world_of(config: &str) -> World {
     let mut world = World::asleep();
-    world.file(".touchmark.toml", config);
+    world.configure(config);
     world.start();
     world
 }

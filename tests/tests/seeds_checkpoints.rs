@@ -453,7 +453,7 @@ fn a_moment_of_an_older_life_is_unknown() {
 #[test]
 fn what_a_checkpoint_may_be_asked_about_is_not_pruned() {
     let mut world = World::asleep();
-    world.file(".touchmark.toml", "[versions]\nkeep = \"2 per path\"\n");
+    world.configure("[versions]\nkeep = \"2 per path\"\n");
     world.start();
     let mut agent = world.session("s");
     world.file("a", "0\n");

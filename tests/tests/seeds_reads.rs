@@ -3,8 +3,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::fs;
-
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, authors, paths, text, user};
 
@@ -21,7 +19,7 @@ fn count(agent: &mut Session, path: &str) -> Value {
 
 fn world_of(config: &str) -> World {
     let mut world = World::asleep();
-    world.file(".touchmark.toml", config);
+    world.configure(config);
     world.start();
     world
 }
@@ -291,7 +289,7 @@ fn without_deduplication_every_read_is_full() {
     user::write(&world.path("a.txt"), "two\n");
     assert_eq!(agent.state("a.txt"), "stale");
     // Switched on again, the reads of before count.
-    fs::remove_file(world.path(".touchmark.toml")).unwrap();
+    world.configure("");
     read_text(&mut agent, "a.txt");
     world.restart();
     let mut agent = world.session("s");

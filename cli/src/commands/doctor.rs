@@ -160,7 +160,7 @@ fn not_in_force(status: &StatusReport) -> Option<Finding> {
     if let Some(reason) = &stated.refused {
         return Some(Finding::wrong(
             CHECK,
-            format!("the one before, since the files were wrong when last read: {reason}"),
+            format!("not all that its files say: {reason}"),
             format!("correct the file, then `kill -HUP {}`", status.pid),
         ));
     }

@@ -17,6 +17,10 @@ use crate::output::{self, Outcome, table};
 use crate::style::{self, paint};
 use crate::text::{MAX_NAME, bytes, count, duration, path, safe};
 
+/// The most that is shown of what is wrong in the configuration, in
+/// characters.
+const MOST_REASONS: usize = 2_000;
+
 /// How the daemon is.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -161,6 +165,18 @@ fn screen(status: &StatusReport) -> Vec<String> {
     }
     for cause in degraded {
         facts.push(vec![(style::DIM, "degraded".into()), (style::WARN, cause)]);
+    }
+    let stated = &status.configuration;
+    let not_in_force = stated.refused.iter().map(|why| safe(why, MOST_REASONS));
+    let waiting = stated
+        .at_restart
+        .iter()
+        .map(|key| format!("{key}: after a restart"));
+    for cause in not_in_force.chain(waiting) {
+        facts.push(vec![
+            (style::DIM, "not in force".into()),
+            (style::WARN, cause),
+        ]);
     }
     let mut lines = vec![paint(style::BOLD, &directory(Path::new(&status.workspace)))];
     lines.extend(table(&facts));

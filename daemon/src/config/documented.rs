@@ -2,10 +2,9 @@
 //! and the defaults that are in force.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::Config;
+use super::{Config, Whose, keys};
 
 const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
 
@@ -25,45 +24,31 @@ fn documented() -> Vec<(&'static str, &'static str)> {
 
 fn load(text: &str) -> Result<Config, String> {
     let mut config = Config::default();
-    config
-        .apply(Path::new("c.toml"), text.as_bytes())
-        .map_err(|error| error.to_string())?;
-    Ok(config)
-}
-
-/// The names that the parser says it takes where it meets one it does not.
-fn taken(table: Option<&str>) -> Vec<String> {
-    let text = match table {
-        Some(table) => format!("[{table}]\nno_such_key = 1\n"),
-        None => "no_such_key = 1\n".into(),
-    };
-    let error = load(&text).expect_err("an unknown key");
-    let (_, names) = error.split_once("expected ").expect("the names it knows");
-    let names: Vec<String> = names
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .map(String::from)
-        .collect();
-    assert!(!names.is_empty(), "{error}");
-    names
+    let wrong = config.apply(Path::new("c.toml"), text.as_bytes(), Whose::User);
+    match wrong.first() {
+        Some(wrong) => Err(wrong.to_string()),
+        None => Ok(config),
+    }
 }
 
 #[test]
 fn the_document_names_every_key_and_no_other() {
-    let mut parsed = BTreeSet::new();
-    for name in taken(None) {
-        // Only a table takes an empty one.
-        if load(&format!("[{name}]\n")).is_ok() {
-            parsed.extend(taken(Some(&name)).iter().map(|key| format!("{name}.{key}")));
-        } else {
-            parsed.insert(name);
-        }
-    }
-    let rows = documented();
-    let named: BTreeSet<String> = rows.iter().map(|(key, _)| (*key).to_owned()).collect();
-    assert_eq!(rows.len(), named.len(), "a key is documented twice");
+    let named: Vec<&str> = documented().iter().map(|(key, _)| *key).collect();
+    let parsed: Vec<&str> = keys::all().map(|key| key.name).collect();
     assert_eq!(named, parsed);
+}
+
+/// The table's third column: what a repository may say.
+#[test]
+fn the_document_says_what_a_repository_may() {
+    for key in keys::all() {
+        let row = DOCUMENT
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{}` |", key.name)))
+            .expect("a row");
+        let third = row.split(" | ").nth(2).expect("a column").trim();
+        assert_eq!(third, key.repository().unwrap_or("nothing"), "{}", key.name);
+    }
 }
 
 #[test]
@@ -122,8 +107,18 @@ fn what_waits_for_a_restart_is_marked() {
 }
 
 #[test]
-fn the_documented_example_is_understood() {
+fn the_documented_examples_are_understood() {
     let (_, example) = DOCUMENT.split_once("```toml\n").expect("the example");
-    let (example, _) = example.split_once("```").expect("its end");
-    assert_ne!(load(example).unwrap(), Config::default());
+    let (users, rest) = example.split_once("```").expect("its end");
+    assert_ne!(load(users).unwrap(), Config::default());
+    let (_, example) = rest.split_once("```toml\n").expect("the repository's");
+    let (repositorys, _) = example.split_once("```").expect("its end");
+    let mut config = Config::default();
+    let wrong = config.apply(
+        Path::new("c.toml"),
+        repositorys.as_bytes(),
+        Whose::Repository,
+    );
+    assert_eq!(wrong, []);
+    assert_ne!(config, Config::default());
 }

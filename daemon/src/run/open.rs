@@ -131,7 +131,10 @@ impl Daemon {
             guard: Arc::new(guard),
             store,
             log: None,
-            configuration: Configuration::default(),
+            configuration: Configuration {
+                refused: options.refused.clone(),
+                at_restart: Vec::new(),
+            },
             loss: trouble,
             left_out,
             listener,

@@ -9,8 +9,9 @@ use crate::life;
 use crate::system::process;
 
 impl Daemon {
-    /// Takes from the files what can change while the daemon runs. Files that
-    /// are wrong change nothing. `status` tells what is not in force.
+    /// Takes from the files what can change while the daemon runs. A user's
+    /// file that is wrong changes nothing: a half-saved one must not drop what
+    /// was kept. `status` tells what is not in force.
     pub(super) fn reload(&mut self) {
         let new = match Config::of(&self.options.places, self.options.user_config.as_deref()) {
             Ok(new) => new,
@@ -20,13 +21,22 @@ impl Daemon {
                 return;
             }
         };
-        let changes = self.options.config.reload(new);
+        for wrong in &new.wrong {
+            tracing::warn!("not in force: {wrong}");
+        }
+        let refused = new.refused();
+        if new.user_is_wrong {
+            tracing::error!("the configuration stays as it was");
+            self.configuration.refused = refused;
+            return;
+        }
+        let changes = self.options.config.reload(new.config);
         tracing::info!("the configuration was read: {}", list(&changes.taken));
         if !changes.at_restart.is_empty() {
             tracing::warn!("in force after a restart: {}", list(&changes.at_restart));
         }
         self.configuration = Configuration {
-            refused: None,
+            refused,
             at_restart: changes.at_restart.iter().map(|&key| key.into()).collect(),
         };
         let config = &self.options.config;

@@ -67,6 +67,7 @@ impl World {
             workspace: self.workspace.clone(),
             places: self.places.clone(),
             config: self.config.clone(),
+            refused: None,
             user_config: None,
             on_demand: self.on_demand,
             manager: Manager::default(),

@@ -408,8 +408,9 @@ export interface Configuration {
   /** Keys that have changed and wait for a restart. */
   atRestart: string[];
   /**
-   * Why the files were not taken when they were last read: file, line and
-   * reason.
+   * What the files said when they were last read and is not in force, each
+   * with file, line and reason: keys that are wrong, unknown, or not a
+   * repository's to say (SEC-5). `None` if all is.
    */
   refused?: string | null;
 }

@@ -1,0 +1,341 @@
+//! Every key: how it is read, and what a repository may say of it (SEC-5).
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
+use super::{Config, Durability, Part, Whose};
+use crate::watch::Choice;
+
+type Value<'de> = Spanned<DeValue<'de>>;
+type Read = fn(&mut Config, Value<'_>) -> Result<(), Wrong>;
+/// Takes from what a repository says what is stricter; whether that is all of
+/// it.
+type Tighten = fn(&mut Config, Config) -> bool;
+
+/// A key of the configuration.
+pub(super) struct Key {
+    /// As in the document.
+    pub(super) name: &'static str,
+    read: Read,
+    repository: Option<(&'static str, Tighten)>,
+}
+
+impl Key {
+    /// What the workspace's file may do with it, as in the document; nothing
+    /// where the key is the user's.
+    #[cfg(test)]
+    pub(super) fn repository(&self) -> Option<&'static str> {
+        self.repository.map(|(how, _)| how)
+    }
+}
+
+/// Something in a text that is not in force.
+pub(super) struct Wrong {
+    /// Where it begins, in bytes.
+    pub(super) at: Option<usize>,
+    /// Why.
+    pub(super) reason: String,
+    /// What.
+    pub(super) part: Part,
+}
+
+impl From<toml::de::Error> for Wrong {
+    fn from(error: toml::de::Error) -> Self {
+        Self {
+            at: error.span().map(|span| span.start),
+            reason: error.message().into(),
+            part: Part::File,
+        }
+    }
+}
+
+const SMALLER: &str = "smaller";
+const MORE: &str = "more of them";
+
+/// All keys, in the document's order.
+#[cfg(test)]
+pub(super) fn all() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter()
+}
+
+/// A repository says nothing of what machine and user are like (`case`,
+/// `watch`, `idle_exit`), of who is said to have written (`marks`), of how
+/// long things are kept, nor of what would keep clients out (`limits.frame`,
+/// `limits.connections`) or call different things alike (`calls.rules`).
+const KEYS: &[Key] = &[
+    users("case", |config, value| {
+        config.case = Some(read(value)?);
+        Ok(())
+    }),
+    tighter(
+        "durability",
+        "`\"power\"`",
+        |config, value| put::<Durability, _>(&mut config.durability, value),
+        |config, said| {
+            let taken = said.durability == Durability::Power;
+            if taken {
+                config.durability = said.durability;
+            }
+            taken || said.durability == config.durability
+        },
+    ),
+    users("watch", |config, value| {
+        put::<Choice, _>(&mut config.watch, value)
+    }),
+    users("idle_exit", |config, value| {
+        span(&mut config.idle_exit, value)
+    }),
+    users("marks.edit_ttl", |config, value| {
+        span(&mut config.edit_ttl, value)
+    }),
+    users("marks.flag_ttl", |config, value| {
+        span(&mut config.flag_ttl, value)
+    }),
+    users("marks.hook_ttl", |config, value| {
+        span(&mut config.hook_ttl, value)
+    }),
+    users("marks.command_ttl", |config, value| {
+        span(&mut config.command_ttl, value)
+    }),
+    users("marks.late", |config, value| span(&mut config.late, value)),
+    users("limits.frame", |config, value| {
+        put::<FrameBytes, _>(&mut config.frame, value)
+    }),
+    users("limits.connections", |config, value| {
+        put::<Connections, _>(&mut config.connections, value)
+    }),
+    tighter(
+        "limits.read_text",
+        SMALLER,
+        |config, value| put::<TextBytes, _>(&mut config.read_text, value),
+        |config, said| least(&mut config.read_text, said.read_text),
+    ),
+    tighter(
+        "contents.total",
+        SMALLER,
+        |config, value| put::<Bytes, _>(&mut config.contents_total, value),
+        |config, said| least(&mut config.contents_total, said.contents_total),
+    ),
+    tighter(
+        "contents.file",
+        SMALLER,
+        |config, value| put::<Bytes, _>(&mut config.contents_file, value),
+        |config, said| least(&mut config.contents_file, said.contents_file),
+    ),
+    tighter("contents.exclude", MORE, globs, |config, said| {
+        union(&mut config.contents_exclude, said.contents_exclude)
+    }),
+    users("versions.keep", |config, value| {
+        let Keep { count, age } = read(value)?;
+        config.versions_per_path = count.unwrap_or(config.versions_per_path);
+        config.versions_age = age.map_or(config.versions_age, Into::into);
+        Ok(())
+    }),
+    users("sessions.keep", |config, value| {
+        span(&mut config.sessions_keep, value)
+    }),
+    users("recovery.keep", |config, value| {
+        let KeepBytes { bytes, age } = read(value)?;
+        config.recovery_bytes = bytes.map_or(config.recovery_bytes, Into::into);
+        config.recovery_age = age.map_or(config.recovery_age, Into::into);
+        Ok(())
+    }),
+    tighter(
+        "calls.keep",
+        SMALLER,
+        |config, value| put::<u64, _>(&mut config.calls_keep, value),
+        |config, said| least(&mut config.calls_keep, said.calls_keep),
+    ),
+    tighter(
+        "calls.age",
+        SMALLER,
+        |config, value| span(&mut config.calls_age, value),
+        |config, said| least(&mut config.calls_age, said.calls_age),
+    ),
+    tighter(
+        "calls.bytes",
+        SMALLER,
+        |config, value| put::<Bytes, _>(&mut config.calls_bytes, value),
+        |config, said| least(&mut config.calls_bytes, said.calls_bytes),
+    ),
+    tighter(
+        "calls.never",
+        MORE,
+        |config, value| put::<Vec<String>, _>(&mut config.calls_never, value),
+        |config, said| union(&mut config.calls_never, said.calls_never),
+    ),
+    users("calls.rules", |config, value| {
+        // Tool by tool: a rule for one leaves the others.
+        let rules: std::collections::BTreeMap<String, Vec<String>> = read(value)?;
+        config.calls_rules.extend(rules);
+        Ok(())
+    }),
+    tighter(
+        "dedup.enabled",
+        "`false`",
+        |config, value| put::<bool, _>(&mut config.dedup, value),
+        |config, said| least(&mut config.dedup, said.dedup),
+    ),
+    tighter(
+        "hooks.replace_repeats",
+        "`false`",
+        |config, value| put::<bool, _>(&mut config.replace_repeats, value),
+        |config, said| least(&mut config.replace_repeats, said.replace_repeats),
+    ),
+];
+
+const fn users(name: &'static str, read: Read) -> Key {
+    Key {
+        name,
+        read,
+        repository: None,
+    }
+}
+
+const fn tighter(name: &'static str, how: &'static str, read: Read, tighten: Tighten) -> Key {
+    Key {
+        name,
+        read,
+        repository: Some((how, tighten)),
+    }
+}
+
+fn read<'de, T: Deserialize<'de>>(value: Value<'de>) -> Result<T, Wrong> {
+    Ok(T::deserialize(ValueDeserializer::from(value))?)
+}
+
+fn put<'de, R: Deserialize<'de> + Into<T>, T>(
+    slot: &mut T,
+    value: Value<'de>,
+) -> Result<(), Wrong> {
+    *slot = read::<R>(value)?.into();
+    Ok(())
+}
+
+fn span(slot: &mut u64, value: Value<'_>) -> Result<(), Wrong> {
+    put::<Span, _>(slot, value)
+}
+
+fn globs(config: &mut Config, value: Value<'_>) -> Result<(), Wrong> {
+    let patterns: Vec<Spanned<String>> = read(value)?;
+    for pattern in &patterns {
+        globset::Glob::new(pattern.get_ref()).map_err(|error| Wrong {
+            at: Some(pattern.span().start),
+            reason: error.to_string(),
+            part: Part::File,
+        })?;
+    }
+    config.contents_exclude = patterns.into_iter().map(Spanned::into_inner).collect();
+    Ok(())
+}
+
+fn least<T: PartialOrd>(in_force: &mut T, said: T) -> bool {
+    let taken = said <= *in_force;
+    if taken {
+        *in_force = said;
+    }
+    taken
+}
+
+fn union(in_force: &mut Vec<String>, said: Vec<String>) -> bool {
+    for more in said {
+        if !in_force.contains(&more) {
+            in_force.push(more);
+        }
+    }
+    true
+}
+
+/// Takes over what a text says and may say. Returns what it may not.
+pub(super) fn take(config: &mut Config, text: &[u8], whose: Whose) -> Vec<Wrong> {
+    let text = match std::str::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => {
+            return vec![Wrong {
+                at: Some(error.valid_up_to()),
+                reason: "not UTF-8".into(),
+                part: Part::File,
+            }];
+        }
+    };
+    let table = match DeTable::parse(text) {
+        Ok(table) => table.into_inner(),
+        Err(error) => return vec![error.into()],
+    };
+    let mut wrong = Vec::new();
+    for (name, value) in table {
+        let (at, name) = (name.span().start, name.into_inner());
+        let in_table = |key: &Key| {
+            let rest = key.name.strip_prefix(&*name);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        if !KEYS.iter().any(in_table) {
+            wrong.extend(one(config, &name, at, value, whose));
+            continue;
+        }
+        match value.into_inner() {
+            DeValue::Table(table) => {
+                for (key, value) in table {
+                    let at = key.span().start;
+                    let name = format!("{name}.{}", key.get_ref());
+                    wrong.extend(one(config, &name, at, value, whose));
+                }
+            }
+            _ => wrong.push(Wrong {
+                at: Some(at),
+                reason: format!("`{name}` is a table, as [{name}]"),
+                part: Part::File,
+            }),
+        }
+    }
+    wrong
+}
+
+fn one(
+    config: &mut Config,
+    name: &str,
+    at: usize,
+    value: Value<'_>,
+    whose: Whose,
+) -> Option<Wrong> {
+    const MOST_NAME: usize = 64;
+    let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+        let name: String = name.chars().take(MOST_NAME).collect();
+        return Some(Wrong {
+            at: Some(at),
+            reason: format!("there is no key {name:?}"),
+            part: Part::Unknown,
+        });
+    };
+    let part = Part::Key(key.name);
+    let mut said = config.clone();
+    if let Err(wrong) = (key.read)(&mut said, value) {
+        return Some(Wrong {
+            at: wrong.at.or(Some(at)),
+            part,
+            ..wrong
+        });
+    }
+    let reason = match (whose, key.repository) {
+        (Whose::User, _) => {
+            *config = said;
+            return None;
+        }
+        (Whose::Repository, None) => {
+            format!("`{name}` is the user's to say, in the user's configuration")
+        }
+        (Whose::Repository, Some((how, tighten))) => {
+            if tighten(config, said) {
+                return None;
+            }
+            format!("`{name}` stays as the user has it: a repository may only say {how}")
+        }
+    };
+    Some(Wrong {
+        at: Some(at),
+        reason,
+        part,
+    })
+}

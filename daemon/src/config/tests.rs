@@ -1,0 +1,271 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+fn parse(text: &str) -> Result<Config, String> {
+    let mut config = Config::default();
+    let wrong = config.apply(Path::new("c.toml"), text.as_bytes(), Whose::User);
+    match wrong.first() {
+        Some(wrong) => Err(wrong.to_string()),
+        None => Ok(config),
+    }
+}
+
+#[test]
+fn every_key() {
+    let config = parse(
+        r#"
+        case = "insensitive"
+        durability = "power"
+        watch = "off"
+        idle_exit = "5 min"
+        [marks]
+        edit_ttl = "90 s"
+        flag_ttl = 3
+        hook_ttl = "1 h"
+        command_ttl = "2 h"
+        late = "500 ms"
+        [limits]
+        frame = "1 MiB"
+        connections = 7
+        read_text = 1000
+        [contents]
+        total = "1 GiB"
+        file = "64 KiB"
+        exclude = ["*.secret"]
+        [versions]
+        keep = "1,000 per path, 2 days"
+        [sessions]
+        keep = "7 days"
+        [recovery]
+        keep = "3 days, 1 MiB"
+        [dedup]
+        enabled = false
+        [hooks]
+        replace_repeats = true
+        [calls]
+        keep = 5
+        age = "1 min"
+        bytes = "1 KiB"
+        never = ["say"]
+        rules = { readFile = ["file"] }
+        "#,
+    )
+    .unwrap();
+    assert_eq!(
+        config,
+        Config {
+            case: Some(Case::Insensitive),
+            durability: Durability::Power,
+            watch: Choice::Off,
+            idle_exit: 300_000,
+            edit_ttl: 90_000,
+            flag_ttl: 3_000,
+            hook_ttl: 3_600_000,
+            command_ttl: 7_200_000,
+            late: 500,
+            frame: 1 << 20,
+            connections: 7,
+            read_text: 1000,
+            contents_total: 1 << 30,
+            contents_file: 64 << 10,
+            contents_exclude: vec!["*.secret".into()],
+            versions_per_path: 1000,
+            versions_age: 2 * 86_400_000,
+            sessions_keep: 7 * 86_400_000,
+            recovery_age: 3 * 86_400_000,
+            recovery_bytes: 1 << 20,
+            dedup: false,
+            replace_repeats: true,
+            calls_keep: 5,
+            calls_age: 60_000,
+            calls_bytes: 1 << 10,
+            calls_never: vec!["say".into()],
+            calls_rules: {
+                let mut rules = Config::default().calls_rules;
+                rules.insert("readFile".into(), vec!["file".into()]);
+                rules
+            },
+        }
+    );
+}
+
+#[test]
+fn the_engine_shares_its_defaults() {
+    let engine = Config::default().engine(b"/".to_vec(), false);
+    assert_eq!(engine, touchmark_engine::Config::default());
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (text, start) in [
+        ("\n\ncolour = 1\n", "c.toml:3: there is no key \"colour\""),
+        (
+            "[marks]\nttl = 1\n",
+            "c.toml:2: there is no key \"marks.ttl\"",
+        ),
+        ("case = \"loud\"\n", "c.toml:1: unknown variant `loud`"),
+        (
+            "[marks]\n\nlate = \"10 parsecs\"\n",
+            "c.toml:3: \"10 parsecs\" is not a duration",
+        ),
+        (
+            "[limits]\nframe = \"-1 MiB\"\n",
+            "c.toml:2: \"-1 MiB\" is not a size",
+        ),
+        ("[limits]\nframe = -1\n", "c.toml:2: "),
+        (
+            "[limits]\nframe = \"1 KiB\"\n",
+            "c.toml:2: \"1 KiB\" is not a size like \"16 MiB\", from 65536 to",
+        ),
+        ("[contents]\n\ntotal = \"2048 GiB\"\n", "c.toml:3: "),
+        (
+            "idle_exit = \"36501 days\"\n",
+            "c.toml:1: \"36501 days\" is not a duration",
+        ),
+        (
+            "[limits]\nconnections = 0\n",
+            "c.toml:2: 0 is not a number from 1 to 1000000",
+        ),
+        ("[recovery]\nkeep = \"5000000000\"\n", "c.toml:2: "),
+        ("[contents]\nexclude = [\n\"ok\",\n\"[\"]\n", "c.toml:4: "),
+        ("a = = 1", "c.toml:1: "),
+        ("marks = 1\n", "c.toml:1: `marks` is a table"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.starts_with(start), "{text:?} gave {error:?}");
+    }
+}
+
+/// A user's file, a workspace's, and what they come to.
+fn both(user: &str, workspace: &str) -> Configured {
+    let directory = tempfile::tempdir().unwrap();
+    let [of_user, of_workspace] =
+        [("config.toml", user), (".touchmark.toml", workspace)].map(|(name, text)| {
+            let file = directory.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            file
+        });
+    Config::load(&of_user, &of_workspace, false).unwrap()
+}
+
+#[test]
+fn absent_files_say_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let none = directory.path().join("none");
+    let done = Config::load(&none, &none, false).unwrap();
+    assert_eq!(done, Configured::default());
+    assert!(Config::load(&none, &none, true).is_err());
+}
+
+/// A value of each key that is looser than the user's and one that is
+/// stricter, as a repository would say them.
+#[test]
+fn sec5_a_repository_only_tightens() {
+    let user = r#"
+        durability = "process"
+        dedup.enabled = false
+        [limits]
+        read_text = 100
+        [contents]
+        total = 100
+        file = 100
+        exclude = ["*.secret"]
+        [calls]
+        keep = 10
+        age = 10
+        bytes = 10
+        never = ["say"]
+    "#;
+    let plain = both(user, "").config;
+    assert_eq!(both(user, "").wrong, []);
+    for looser in [
+        "limits.read_text = 101\n",
+        "contents.total = 101\n",
+        "contents.file = 101\n",
+        "contents.exclude = []\n",
+        "calls.keep = 11\n",
+        "calls.age = 11\n",
+        "calls.bytes = 11\n",
+        "calls.never = []\n",
+        "dedup.enabled = true\n",
+        "hooks.replace_repeats = true\n",
+    ] {
+        assert_eq!(both(user, looser).config, plain, "{looser}");
+    }
+    let config = both(user, "contents.exclude = [\"a\", \"*.secret\"]\n").config;
+    assert_eq!(config.contents_exclude, ["*.secret", "a"]);
+    let config = both(user, "calls.never = [\"hear\"]\n").config;
+    assert_eq!(config.calls_never, ["say", "hear"]);
+    let config = both(user, "durability = \"power\"\ncalls.age = 9\n").config;
+    assert_eq!(config.durability, Durability::Power);
+    assert_eq!(config.calls_age, 9_000);
+    let power = both("durability = \"power\"\n", "durability = \"process\"\n");
+    assert_eq!(power.config.durability, Durability::Power);
+    assert_eq!(power.wrong.len(), 1);
+    let config = both("", "dedup.enabled = false\nlimits.read_text = 5\n").config;
+    assert!(!config.dedup);
+    assert_eq!(config.read_text, 5);
+}
+
+#[test]
+fn sec5_what_is_the_users_is_told_where_a_repository_says_it() {
+    let others = keys::all().filter(|key| key.repository().is_none());
+    let names: Vec<&str> = others.map(|key| key.name).collect();
+    for kept in [
+        "versions.keep",
+        "sessions.keep",
+        "recovery.keep",
+        "idle_exit",
+        "watch",
+    ] {
+        assert!(names.contains(&kept), "{kept}");
+    }
+    let done = both(
+        "",
+        "idle_exit = \"1 s\"\nrecovery.keep = \"0 s, 0 B\"\nsessions.keep = 0\n\
+         versions.keep = \"0 per path\"\nlimits.read_text = 7\n",
+    );
+    let mut expected = Config::default();
+    expected.read_text = 7;
+    assert_eq!(done.config, expected);
+    assert!(!done.user_is_wrong);
+    assert_eq!(done.wrong.len(), 4);
+    let told = done.refused().unwrap();
+    assert!(
+        told.contains(".touchmark.toml:2: `recovery.keep` is the user's"),
+        "{told}"
+    );
+}
+
+#[test]
+fn sec5_what_is_wrong_costs_itself_alone() {
+    let done = both("", "colour = 1\nlimits.read_text = 7\ncalls.keep = \"x\"\n");
+    assert_eq!(done.config.read_text, 7);
+    assert_eq!(done.config.calls_keep, Config::default().calls_keep);
+    let lines: Vec<usize> = done.wrong.iter().map(|wrong| wrong.line).collect();
+    assert_eq!(lines, [1, 3]);
+    assert_eq!(done.config.contents_file, Config::default().contents_file);
+    // Which names are secrets is not known.
+    for unknown in [
+        "contents.exclude = [\"[\"]\n",
+        "a = = 1\n",
+        "contents.exclude = 1\n",
+    ] {
+        assert_eq!(both("", unknown).config.contents_file, 0, "{unknown}");
+        assert_eq!(both(unknown, "").config.contents_file, 0, "{unknown}");
+    }
+}
+
+#[test]
+fn sec5_while_the_users_file_is_wrong_nothing_is_dropped() {
+    let default = Config::default();
+    let done = both("colour = 1\nversions.keep = \"2 per path\"\n", "");
+    assert!(done.user_is_wrong);
+    assert!(done.config.versions_per_path > default.versions_per_path);
+    assert!(done.config.recovery_age > default.recovery_age);
+    assert!(done.config.recovery_bytes > default.recovery_bytes);
+    assert!(done.config.sessions_keep > default.sessions_keep);
+    // What a repository says wrong does not keep the user from dropping.
+    let done = both("versions.keep = \"2 per path\"\n", "colour = 1\n");
+    assert_eq!(done.config.versions_per_path, 2);
+}
