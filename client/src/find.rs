@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use touchmark_proto::places::SOCKET_VARIABLE;
+use touchmark_proto::trust::Trust;
 use touchmark_proto::{BaseDirectories, Holder, Places};
 
 use crate::dial::{is_full, try_dial};
 use crate::error::{Error, Result};
-use crate::local::{MAX_SOCKET_BYTES, is_own, is_socket, lives};
+use crate::local::{MAX_SOCKET_BYTES, is_own, is_socket, lives, me};
 
 /// What the environment says about places, read once, so that a caller (or a
 /// test) can say otherwise.
@@ -43,6 +44,14 @@ impl Environment {
             },
             socket: std::env::var_os(SOCKET_VARIABLE).filter(|socket| !socket.is_empty()),
         })
+    }
+
+    /// Whose files are taken over (SEC-6).
+    fn trust(&self) -> Trust {
+        Trust {
+            me: me(),
+            list: self.base.trusted_file(),
+        }
     }
 
     /// The places of a workspace, named by its canonical path.
@@ -84,6 +93,7 @@ impl Workspace {
     /// The innermost workspace, going up from `directory`, that has a running
     /// daemon, a `.touchmark.toml` or a `.git`; else `directory` itself. So a
     /// daemon in the home directory does not swallow the projects below it.
+    /// Marks that others could have put there count as none (SEC-6).
     ///
     /// # Errors
     /// As [`Workspace::at`].
@@ -91,7 +101,9 @@ impl Workspace {
         let directory = canonical(directory)?;
         let root = directory
             .ancestors()
-            .find(|ancestor| is_marked(ancestor) || has_daemon(ancestor, environment))
+            .find(|ancestor| {
+                is_marked(ancestor, &environment.trust()) || has_daemon(ancestor, environment)
+            })
             .unwrap_or(&directory);
         Self::at(root, environment)
     }
@@ -115,9 +127,10 @@ impl Workspace {
     }
 
     /// Whether it says of itself that it is one: by a `.touchmark.toml` or a
-    /// `.git`.
+    /// `.git` that is taken over (SEC-6).
     pub fn is_marked(&self) -> bool {
-        is_marked(&self.root)
+        let list = self.places.trusted.clone();
+        is_marked(&self.root, &Trust { me: me(), list })
     }
 
     /// Whether its daemon runs, or something else listens there.
@@ -157,10 +170,27 @@ fn canonical(directory: &Path) -> Result<PathBuf> {
     }
 }
 
-fn is_marked(directory: &Path) -> bool {
-    [".touchmark.toml", ".git"]
-        .iter()
-        .any(|name| fs::symlink_metadata(directory.join(name)).is_ok())
+const MARKS: [&str; 2] = [".touchmark.toml", ".git"];
+
+fn is_marked(directory: &Path, trust: &Trust) -> bool {
+    MARKS.iter().any(|name| {
+        fs::symlink_metadata(directory.join(name))
+            .is_ok_and(|mark| trust.takes(directory, &mark).is_ok())
+    })
+}
+
+/// The innermost mark, going up from a directory, that is not taken over, and
+/// why (SEC-6).
+pub fn passed_over(directory: &Path, environment: &Environment) -> Option<(PathBuf, String)> {
+    let directory = canonical(directory).ok()?;
+    let trust = environment.trust();
+    directory
+        .ancestors()
+        .flat_map(|at| MARKS.map(|name| (at, at.join(name))))
+        .find_map(|(at, path)| {
+            let mark = fs::symlink_metadata(&path).ok()?;
+            Some((path, trust.takes(at, &mark).err()?))
+        })
 }
 
 fn has_daemon(directory: &Path, environment: &Environment) -> bool {
@@ -300,6 +330,40 @@ mod tests {
         fs::write(inner.join(".touchmark.toml"), "").unwrap();
         assert_eq!(found(&deep, &environment), inner);
         assert_eq!(found(&outer, &environment), outer);
+    }
+
+    /// Needs root, to have a file of another user's.
+    #[test]
+    fn sec6_marks_of_others_are_passed_over() {
+        use std::os::unix::fs::{PermissionsExt as _, chown};
+        let (_home, environment, root) = world();
+        let (outer, deep) = (root.join("o"), root.join("o/i"));
+        fs::create_dir_all(&deep).unwrap();
+        // Everybody may put another in its place.
+        fs::create_dir(outer.join(".git")).unwrap();
+        fs::set_permissions(&outer, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(found(&deep, &environment), deep);
+        let (path, why) = passed_over(&deep, &environment).unwrap();
+        assert_eq!(path, outer.join(".git"));
+        assert!(why.contains("everybody"), "{why}");
+        // The user says that it is all right.
+        let list = environment.base.trusted_file();
+        fs::create_dir_all(list.parent().unwrap()).unwrap();
+        fs::write(&list, format!("{}\n", outer.display())).unwrap();
+        assert_eq!(found(&deep, &environment), outer);
+        fs::remove_file(&list).unwrap();
+        // As `/tmp` is: what is the user's there stays the user's.
+        fs::set_permissions(&outer, fs::Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(found(&deep, &environment), outer);
+        assert_eq!(passed_over(&deep, &environment), None);
+        if me().uid != 0 {
+            println!("not tested: another user's marks, which takes root");
+            return;
+        }
+        chown(outer.join(".git"), Some(1002), None).unwrap();
+        assert_eq!(found(&deep, &environment), deep);
+        let workspace = Workspace::at(&outer, &environment).unwrap();
+        assert!(!workspace.is_marked());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
+use touchmark_proto::trust::Me;
 
 pub(crate) use std::os::unix::net::UnixStream as Stream;
 pub(crate) use tokio::net::UnixStream as AsyncStream;
@@ -18,6 +19,11 @@ pub(crate) use calls::{MAX_SOCKET_BYTES, send_at_once, try_dial};
 /// Whether it is a socket.
 pub(crate) fn is_socket(file: &Metadata) -> bool {
     file.file_type().is_socket()
+}
+
+/// Whose process this is.
+pub(crate) fn me() -> Me {
+    Me::new(geteuid().as_raw())
 }
 
 /// Whether it is this user's.

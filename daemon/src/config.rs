@@ -21,7 +21,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use touchmark_proto::trust::Trust;
 use touchmark_proto::{Millis, Places};
+
+use crate::system::open::trust;
 
 use crate::watch::Choice;
 pub use case::probe_case_insensitive;
@@ -256,11 +259,12 @@ impl Config {
     /// As [`load`](Self::load).
     pub fn of(places: &Places, named: Option<&Path>) -> Result<Configured, ConfigError> {
         let user = named.unwrap_or(&places.config);
-        Self::load(user, &places.workspace_config, named.is_some())
+        let trust = trust(&places.trusted);
+        Self::load(user, &places.workspace_config, &trust, named.is_some())
     }
 
     /// Reads the user's file, then the workspace's, which may tighten what
-    /// the user's says (SEC-5). Files that do not exist say nothing. What is
+    /// the user's says (SEC-5), if it is taken over at all (SEC-6). Files that do not exist say nothing. What is
     /// wrong in a file is told and not in force; the rest is.
     ///
     /// While anything is wrong in the user's file nothing is dropped for its
@@ -272,12 +276,17 @@ impl Config {
     pub fn load(
         user: &Path,
         workspace: &Path,
+        trust: &Trust,
         must_exist: bool,
     ) -> Result<Configured, ConfigError> {
         let mut done = Configured::default();
         let mut secrets_unknown = false;
         for (file, whose) in [(user, Whose::User), (workspace, Whose::Repository)] {
-            let wrong = match file::read(file) {
+            let read = match whose {
+                Whose::User => file::read(file),
+                Whose::Repository => file::read_trusted(file, trust),
+            };
+            let wrong = match read {
                 Ok(text) => done.config.apply(file, &text, whose),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     if must_exist && whose == Whose::User {

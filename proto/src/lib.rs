@@ -52,6 +52,7 @@ pub mod retention;
 pub mod search;
 pub mod sessions;
 pub mod tasks;
+pub mod trust;
 pub mod writes;
 
 pub use clock::{Clock, Millis};

@@ -47,6 +47,12 @@ impl BaseDirectories {
         self.config.join(NAME).join("config.toml")
     }
 
+    /// The list of directories that the user trusts though they are somebody
+    /// else's: see [`trust`](crate::trust).
+    pub fn trusted_file(&self) -> PathBuf {
+        self.config.join(NAME).join("trusted")
+    }
+
     /// The directory that names the workspaces whose daemons systemd starts:
     /// one file for each, see [`Places::service`].
     pub fn services_directory(&self) -> PathBuf {
@@ -78,6 +84,8 @@ pub struct Places {
     pub config: PathBuf,
     /// The workspace's configuration.
     pub workspace_config: PathBuf,
+    /// The user's list of trusted directories.
+    pub trusted: PathBuf,
     /// There while systemd listens on the socket and starts the daemon. Holds
     /// the workspace's path, as it is, which a unit finds by the key.
     pub service: PathBuf,
@@ -107,6 +115,7 @@ impl Places {
             state: base.state_directory().join(key),
             config: base.config_file(),
             workspace_config: PathBuf::new(),
+            trusted: base.trusted_file(),
             service: base.services_directory().join(key),
             runtime,
             key: key.to_owned(),

@@ -8,6 +8,7 @@ from typing import List, Mapping, Optional, Union
 
 from .dial import MAX_SOCKET_BYTES, listens
 from .errors import BadPlace
+from .trust import takes
 
 SOCKET_VARIABLE = "TOUCHMARK_SOCKET"
 # What marks a workspace without a daemon.
@@ -67,12 +68,13 @@ class Workspace:
         environ: Optional[Mapping[str, str]] = None,
     ) -> "Workspace":
         """The innermost, going up from `directory`, that has a running daemon,
-        a `.touchmark.toml` or a `.git`; else `directory` itself."""
+        a `.touchmark.toml` or a `.git`; else `directory` itself. Marks that
+        others could have put there count as none (SEC-6)."""
         environ = os.environ if environ is None else environ
         start = Path(directory).resolve(strict=True)
         runtime = runtime_directory(environ)
         for one in (start, *start.parents):
-            if any(os.path.lexists(one / mark) for mark in MARKS):
+            if any(takes(one / mark, environ, trusted_file(environ)) for mark in MARKS):
                 return cls.at(one, environ)
             # A socket named outright is the same for every directory: it marks none.
             if cls(one, runtime / f"{key(one)}.sock", runtime, lock_of(one, environ)).is_running():
@@ -123,6 +125,13 @@ def lock_of(root: Path, environ: Mapping[str, str]) -> Path:
     """The lock of a workspace's daemon, beside its state."""
     state = _absolute(environ.get("XDG_STATE_HOME")) or _home(environ) / ".local" / "state"
     return state / "touchmark" / f"{key(root)}.lock"
+
+
+def trusted_file(environ: Mapping[str, str]) -> Path:
+    """The list of directories that the user trusts though they are somebody
+    else's."""
+    config = _absolute(environ.get("XDG_CONFIG_HOME")) or _home(environ) / ".config"
+    return config / "touchmark" / "trusted"
 
 
 def held_socket(lock: Path) -> Optional[Path]:

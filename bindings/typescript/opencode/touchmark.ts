@@ -90,6 +90,100 @@ function wrapped(error: unknown, doing: string): TouchmarkError {
   return new TouchmarkError("io", `${doing}: ${said}`, { cause: error });
 }
 
+// ---- trust
+
+// Who is taken at their word: whose files mark a workspace (SEC-6), and which
+// sockets are dialled (SEC-8). The cases are in bindings/conformance/trust.
+
+
+const OTHERS_WRITE = 0o002;
+const GROUP_WRITES = 0o020;
+/** Who may write in the directory may remove only what is theirs. */
+const STICKY = 0o1000;
+/** The longest list of trusted directories that is read, in bytes. */
+const MOST_LIST = 1 << 20;
+
+/** Owner and mode of a file, as `lstat` tells them. */
+type Owned = { uid: number; mode?: number };
+
+/** Whose process this is; whom root works for, if `SUDO_UID` says so. */
+type Me = { uid: number; sudo?: number | undefined };
+
+/** This process. Nothing where the system has no such users. */
+function thisProcess(variables: Record<string, string | undefined>): Me | undefined {
+  const uid = process.geteuid?.();
+  if (uid === undefined) return undefined;
+  const sudo = /^[0-9]+$/.test(variables["SUDO_UID"] ?? "") ? Number(variables["SUDO_UID"]) : undefined;
+  return { uid, sudo };
+}
+
+/**
+ * Whether a file in a directory is taken over: both belong to who is trusted,
+ * and not everybody may put another in its place.
+ */
+function takes(me: Me, directory: Owned, file: Owned): boolean {
+  const trusts = (uid: number) => uid === me.uid || uid === 0 || (me.uid === 0 && uid === me.sudo);
+  const mode = directory.mode ?? 0;
+  const openToAll = (mode & OTHERS_WRITE) !== 0 && (mode & STICKY) === 0;
+  return trusts(file.uid) && trusts(directory.uid) && !openToAll;
+}
+
+/** Whether a process of `peer` may answer as this user's daemon. */
+function hears(me: Me, peer: number): boolean {
+  return peer === me.uid || peer === 0;
+}
+
+/**
+ * The same by the socket, since Node does not tell a peer's user: nobody else
+ * can have put it into its directory. Why not, or nothing.
+ */
+function refusal(me: Me, directory: Owned, socket: Owned): string | undefined {
+  if (!hears(me, socket.uid)) return `belongs to user ${socket.uid}, not to ${me.uid}`;
+  if (!hears(me, directory.uid)) return `its directory belongs to user ${directory.uid}`;
+  const mode = directory.mode ?? 0;
+  const open = (mode & (GROUP_WRITES | OTHERS_WRITE)) !== 0;
+  return open && (mode & STICKY) === 0 ? "others may write in its directory: make its mode 0700" : undefined;
+}
+
+/**
+ * Whether a list names a directory: a line is its canonical path, that of one
+ * above it and `/*`, or `*` for all.
+ */
+function isListed(list: Uint8Array, directory: Uint8Array): boolean {
+  const named = Buffer.from(directory).toString("latin1");
+  return Buffer.from(list)
+    .toString("latin1")
+    .split("\n")
+    .map((line) => line.replace(/^[ \t\r\f]+|[ \t\r\f]+$/g, ""))
+    .some((line) => {
+      if (line === "*" || (line.startsWith("/") && line === named)) return true;
+      const below = line.startsWith("/") && line.endsWith("/*") ? line.slice(0, -1) : undefined;
+      return below !== undefined && named.startsWith(below) && named.length > below.length;
+    });
+}
+
+/** Whether a mark is there and taken over, in a directory that is named without links. */
+function marks(name: string, directory: Buffer, variables: Record<string, string | undefined>, list: string): boolean {
+  try {
+    const file = lstatSync(Buffer.concat([directory, Buffer.from(`/${name}`)]));
+    const me = thisProcess(variables);
+    if (me === undefined || takes(me, lstatSync(directory), file)) return true;
+    return isListed(beginning(list), directory);
+  } catch {
+    return false;
+  }
+}
+
+function beginning(path: string): Buffer {
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(MOST_LIST);
+    return bytes.subarray(0, readSync(file, bytes, 0, MOST_LIST, 0));
+  } finally {
+    closeSync(file);
+  }
+}
+
 // ---- places
 
 // Where the daemon of a workspace listens. Daemon and clients must agree on
@@ -181,31 +275,24 @@ function isOwn(owner: number): boolean {
 }
 
 /**
- * Refuses a socket that somebody else may have put there (SEC-1): it and its
- * directory belong to this user, and nobody else may write in the directory.
- * Root may go anywhere. `false` where there is no socket.
+ * Refuses a socket that somebody else may have put there (SEC-8): Node does not
+ * tell who listens. `false` where there is no socket.
  */
 function isOurs(socket: string, environment: Environment): boolean {
   const stat = look(socket);
   if (!stat?.isSocket()) return false;
-  const directory = dirname(socket);
-  refuseOthers(socket, stat.uid);
-  if (directory === runtimeDirectory(environment)) {
-    const around = look(directory);
-    if (around === undefined) return false;
-    refuseOthers(directory, around.uid);
-    if (!around.isDirectory() || (around.mode & 0o022) !== 0) {
-      throw new TouchmarkError("place", `${directory}: others may write in it: make its mode 0700`);
-    }
-  }
+  const me = thisProcess(environment);
+  const directory = look(dirname(socket));
+  if (me === undefined || directory === undefined) return true;
+  const why = refusal(me, directory, stat);
+  if (why !== undefined) throw new TouchmarkError("place", `${socket}: ${why}`);
   return true;
 }
 
-function refuseOthers(path: string, owner: number): void {
-  const own = process.getuid?.();
-  if (own !== 0 && !isOwn(owner)) {
-    throw new TouchmarkError("place", `${path}: belongs to user ${owner}, not to ${own}`);
-  }
+/** The list of directories that the user trusts though they are somebody else's. */
+function trustedFile(environment: Environment): string {
+  const config = absolute(environment["XDG_CONFIG_HOME"]) ?? join(home(environment), ".config");
+  return join(config, "touchmark", "trusted");
 }
 
 function look(path: string) {
@@ -469,7 +556,8 @@ class Workspace {
   /**
    * The innermost workspace, going up from `directory`, that has a running
    * daemon, a `.touchmark.toml` or a `.git`; else `directory` itself. So a
-   * daemon in the home directory does not swallow the projects below it.
+   * daemon in the home directory does not swallow the projects below it. Marks
+   * that others could have put there count as none (SEC-6).
    */
   static async find(directory: string | Uint8Array = ".", environment: Environment = process.env): Promise<Workspace> {
     const start = canonical(directory);
@@ -481,7 +569,7 @@ class Workspace {
     for (let at: Buffer | undefined = canonical(directory); at !== undefined; at = above(at)) {
       // TOUCHMARK_SOCKET is the same for every directory, so it marks none.
       const unnamed = { ...environment, TOUCHMARK_SOCKET: undefined };
-      if (isMarked(at) || (await listensAtAny(socketsOf(at, socketOf(at, unnamed), unnamed), unnamed))) {
+      if (isMarked(at, environment) || (await listensAtAny(socketsOf(at, socketOf(at, unnamed), unnamed), unnamed))) {
         return new Workspace(at, environment);
       }
     }
@@ -538,15 +626,9 @@ function above(directory: Buffer): Buffer | undefined {
   return directory.subarray(0, Math.max(slash, 1));
 }
 
-function isMarked(directory: Buffer): boolean {
-  return [".touchmark.toml", ".git"].some((name) => {
-    try {
-      lstatSync(Buffer.concat([directory, Buffer.from(`/${name}`)]));
-      return true;
-    } catch {
-      return false;
-    }
-  });
+function isMarked(directory: Buffer, environment: Environment): boolean {
+  const list = trustedFile(environment);
+  return [".touchmark.toml", ".git"].some((name) => marks(name, directory, environment, list));
 }
 
 // ---- start

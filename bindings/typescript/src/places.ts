@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 
 import { TouchmarkError, systemCode } from "./errors.js";
+import { refusal, thisProcess } from "./trust.js";
 
 /** The variables of an environment. */
 export type Environment = Record<string, string | undefined>;
@@ -92,31 +93,24 @@ function isOwn(owner: number): boolean {
 }
 
 /**
- * Refuses a socket that somebody else may have put there (SEC-1): it and its
- * directory belong to this user, and nobody else may write in the directory.
- * Root may go anywhere. `false` where there is no socket.
+ * Refuses a socket that somebody else may have put there (SEC-8): Node does not
+ * tell who listens. `false` where there is no socket.
  */
 export function isOurs(socket: string, environment: Environment): boolean {
   const stat = look(socket);
   if (!stat?.isSocket()) return false;
-  const directory = dirname(socket);
-  refuseOthers(socket, stat.uid);
-  if (directory === runtimeDirectory(environment)) {
-    const around = look(directory);
-    if (around === undefined) return false;
-    refuseOthers(directory, around.uid);
-    if (!around.isDirectory() || (around.mode & 0o022) !== 0) {
-      throw new TouchmarkError("place", `${directory}: others may write in it: make its mode 0700`);
-    }
-  }
+  const me = thisProcess(environment);
+  const directory = look(dirname(socket));
+  if (me === undefined || directory === undefined) return true;
+  const why = refusal(me, directory, stat);
+  if (why !== undefined) throw new TouchmarkError("place", `${socket}: ${why}`);
   return true;
 }
 
-function refuseOthers(path: string, owner: number): void {
-  const own = process.getuid?.();
-  if (own !== 0 && !isOwn(owner)) {
-    throw new TouchmarkError("place", `${path}: belongs to user ${owner}, not to ${own}`);
-  }
+/** The list of directories that the user trusts though they are somebody else's. */
+export function trustedFile(environment: Environment): string {
+  const config = absolute(environment["XDG_CONFIG_HOME"]) ?? join(home(environment), ".config");
+  return join(config, "touchmark", "trusted");
 }
 
 function look(path: string) {

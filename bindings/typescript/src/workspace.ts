@@ -1,10 +1,11 @@
 // Which workspace, and where its daemon listens.
 
-import { lstatSync, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 
 import { Connection } from "./connection.js";
 import { TouchmarkError } from "./errors.js";
-import { type Environment, chosenSocket, isOurs, socketOf, socketsOf } from "./places.js";
+import { type Environment, chosenSocket, isOurs, socketOf, socketsOf, trustedFile } from "./places.js";
+import { marks } from "./trust.js";
 
 /** How long a look at a socket may take: a daemon that is stopped takes no connection. */
 const LOOK = 1_000;
@@ -37,7 +38,8 @@ export class Workspace {
   /**
    * The innermost workspace, going up from `directory`, that has a running
    * daemon, a `.touchmark.toml` or a `.git`; else `directory` itself. So a
-   * daemon in the home directory does not swallow the projects below it.
+   * daemon in the home directory does not swallow the projects below it. Marks
+   * that others could have put there count as none (SEC-6).
    */
   static async find(directory: string | Uint8Array = ".", environment: Environment = process.env): Promise<Workspace> {
     const start = canonical(directory);
@@ -49,7 +51,7 @@ export class Workspace {
     for (let at: Buffer | undefined = canonical(directory); at !== undefined; at = above(at)) {
       // TOUCHMARK_SOCKET is the same for every directory, so it marks none.
       const unnamed = { ...environment, TOUCHMARK_SOCKET: undefined };
-      if (isMarked(at) || (await listensAtAny(socketsOf(at, socketOf(at, unnamed), unnamed), unnamed))) {
+      if (isMarked(at, environment) || (await listensAtAny(socketsOf(at, socketOf(at, unnamed), unnamed), unnamed))) {
         return new Workspace(at, environment);
       }
     }
@@ -106,13 +108,7 @@ function above(directory: Buffer): Buffer | undefined {
   return directory.subarray(0, Math.max(slash, 1));
 }
 
-function isMarked(directory: Buffer): boolean {
-  return [".touchmark.toml", ".git"].some((name) => {
-    try {
-      lstatSync(Buffer.concat([directory, Buffer.from(`/${name}`)]));
-      return true;
-    } catch {
-      return false;
-    }
-  });
+function isMarked(directory: Buffer, environment: Environment): boolean {
+  const list = trustedFile(environment);
+  return [".touchmark.toml", ".git"].some((name) => marks(name, directory, environment, list));
 }

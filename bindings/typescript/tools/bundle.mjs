@@ -9,7 +9,7 @@
 import { readFileSync } from "node:fs";
 import { settle } from "./settle.mjs";
 
-const MODULES = ["errors", "places", "connection", "workspace", "start", "opencode"];
+const MODULES = ["errors", "trust", "places", "connection", "workspace", "start", "opencode"];
 const PLUGIN = "TouchmarkPlugin";
 const HEAD = `// touchmark's plug-in for opencode.
 //

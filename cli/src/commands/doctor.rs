@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstyle::Style;
@@ -33,6 +33,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let mut found = examine(&root, &places);
     let service = Service::of(&context.environment, root.clone());
     found.extend(service.examine());
+    found.extend(passed_over(context, &root));
     found.extend(daemon(&places));
     let wrong = found.iter().filter(|f| f.level == Level::Wrong).count();
     if context.global.json {
@@ -151,6 +152,18 @@ fn unanswered(stats: &Savings) -> Option<Finding> {
              milliseconds, in the agent's environment",
         )
     })
+}
+
+/// A mark of somebody else's that would have made another directory the
+/// workspace (SEC-6).
+fn passed_over(context: &Context, root: &Path) -> Option<Finding> {
+    let (mark, why) = find::passed_over(root, &context.environment)?;
+    let list = context.environment.base.trusted_file();
+    Some(Finding::note(
+        "marks of others",
+        format!("{} does not count: {why}", mark.display()),
+        format!("to have it count name its directory in {}", list.display()),
+    ))
 }
 
 /// What the configuration's files say and the daemon does not do.

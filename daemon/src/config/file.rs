@@ -2,8 +2,11 @@
 //! cloned or unpacked, so it is not trusted to be a file, or short, or to
 //! have an end.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use touchmark_proto::trust::Trust;
 
 use crate::system::open::patient;
 
@@ -12,8 +15,31 @@ const MOST: u64 = 1 << 20;
 
 /// The bytes of a regular file.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // A FIFO without a writer would block, a terminal become ours.
-    let file = patient().read(true).open(path)?;
+    read_opened(opened(path)?)
+}
+
+/// The same, if it is taken over: it is nobody else's (SEC-6).
+pub(super) fn read_trusted(path: &Path, trust: &Trust) -> io::Result<Vec<u8>> {
+    let file = opened(path)?;
+    let refused = |why: String| {
+        let list = trust.list.display();
+        let allow = format!("to have it taken over name its directory in {list}");
+        io::Error::other(format!("not read, since {why}; {allow}"))
+    };
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    // The link, if it is one, and what it leads to.
+    for found in [std::fs::symlink_metadata(path)?, file.metadata()?] {
+        trust.takes(directory, &found).map_err(refused)?;
+    }
+    read_opened(file)
+}
+
+/// A FIFO without a writer would block, a terminal become ours.
+fn opened(path: &Path) -> io::Result<File> {
+    patient().read(true).open(path)
+}
+
+fn read_opened(file: File) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
@@ -29,6 +55,23 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn sec6_what_others_could_have_put_there_is_not_read() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let path = root.join(".touchmark.toml");
+        std::fs::write(&path, "a").unwrap();
+        let list = root.join("trusted");
+        let trust = crate::system::open::trust(&list);
+        assert_eq!(read_trusted(&path, &trust).unwrap(), b"a");
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let error = read_trusted(&path, &trust).unwrap_err().to_string();
+        assert!(error.contains("everybody may write"), "{error}");
+        std::fs::write(&list, root.as_os_str().as_encoded_bytes()).unwrap();
+        assert_eq!(read_trusted(&path, &trust).unwrap(), b"a");
+    }
 
     #[test]
     fn what_is_no_file_or_has_no_end_is_refused() {

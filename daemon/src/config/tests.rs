@@ -145,16 +145,16 @@ fn both(user: &str, workspace: &str) -> Configured {
             std::fs::write(&file, text).unwrap();
             file
         });
-    Config::load(&of_user, &of_workspace, false).unwrap()
+    Config::load(&of_user, &of_workspace, &trust(&of_user), false).unwrap()
 }
 
 #[test]
 fn absent_files_say_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let none = directory.path().join("none");
-    let done = Config::load(&none, &none, false).unwrap();
+    let done = Config::load(&none, &none, &trust(&none), false).unwrap();
     assert_eq!(done, Configured::default());
-    assert!(Config::load(&none, &none, true).is_err());
+    assert!(Config::load(&none, &none, &trust(&none), true).is_err());
 }
 
 /// A value of each key that is looser than the user's and one that is

@@ -3,8 +3,10 @@
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
 
 use rustix::fs::OFlags;
+use touchmark_proto::trust::{Me, Trust};
 
 /// A file that it makes is nobody else's to read.
 pub(crate) fn private() -> OpenOptions {
@@ -57,6 +59,14 @@ pub(crate) fn check_owner(found: &Metadata) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("belongs to user {}, not to {me}", found.uid()))
+}
+
+/// Whose files are taken over, but for what the user's list names (SEC-6).
+pub(crate) fn trust(list: &Path) -> Trust {
+    Trust {
+        me: Me::new(rustix::process::geteuid().as_raw()),
+        list: list.to_owned(),
+    }
 }
 
 /// Writes over the beginning of a file.

@@ -33,6 +33,37 @@ function tests.frames_come_whole_however_they_are_cut()
   end
 end
 
+--- The cases of bindings/conformance/trust, which every client plays.
+function tests.others_are_not_trusted()
+  local trust = require('touchmark.trust')
+  local function owned(found)
+    return { uid = found.uid, mode = tonumber(found.mode or '0', 8) }
+  end
+  local plays = {
+    marks = { 'taken', function(case)
+      return trust.takes(case, owned(case.directory), owned(case.file))
+    end },
+    listed = { 'listed', function(case)
+      return trust.is_listed(case.list, case.directory)
+    end },
+    peers = { 'heard', function(case)
+      return trust.hears(case, case.peer)
+    end },
+    sockets = { 'dialled', function(case)
+      return trust.refusal(case, owned(case.directory), owned(case.socket)) == nil
+    end },
+  }
+  for name, play in pairs(plays) do
+    local file = assert(io.open('../../bindings/conformance/trust/' .. name .. '.json'))
+    local cases = vim.json.decode(file:read('*a'))
+    file:close()
+    assert(#cases > 3, name)
+    for _, case in ipairs(cases) do
+      same(play[2](case), case[play[1]], name .. ': ' .. case.name)
+    end
+  end
+end
+
 function tests.hashes_are_sha256()
   local sha256 = require('touchmark.sha256')
   same(sha256.of(''), 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 'nothing')

@@ -2,6 +2,7 @@
 --- of the command's, so that `touchmark` need not be on the PATH.
 
 local sha256 = require('touchmark.sha256')
+local trust = require('touchmark.trust')
 local uv = vim.uv or vim.loop
 
 local M = {}
@@ -81,7 +82,8 @@ end
 --- The directories that may be the workspace of a file in `directory`, the
 --- innermost first: `{root, socket, marked}`. A marked one (`.git`,
 --- `.touchmark.toml`) is it, whether or not a daemon runs there; another one
---- is if a daemon answers at its socket. What is further out than a marked one
+--- is if a daemon answers at its socket. Marks that others could have put there
+--- count as none (SEC-6). What is further out than a marked one
 --- is left out.
 ---@param below string
 function M.candidates(below)
@@ -89,7 +91,7 @@ function M.candidates(below)
   local at = uv.fs_realpath(below)
   local named = M.named_socket()
   while at do
-    local marked = exists(at .. '/.touchmark.toml') or exists(at .. '/.git')
+    local marked = trust.marks(at, '.touchmark.toml') or trust.marks(at, '.git')
     local socket = M.socket(at)
     -- The socket named outright is the same for every directory: it marks none.
     if marked or (not named and exists(socket, 'socket')) then
