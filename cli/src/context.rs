@@ -53,7 +53,7 @@ impl Context {
             let socket = workspace.socket();
             return Err(Error::NoDaemon { socket }.into());
         }
-        Ok(Client::connect(&workspace.socket(), &hello())?)
+        Ok(workspace.connect(&hello())?)
     }
 
     /// How this command starts daemons.

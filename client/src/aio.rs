@@ -25,7 +25,7 @@ use crate::wire::{self, Inbox, Incoming};
 use crate::{Hello, MAX_WAITING_EVENTS};
 
 pub use session::{Edit, Session};
-pub use start::connect_or_start;
+pub use start::{connect, connect_or_start};
 pub use tools::{Tool, Tools};
 
 type Answer = Result<Reply>;

@@ -6,11 +6,25 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::local::Stream;
-pub(crate) use crate::local::try_dial;
+use crate::local::{self, Stream};
 
 /// How long to wait between two tries while the queue is full.
 pub(crate) const AGAIN: Duration = Duration::from_millis(10);
+
+/// Who listens is not who may (SEC-8).
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Stranger(String);
+
+/// One try. `WouldBlock` says that the queue is full. The stream does not
+/// block. Nobody but this user and root is spoken to.
+pub(crate) fn try_dial(socket: &Path) -> io::Result<Stream> {
+    let stream = local::try_dial(socket)?;
+    match local::check_peer(&stream, socket)? {
+        Ok(()) => Ok(stream),
+        Err(why) => Err(io::Error::other(Stranger(why))),
+    }
+}
 
 /// A blocking stream, within the deadline.
 pub(crate) fn dial(socket: &Path, deadline: Duration) -> Result<Stream> {
@@ -41,6 +55,10 @@ pub(crate) fn refused(socket: &Path, error: io::Error, deadline: Duration) -> Er
         io::ErrorKind::WouldBlock => Error::Deadline {
             method: "connect",
             after: deadline,
+        },
+        _ if error.get_ref().is_some_and(|why| why.is::<Stranger>()) => Error::Place {
+            path: socket.to_owned(),
+            reason: error.to_string(),
         },
         _ => Error::io(format!("connect to {}", socket.display()), error),
     }

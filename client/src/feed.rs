@@ -122,7 +122,7 @@ impl Feed {
     /// Subscribes from where the feed stopped; `true` if the daemon does not
     /// know that place any more.
     fn subscribe(&mut self) -> Result<bool> {
-        let client = Client::connect(&self.workspace.socket(), &self.hello)?;
+        let client = self.workspace.connect(&self.hello)?;
         let asked = Subscribe {
             since: self.since,
             ..self.wanted.clone()

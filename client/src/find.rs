@@ -4,10 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use touchmark_proto::daemon::Initialized;
 use touchmark_proto::places::SOCKET_VARIABLE;
 use touchmark_proto::trust::Trust;
 use touchmark_proto::{BaseDirectories, Holder, Places};
 
+use crate::Hello;
+use crate::blocking::Client;
 use crate::dial::{is_full, try_dial};
 use crate::error::{Error, Result};
 use crate::local::{MAX_SOCKET_BYTES, is_own, is_socket, lives, me};
@@ -131,6 +134,50 @@ impl Workspace {
     pub fn is_marked(&self) -> bool {
         let list = self.places.trusted.clone();
         is_marked(&self.root, &Trust { me: me(), list })
+    }
+
+    /// A connection to its daemon.
+    ///
+    /// # Errors
+    /// As [`Client::connect`]; `place` if that daemon serves another
+    /// workspace, as one that `TOUCHMARK_SOCKET` names may (SEC-8).
+    pub fn connect(&self, hello: &Hello) -> Result<Client> {
+        let client = Client::connect(&self.socket(), hello)?;
+        self.check_served(client.server())?;
+        Ok(client)
+    }
+
+    /// The same without saying hello, for one-shot callers to whom a round
+    /// trip matters. Where `TOUCHMARK_SOCKET` names the socket, hello is said
+    /// nevertheless: another one can only be this workspace's.
+    ///
+    /// # Errors
+    /// As [`Workspace::connect`].
+    pub fn connect_silent(&self, hello: &Hello) -> Result<Client> {
+        match self.is_named() {
+            true => self.connect(hello),
+            false => Client::connect_silent(&self.socket(), hello.deadline),
+        }
+    }
+
+    /// Whether `TOUCHMARK_SOCKET` names its socket.
+    pub(crate) fn is_named(&self) -> bool {
+        self.places.socket != self.places.usual_socket()
+    }
+
+    /// Refuses a daemon that serves another workspace (SEC-8).
+    pub(crate) fn check_served(&self, server: Option<&Initialized>) -> Result<()> {
+        let meant = self.root.to_string_lossy();
+        match server {
+            Some(server) if server.workspace != meant => Err(Error::Place {
+                path: self.socket(),
+                reason: format!(
+                    "its daemon serves {}, not {meant}: unset {SOCKET_VARIABLE}",
+                    server.workspace
+                ),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Whether its daemon runs, or something else listens there.
@@ -356,10 +403,11 @@ mod tests {
         fs::set_permissions(&outer, fs::Permissions::from_mode(0o1777)).unwrap();
         assert_eq!(found(&deep, &environment), outer);
         assert_eq!(passed_over(&deep, &environment), None);
-        if me().uid != 0 {
-            println!("not tested: another user's marks, which takes root");
-            return;
-        }
+        assert_eq!(
+            me().uid,
+            0,
+            "only root has files of others: run this as root"
+        );
         chown(outer.join(".git"), Some(1002), None).unwrap();
         assert_eq!(found(&deep, &environment), deep);
         let workspace = Workspace::at(&outer, &environment).unwrap();

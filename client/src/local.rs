@@ -14,7 +14,7 @@ pub(crate) use std::os::unix::net::UnixStream as Stream;
 pub(crate) use tokio::net::UnixStream as AsyncStream;
 pub(crate) use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
-pub(crate) use calls::{MAX_SOCKET_BYTES, send_at_once, try_dial};
+pub(crate) use calls::{MAX_SOCKET_BYTES, check_peer, send_at_once, try_dial};
 
 /// Whether it is a socket.
 pub(crate) fn is_socket(file: &Metadata) -> bool {

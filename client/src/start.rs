@@ -75,9 +75,10 @@ pub fn binary() -> OsString {
 /// `startFailed` with what the daemon said; `incompatible` if a newer one
 /// runs; `deadline` if one runs and does not answer.
 pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> Result<Client> {
-    match Client::connect(&workspace.socket(), hello) {
+    match workspace.connect(hello) {
         Err(error) if error.is_disconnected() => {}
-        Err(error) if is_older(&error) => {
+        // One that is named outright may be another workspace's.
+        Err(error) if is_older(&error) && !workspace.is_named() => {
             // What it answers to `shutdown` does not matter: it may be gone
             // before it could.
             if let Ok(old) = Client::connect_silent(&workspace.socket(), hello.deadline) {
@@ -86,7 +87,7 @@ pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> 
             wait_until_ended(workspace, END_DEADLINE)?;
             if workspace.is_asleep() {
                 // By systemd, from the program that is installed now.
-                return Client::connect(&workspace.socket(), hello);
+                return workspace.connect(hello);
             }
         }
         done => return done,
@@ -176,7 +177,7 @@ impl Starting {
         let mut pause = Pause::default();
         loop {
             // Another's may have won, and listen elsewhere.
-            match Client::connect(&workspace.socket(), hello) {
+            match workspace.connect(hello) {
                 Err(error) if error.is_disconnected() => {}
                 done => return done,
             }

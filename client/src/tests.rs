@@ -44,6 +44,76 @@ fn counting() -> impl FnMut(&Request) -> Act + Send {
     }
 }
 
+/// SEC-8: a socket that is named outright is the same for every directory.
+#[test]
+fn sec8_another_workspaces_daemon_is_refused_with_both_paths() {
+    let fake = Fake::new(|_| Act::Done);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let theirs = fake.workspace();
+    let root = elsewhere.path().canonicalize().unwrap();
+    let mut places = theirs.places.clone();
+    places.runtime = root.join("run");
+    let meant = crate::Workspace { root, places };
+    let refused = |error: Error| {
+        assert_eq!(error.code(), "place", "{error}");
+        let told = error.to_string();
+        for path in [&meant.root, &theirs.root, &theirs.places.socket] {
+            assert!(told.contains(&*path.to_string_lossy()), "{told}");
+        }
+    };
+    refused(meant.connect(&hello()).unwrap_err());
+    refused(meant.connect_silent(&hello()).unwrap_err());
+    refused(connect_or_start(&meant, &hello(), &Start::default()).unwrap_err());
+    run(async {
+        refused(aio::connect(&meant, &hello()).await.unwrap_err());
+        let start = Start::default();
+        let started = aio::connect_or_start(&meant, &hello(), &start).await;
+        refused(started.unwrap_err());
+    });
+    assert!(fake.methods().iter().all(|method| *method == "initialize"));
+    theirs.connect(&hello()).unwrap();
+}
+
+/// SEC-8. Needs root, to have another user listen.
+#[cfg(target_os = "linux")]
+#[test]
+fn sec8_another_user_is_not_spoken_to() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::{Command, Stdio};
+    let me = crate::local::me();
+    assert_eq!(
+        me.uid, 0,
+        "only root becomes another user: run this as root"
+    );
+    let home = tempfile::tempdir().unwrap();
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(home.path(), open).unwrap();
+    let socket = home.path().join("s");
+    let listening = "$| = 1; $s = IO::Socket::UNIX->new(Local => shift, Listen => 5) or die $!; \
+                     print qq(\n); <STDIN>";
+    let mut stranger = Command::new("setpriv")
+        .args(["--reuid=1002", "--regid=1002", "--clear-groups"])
+        .args(["perl", "-MIO::Socket::UNIX", "-e", listening])
+        .arg(&socket)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let said = stranger.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut line).unwrap();
+    assert_eq!(line, "\n", "it does not listen");
+    let error = Client::connect(&socket, &hello()).unwrap_err();
+    assert_eq!(error.code(), "place", "{error}");
+    assert!(error.to_string().contains("user 1002"), "{error}");
+    assert!(Client::connect_silent(&socket, hello().deadline).is_err());
+    let asked = run(aio::Client::connect(&socket, &hello()));
+    assert_eq!(asked.unwrap_err().code(), "place");
+    assert!(!crate::find::listens(&socket), "it marks no workspace");
+    drop(stranger.stdin.take());
+    stranger.wait().unwrap();
+}
+
 #[test]
 fn calls_are_typed_and_errors_keep_name_and_hint() {
     let fake = Fake::new(|request| match request {

@@ -249,6 +249,21 @@ class Places(unittest.TestCase):
             said = subprocess.check_output([BINARY, "--workspace", str(self.world.root), "socket"], env=environ)
             self.assertEqual(os.fsdecode(said.rstrip(b"\n")), str(Workspace.at(self.world.root, environ).socket))
 
+    def test_another_workspaces_daemon_is_refused_with_both_paths(self) -> None:
+        # SEC-8: TOUCHMARK_SOCKET is the same for every directory.
+        other = self.world.base / "other"
+        (other / ".git").mkdir(parents=True)
+        with self.world.client() as client:
+            client.ping()
+            environ = {**self.world.environ, "TOUCHMARK_SOCKET": str(self.world.workspace.socket)}
+            with self.assertRaises(touchmark.TouchmarkError) as refused:
+                touchmark.Client(Workspace.at(other, environ), start=False).connect()
+            self.assertEqual(refused.exception.code, "place")
+            self.assertIn(str(other), str(refused.exception))
+            self.assertIn(str(self.world.root), str(refused.exception))
+            with touchmark.Client(Workspace.at(self.world.root, environ), start=False) as same:
+                same.ping()
+
     def test_a_daemon_of_another_runtime_directory_is_found(self) -> None:
         # SEC-1: its lock, beside the store, says where it listens.
         self.world.path("d").mkdir()

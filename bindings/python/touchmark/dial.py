@@ -1,4 +1,4 @@
-"""Connecting without ever hanging, and to nobody else's daemon (LIFE-4, SEC-1)."""
+"""Connecting without ever hanging, and to nobody else's daemon (LIFE-4, SEC-8)."""
 
 import errno
 import os
@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from .errors import BadPlace, Deadline, NoDaemon
+from .trust import Me
 
 # The longest path of a socket that the kernel takes.
 MAX_SOCKET_BYTES = 107
@@ -46,13 +47,12 @@ def try_dial(path: Path) -> socket.socket:
 
 
 def check_peer(stream: socket.socket, path: Path) -> None:
-    """The daemon has to be this user's or root's (SEC-1). Root may speak to
-    anybody's."""
-    me = os.geteuid()
+    """The daemon has to be this user's or root's (SEC-8)."""
+    me = Me(os.geteuid())
     credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, peer, _ = struct.unpack("3i", credentials)
-    if me != 0 and peer not in (me, 0):
-        raise BadPlace(f"{path}: that daemon is user {peer}'s")
+    if not me.hears(peer):
+        raise BadPlace(f"{path}: user {peer} listens there, not user {me.uid}")
 
 
 def listens(path: Path) -> bool:

@@ -45,7 +45,9 @@ def greet(hello: Hello, workspace: Workspace, within: float, may_replace: bool) 
     while True:
         connection = yield Dial(time.monotonic() + within)
         try:
-            return connection, (yield Over(connection, hello.call(), within))
+            welcome = yield Over(connection, hello.call(), within)
+            workspace.check_served(welcome["workspace"])
+            return connection, welcome
         except (ConnectionClosed, ShuttingDown):
             # It was about to end.
             connection.close()

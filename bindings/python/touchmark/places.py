@@ -103,6 +103,13 @@ class Workspace:
         if found.st_mode & 0o077:
             raise BadPlace(f"{self.private}: open to others (mode {found.st_mode & 0o777:03o})")
 
+    def check_served(self, served: str) -> None:
+        """Refuses a daemon that serves another workspace: `TOUCHMARK_SOCKET`
+        is the same for every directory (SEC-8)."""
+        meant = os.fsencode(self.root).decode(errors="replace")
+        if served != meant:
+            raise BadPlace(f"{self.socket}: its daemon serves {served}, not {meant}: unset {SOCKET_VARIABLE}")
+
     def __repr__(self) -> str:
         return f"Workspace({os.fspath(self.root)!r})"
 

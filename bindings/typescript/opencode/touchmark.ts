@@ -584,6 +584,13 @@ class Workspace {
     return socketsOf(this.rootBytes, this.socket, this.environment);
   }
 
+  /** Refuses a daemon that serves another workspace (SEC-8). */
+  checkServed(served: string): void {
+    if (served === this.root) return;
+    const both = `its daemon serves ${served}, not ${this.root}`;
+    throw new TouchmarkError("place", `${this.socket}: ${both}: unset TOUCHMARK_SOCKET`);
+  }
+
   /** Whether its daemon runs, or something else listens there. */
   isRunning(): Promise<boolean> {
     return listensAtAny(this.sockets(), this.environment);
@@ -649,18 +656,34 @@ const WINNER_DEADLINE = 3_000;
 /** How much of a failed daemon's words is told. */
 const MAX_SAID = 16 * 1024;
 
-/** Connects to a workspace's daemon, if one runs and its socket is this user's. */
+/**
+ * Connects to a workspace's daemon, if one runs and its socket is this user's. A
+ * socket that is named outright is the same for every directory, so its daemon
+ * is asked which workspace it serves (SEC-8).
+ */
 async function dialWorkspace(workspace: Workspace, withinMs: number): Promise<Connection> {
   for (const socket of workspace.sockets()) {
     if (!isOurs(socket, workspace.environment)) continue;
     try {
-      return await Connection.open(socket, withinMs);
+      const connection = await Connection.open(socket, withinMs);
+      if (socket === workspace.environment["TOUCHMARK_SOCKET"]) await askWhose(connection, workspace, withinMs);
+      return connection;
     } catch (error) {
       // Left by a daemon that was killed.
       if (!(error instanceof TouchmarkError) || error.code !== "noDaemon") throw error;
     }
   }
   throw new TouchmarkError("noDaemon", `no daemon answers at ${workspace.socket}`);
+}
+
+async function askWhose(connection: Connection, workspace: Workspace, withinMs: number): Promise<void> {
+  try {
+    const status = (await connection.call("status", {}, withinMs)) as { workspace: string };
+    workspace.checkServed(status.workspace);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
 }
 
 /**

@@ -60,6 +60,7 @@ export class Client extends Requests {
     };
     try {
       const server = (await connection.call("initialize", hello, withinMs)) as Initialized;
+      workspace.checkServed(server.workspace);
       return new Client(connection, server, workspace, withinMs);
     } catch (error) {
       connection.close();

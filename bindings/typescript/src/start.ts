@@ -22,18 +22,34 @@ const WINNER_DEADLINE = 3_000;
 /** How much of a failed daemon's words is told. */
 const MAX_SAID = 16 * 1024;
 
-/** Connects to a workspace's daemon, if one runs and its socket is this user's. */
+/**
+ * Connects to a workspace's daemon, if one runs and its socket is this user's. A
+ * socket that is named outright is the same for every directory, so its daemon
+ * is asked which workspace it serves (SEC-8).
+ */
 export async function dialWorkspace(workspace: Workspace, withinMs: number): Promise<Connection> {
   for (const socket of workspace.sockets()) {
     if (!isOurs(socket, workspace.environment)) continue;
     try {
-      return await Connection.open(socket, withinMs);
+      const connection = await Connection.open(socket, withinMs);
+      if (socket === workspace.environment["TOUCHMARK_SOCKET"]) await askWhose(connection, workspace, withinMs);
+      return connection;
     } catch (error) {
       // Left by a daemon that was killed.
       if (!(error instanceof TouchmarkError) || error.code !== "noDaemon") throw error;
     }
   }
   throw new TouchmarkError("noDaemon", `no daemon answers at ${workspace.socket}`);
+}
+
+async function askWhose(connection: Connection, workspace: Workspace, withinMs: number): Promise<void> {
+  try {
+    const status = (await connection.call("status", {}, withinMs)) as { workspace: string };
+    workspace.checkServed(status.workspace);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
 }
 
 /**

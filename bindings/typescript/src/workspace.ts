@@ -66,6 +66,13 @@ export class Workspace {
     return socketsOf(this.rootBytes, this.socket, this.environment);
   }
 
+  /** Refuses a daemon that serves another workspace (SEC-8). */
+  checkServed(served: string): void {
+    if (served === this.root) return;
+    const both = `its daemon serves ${served}, not ${this.root}`;
+    throw new TouchmarkError("place", `${this.socket}: ${both}: unset TOUCHMARK_SOCKET`);
+  }
+
   /** Whether its daemon runs, or something else listens there. */
   isRunning(): Promise<boolean> {
     return listensAtAny(this.sockets(), this.environment);

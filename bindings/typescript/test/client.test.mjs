@@ -3,9 +3,12 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
+import { pathToFileURL } from "node:url";
 
 import { inWorld, standIn, touchmark } from "./world.mjs";
 
+const dist = process.env.TOUCHMARK_DIST;
+const { dialWorkspace } = await import(dist ? pathToFileURL(join(dist, "start.js")) : "../dist/start.js");
 const { Session, TouchmarkError, Workspace, connect, hashOf, nameIn } = touchmark;
 
 const code = (expected) => (error) => {
@@ -165,7 +168,22 @@ test("TOUCHMARK_SOCKET names the socket outright, and one too long is refused", 
   assert.throws(() => Workspace.at(world.root, { ...world.environment, TOUCHMARK_SOCKET: long }), code("place"));
 }));
 
-test("a directory in which others may write is not trusted (SEC-1)", inWorld({}, async (world) => {
+test("another workspace's daemon is refused with both paths (SEC-8)", inWorld({ "a.txt": "one\n" }, async (world) => {
+  (await connect(world.options)).close();
+  const other = join(world.base, "other");
+  mkdirSync(join(other, ".git"), { recursive: true });
+  const environment = { ...world.environment, TOUCHMARK_SOCKET: world.workspace.socket };
+  const meant = Workspace.at(other, environment);
+  for (const ask of [() => connect({ workspace: meant, environment }), () => dialWorkspace(meant, 5_000)]) {
+    await assert.rejects(ask, (error) => {
+      assert.ok(code("place")(error) && error.message.includes(other) && error.message.includes(world.root), error.message);
+      return true;
+    });
+  }
+  (await connect({ workspace: Workspace.at(world.root, environment), environment })).close();
+}));
+
+test("a directory in which others may write is not trusted (SEC-8)", inWorld({}, async (world) => {
   const server = await standIn(world, () => hello);
   chmodSync(join(world.base, "run/touchmark"), 0o777);
   await assert.rejects(connect({ ...world.options, start: false }), code("place"));

@@ -91,6 +91,7 @@ export async function standIn(world, answer) {
       for (const message of lines.map((line) => JSON.parse(line))) {
         heard.push(message);
         const body = answer(message, socket);
+        if (message.method === "initialize" && body?.result) body.result.workspace = world.root;
         if (body !== undefined) socket.write(`${JSON.stringify({ jsonrpc: "2.0", id: message.id, ...body })}\n`);
       }
     });

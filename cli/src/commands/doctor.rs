@@ -8,10 +8,9 @@ use std::time::Duration;
 use anstyle::Style;
 use clap::Args;
 use serde_json::json;
-use touchmark_client::blocking::Client;
 use touchmark_client::proto::Places;
 use touchmark_client::proto::daemon::{Savings, Stats, Status, StatusReport};
-use touchmark_client::{Error, Hello, find};
+use touchmark_client::{Error, Hello, Workspace, find};
 
 use crate::commands::daemon::doctor::{Finding, Level, examine};
 use crate::context::{Context, hello};
@@ -30,11 +29,15 @@ pub(crate) struct Options {}
 
 pub(crate) fn run(context: &Context) -> Outcome {
     let (root, places) = workspace(context)?;
+    let meant = Workspace {
+        root: root.clone(),
+        places: places.clone(),
+    };
     let mut found = examine(&root, &places);
     let service = Service::of(&context.environment, root.clone());
     found.extend(service.examine());
     found.extend(passed_over(context, &root));
-    found.extend(daemon(&places));
+    found.extend(daemon(&meant));
     let wrong = found.iter().filter(|f| f.level == Level::Wrong).count();
     if context.global.json {
         let checks: Vec<_> = found
@@ -100,7 +103,8 @@ fn print(context: &Context, finding: &Finding) -> Outcome {
 }
 
 /// Whether the daemon answers, and what it says of itself.
-fn daemon(places: &Places) -> Vec<Finding> {
+fn daemon(workspace: &Workspace) -> Vec<Finding> {
+    let places = &workspace.places;
     const CHECK: &str = "daemon";
     let patient = Hello {
         deadline: PATIENCE,
@@ -109,8 +113,7 @@ fn daemon(places: &Places) -> Vec<Finding> {
     if find::is_asleep(places) {
         return vec![Finding::good(CHECK, "none runs; systemd starts one")];
     }
-    let socket = find::socket(places);
-    let asked = Client::connect(&socket, &patient).and_then(|client| {
+    let asked = workspace.connect(&patient).and_then(|client| {
         let status = client.call(Status {})?;
         Ok((status, client.call(Stats::default())?))
     });

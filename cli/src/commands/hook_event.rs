@@ -218,21 +218,25 @@ fn may_start(workspace: &Workspace, global: &Global) -> bool {
 /// A connection. In what calls itself a workspace a daemon is started where
 /// none runs; it is there for one of the next events, if not for this.
 fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Client> {
-    let deadline = left(until)?;
-    let client = Client::connect_silent(&workspace.socket(), deadline);
-    match client {
+    let hello = Hello {
+        deadline: left(until)?,
+        ..context::hello()
+    };
+    match workspace.connect_silent(&hello) {
         Ok(client) => Some(client),
         Err(error) if error.is_disconnected() => {
             if !may_start(workspace, global) {
                 return None;
             }
-            let hello = Hello {
-                deadline,
-                ..context::hello()
-            };
             connect_or_start(workspace, &hello, &Start::default()).ok()
         }
-        Err(_) => None,
+        Err(error) => {
+            // A guard that is off is not off in silence.
+            if error.code() == "place" {
+                let _nobody_reads = writeln!(io::stderr(), "touchmark: {error}");
+            }
+            None
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Shutdown;
 use touchmark_client::{Workspace, start};
 
@@ -39,7 +38,7 @@ pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
         return Ok(false);
     }
     // Without a hello, so that a daemon of any protocol can be ended.
-    let client = match Client::connect_silent(&workspace.socket(), hello().deadline) {
+    let client = match workspace.connect_silent(&hello()) {
         Ok(client) => client,
         Err(error) if error.is_disconnected() => return Ok(false),
         Err(error) => return Err(error.into()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::Notify;
-use touchmark_client::aio::{Client, Session, connect_or_start};
+use touchmark_client::aio::{Client, Session, connect, connect_or_start};
 use touchmark_client::proto::daemon::Program;
 use touchmark_client::proto::sessions::{SessionClose, SessionOpen};
 use touchmark_client::proto::{Method, SessionId};
@@ -129,7 +129,7 @@ impl Link {
         }
         let client = match &self.start {
             Some(start) => connect_or_start(&self.workspace, &self.hello(), start).await?,
-            None => Client::connect(&self.workspace.socket(), &self.hello()).await?,
+            None => connect(&self.workspace, &self.hello()).await?,
         };
         let agent = || {
             let agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +152,7 @@ impl Link {
     /// A second connection, for events. It starts no daemon: one who listens
     /// must not wake what was told to stop.
     pub(super) async fn listen(&self) -> Result<Client, Error> {
-        Client::connect(&self.workspace.socket(), &self.hello()).await
+        connect(&self.workspace, &self.hello()).await
     }
 
     /// Comes back when there is a connection again, or at the latest after

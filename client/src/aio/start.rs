@@ -5,6 +5,16 @@ use crate::error::{Error, Result};
 use crate::find::Workspace;
 use crate::{Hello, Start, start};
 
+/// A connection to the workspace's daemon, where one runs.
+///
+/// # Errors
+/// As [`Workspace::connect`].
+pub async fn connect(workspace: &Workspace, hello: &Hello) -> Result<Client> {
+    let client = Client::connect(&workspace.socket(), hello).await?;
+    workspace.check_served(client.server().as_ref())?;
+    Ok(client)
+}
+
 /// Connects to the workspace's daemon, and starts one if none runs. As
 /// [`crate::connect_or_start`], which waits on a thread of its own meanwhile.
 ///
@@ -15,8 +25,10 @@ pub async fn connect_or_start(
     hello: &Hello,
     start: &Start,
 ) -> Result<Client> {
-    if let Ok(client) = Client::connect(&workspace.socket(), hello).await {
-        return Ok(client);
+    match connect(workspace, hello).await {
+        Err(error) if error.code() == "place" => return Err(error),
+        Err(_) => {}
+        connected => return connected,
     }
     let (place, greeting, way) = (workspace.clone(), hello.clone(), start.clone());
     let started = tokio::task::spawn_blocking(move || {
@@ -25,5 +37,5 @@ pub async fn connect_or_start(
     started.await.map_err(|error| Error::Start {
         reason: error.to_string(),
     })??;
-    Client::connect(&workspace.socket(), hello).await
+    connect(workspace, hello).await
 }

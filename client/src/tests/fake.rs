@@ -45,6 +45,8 @@ struct State {
     seen: Mutex<Vec<ClientMessage>>,
     ended: AtomicBool,
     say_hello: bool,
+    /// The workspace that it says it serves.
+    serves: String,
     open: Mutex<Vec<UnixStream>>,
 }
 
@@ -84,6 +86,7 @@ impl Fake {
             seen: Mutex::default(),
             ended: AtomicBool::new(false),
             say_hello,
+            serves: workspace.root.to_string_lossy().into_owned(),
             open: Mutex::default(),
         });
         let serving = state.clone();
@@ -215,7 +218,7 @@ fn act(request: &Request, state: &State) -> Act {
                 version: "0".into(),
             },
             protocol: PROTOCOL,
-            workspace: "/".into(),
+            workspace: state.serves.clone(),
             clock: Clock { epoch: 1, n: 3 },
             capabilities: Vec::new(),
         }));

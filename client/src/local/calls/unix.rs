@@ -5,6 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use rustix::net::{SendFlags, send};
+use touchmark_proto::trust::Owned;
+
+use super::me;
 
 /// The longest path of a socket that the kernel takes, in bytes.
 pub(crate) const MAX_SOCKET_BYTES: usize = 103;
@@ -15,6 +18,16 @@ pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
     stream.set_nonblocking(true)?;
     Ok(stream)
+}
+
+/// Who listens is not told here: by who can have put the socket there.
+///
+/// # Errors
+/// Why it must not be spoken to.
+pub(crate) fn check_peer(_: &UnixStream, socket: &Path) -> io::Result<Result<(), String>> {
+    let directory = socket.parent().unwrap_or(Path::new("/"));
+    let [directory, socket] = [directory, socket].map(std::fs::symlink_metadata);
+    Ok(me().dials(Owned::from(&directory?), Owned::from(&socket?)))
 }
 
 /// Sends as much as there is room for, on a stream that blocks. Where `send`

@@ -6,6 +6,7 @@
 
 local errors = require('touchmark.errors')
 local frames = require('touchmark.frames')
+local trust = require('touchmark.trust')
 local uv = vim.uv or vim.loop
 
 local M = {}
@@ -14,7 +15,7 @@ local M = {}
 --- the connection is given up, and everything is told anew by the next one.
 local MOST_WAITING = 1024 * 1024
 
---- Connects. Calls back on the main loop with an error, or with nil and the
+--- Connects, unless others may have put the socket there (SEC-8). Calls back on the main loop with an error, or with nil and the
 --- connection. `on_event(params)` and `on_close(reason)` are called there too.
 ---@param socket string
 ---@param handlers {on_event: function, on_close: function}
@@ -93,6 +94,14 @@ function M.open(socket, handlers, callback)
     close('closed')
   end
 
+  local why = trust.against(socket)
+  if why then
+    pipe:close()
+    open = false
+    return vim.schedule(function()
+      callback(why)
+    end)
+  end
   pipe:connect(socket, function(error)
     if error then
       pipe:close()

@@ -14,7 +14,7 @@ local FIRST_PAUSE, LONGEST_PAUSE = 100, 30000
 --- What the daemon's protocol has to be.
 local PROTOCOL = 1
 
---- By socket.
+--- By the workspace's root.
 local links = {}
 local listeners = { event = {}, connected = {}, lost = {} }
 
@@ -127,7 +127,12 @@ function Link:greet()
       errors.once('initialize', ('the daemon refused: %s'):format(refused.message))
       return self.connection and self.connection.close()
     end
-    self.root = welcome.workspace
+    if welcome.workspace ~= self.root then
+      -- TOUCHMARK_SOCKET is the same for every directory (SEC-8).
+      self.state = 'refused'
+      errors.once('served', ('%s: its daemon serves %s, not %s'):format(self.socket, welcome.workspace, self.root))
+      return self.connection and self.connection.close()
+    end
     self.server = welcome.server
     self:request('subscribe', {}, function(error, subscribed)
       if error then
@@ -172,11 +177,7 @@ function Link:connect()
   self.timer:stop()
   self.state = 'connecting'
   -- The next daemon may have been started with another runtime directory.
-  local socket = workspace.socket(self.root)
-  if socket ~= self.socket and not links[socket] then
-    links[self.socket], links[socket] = nil, self
-    self.socket = socket
-  end
+  self.socket = workspace.socket(self.root)
   connection.open(self.socket, self:handlers(), function(error, made)
     if made then
       return self:adopt(made)
@@ -198,7 +199,7 @@ local function new(root, socket)
     pause = FIRST_PAUSE,
     timer = uv.new_timer(),
   }, Link)
-  links[socket] = link
+  links[root] = link
   return link
 end
 
@@ -212,7 +213,7 @@ function M.first(candidates, callback)
     if not candidate or M.ended then
       return callback(nil)
     end
-    local known = links[candidate.socket]
+    local known = links[candidate.root]
     if known then
       known:connect()
       return callback(known)
@@ -239,9 +240,9 @@ function M.first(candidates, callback)
       if error then
         return try(i + 1)
       end
-      if links[candidate.socket] then
+      if links[candidate.root] then
         made.close()
-        return callback(links[candidate.socket])
+        return callback(links[candidate.root])
       end
       link = new(candidate.root, candidate.socket)
       link:adopt(made)

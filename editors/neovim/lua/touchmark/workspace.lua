@@ -93,8 +93,10 @@ function M.candidates(below)
   while at do
     local marked = trust.marks(at, '.touchmark.toml') or trust.marks(at, '.git')
     local socket = M.socket(at)
-    -- The socket named outright is the same for every directory: it marks none.
-    if marked or (not named and exists(socket, 'socket')) then
+    -- The socket named outright is the same for every directory: it marks none,
+    -- but where a daemon's lock says that it is this one's.
+    local runs = named and held_socket(M.key(at)) or (not named and exists(socket, 'socket'))
+    if marked or runs then
       found[#found + 1] = { root = at, socket = socket, marked = marked }
     end
     if marked then
