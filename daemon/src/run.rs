@@ -34,8 +34,6 @@ mod subscriptions;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use searches::SEARCHES_AT_ONCE;
-
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::pin::Pin;

@@ -12,7 +12,7 @@ use crate::failpoint;
 use crate::life::systemd::{self, Manager};
 use crate::life::{self, Lock, Sweep, private_directory, usable_directory};
 use crate::log::{self, Target};
-use crate::run::{Options, SEARCHES_AT_ONCE, run};
+use crate::run::{Options, run};
 use crate::socket::{Listener, Passed};
 use crate::system::{process, signals};
 
@@ -95,7 +95,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Hooks and guarded writes look at files as well, each on its own.
-        .max_blocking_threads(16 + SEARCHES_AT_ONCE)
+        .max_blocking_threads(16)
         .build()
         .map_err(|cause| Error::Part {
             part: "runtime",

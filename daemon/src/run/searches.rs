@@ -3,18 +3,29 @@
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
 use touchmark_proto::search::SearchGrep;
+use touchmark_proto::trust::Trust;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
 
 use super::Daemon;
 use crate::event::Event;
+use crate::system::open::trust;
 use crate::tools::grep::{Stop, search};
 
-/// Searches that run at the same time; further ones wait. The runtime has as
-/// many threads more than reads and writes take.
-pub(crate) const SEARCHES_AT_ONCE: usize = 2;
+/// Searches that run at the same time; further ones wait.
+const SEARCHES_AT_ONCE: usize = 2;
+
+/// How long after its end a search may go on before it counts as one that
+/// hangs.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Threads of searches, those that hang included.
+const MOST_THREADS: usize = 16;
 
 /// No search takes longer, whatever its client would wait.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -27,6 +38,7 @@ const ENVELOPE: usize = 4 << 10;
 pub(super) struct Searches {
     running: HashMap<RequestId, (ConnectionId, Stop)>,
     waiting: VecDeque<Search>,
+    threads: Threads,
 }
 
 #[derive(Debug)]
@@ -101,19 +113,153 @@ impl Daemon {
                 .running
                 .insert(request, (connection, stop.clone()));
             let (root, events) = (self.options.workspace.clone(), self.events.clone());
+            let trust = trust(&self.options.places.trusted);
             let reply = self.hub.max_frame.saturating_sub(ENVELOPE);
-            tokio::task::spawn_blocking(move || {
-                let outcome = searched(&root, &ask, reply, &stop);
+            let until = stop.clone();
+            let search = self
+                .searches
+                .threads
+                .begin(move || searched(&root, &ask, reply, &trust, &stop));
+            tokio::spawn(async move {
+                let outcome = in_time(search, &until, GRACE).await;
                 let _loop_has_ended = events.send(Event::Answered { request, outcome });
             });
         }
     }
 }
 
+/// What comes of a search, or an error once it should have ended long ago: a
+/// read that hangs, as in a network's file system, does not keep its place
+/// from the searches that wait.
+async fn in_time(search: Searching, stop: &Stop, grace: Duration) -> Result<Reply, Error> {
+    let overdue = async {
+        stop.due().await;
+        tokio::time::sleep(grace).await;
+    };
+    tokio::select! {
+        done = search => done.unwrap_or_else(|_| Err(broken_off())),
+        () = overdue => Err(Error::new(
+            ErrorCode::TooLate,
+            "the search hangs: a file cannot be read to its end",
+        )
+        .hint("search in a part of the workspace, by `path`")),
+    }
+}
+
+fn broken_off() -> Error {
+    Error::new(ErrorCode::InternalError, "the search broke off")
+}
+
+type Searching = oneshot::Receiver<Result<Reply, Error>>;
+
+/// The threads of searches: of their own, so that one that hangs takes none
+/// from reads and hooks.
+#[derive(Clone, Debug, Default)]
+struct Threads(Arc<AtomicUsize>);
+
+impl Threads {
+    fn begin(&self, search: impl FnOnce() -> Result<Reply, Error> + Send + 'static) -> Searching {
+        let (done, searching) = oneshot::channel();
+        let threads = Arc::clone(&self.0);
+        if threads.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
+            threads.fetch_sub(1, Ordering::Relaxed);
+            let hang = Error::new(
+                ErrorCode::TooLate,
+                format!("{MOST_THREADS} searches hang already"),
+            );
+            let _nobody_waits = done.send(Err(hang.hint(
+                "a file system of the workspace does not answer; `touchmark restart` ends them",
+            )));
+            return searching;
+        }
+        let ended = Arc::clone(&threads);
+        let begun = std::thread::Builder::new()
+            .name("search".into())
+            .spawn(move || {
+                let _nobody_waits = done.send(search());
+                threads.fetch_sub(1, Ordering::Relaxed);
+            });
+        if let Err(error) = begun {
+            tracing::error!("no thread for a search: {error}");
+            ended.fetch_sub(1, Ordering::Relaxed);
+        }
+        searching
+    }
+}
+
 /// A search cannot take its place with it, whatever a pattern or a file does
 /// to the libraries.
-fn searched(root: &Path, ask: &SearchGrep, reply: usize, stop: &Stop) -> Result<Reply, Error> {
-    catch_unwind(AssertUnwindSafe(|| search(root, ask, reply, stop)))
-        .unwrap_or_else(|_| Err(Error::new(ErrorCode::InternalError, "the search broke off")))
+fn searched(
+    root: &Path,
+    ask: &SearchGrep,
+    reply: usize,
+    trust: &Trust,
+    stop: &Stop,
+) -> Result<Reply, Error> {
+    catch_unwind(AssertUnwindSafe(|| search(root, ask, reply, trust, stop)))
+        .unwrap_or_else(|_| Err(broken_off()))
         .map(Reply::SearchGrep)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::mpsc;
+
+    use touchmark_proto::search::Matches;
+
+    use super::*;
+
+    fn found() -> Result<Reply, Error> {
+        Ok(Reply::SearchGrep(Matches {
+            matches: Vec::new(),
+            truncated: false,
+            files_searched: 1,
+        }))
+    }
+
+    /// SEC-7: what hangs is answered, and has a bound.
+    #[test]
+    fn sec7_a_search_that_hangs_gives_up_its_place() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let threads = Threads::default();
+        let (free, hangs) = mpsc::channel::<()>();
+        let hangs = Arc::new(std::sync::Mutex::new(hangs));
+        let hang = || {
+            let hangs = Arc::clone(&hangs);
+            move || {
+                let _freed = hangs.lock().unwrap().recv();
+                found()
+            }
+        };
+        runtime.block_on(async {
+            let grace = Duration::from_millis(1);
+            let stop = Stop::at(Instant::now());
+            let hanging = in_time(threads.begin(hang()), &stop, grace);
+            assert_eq!(hanging.await.unwrap_err().code, ErrorCode::TooLate);
+            // Its client is gone.
+            let gone = Stop::at(Instant::now() + LONGEST * 60);
+            gone.say();
+            let hanging = in_time(threads.begin(hang()), &gone, grace);
+            assert_eq!(hanging.await.unwrap_err().code, ErrorCode::TooLate);
+            // One that does not hang.
+            let stop = Stop::at(Instant::now() + LONGEST * 60);
+            let ends = in_time(threads.begin(found), &stop, grace);
+            assert_eq!(ends.await, found());
+            // Many that do.
+            let many: Vec<Searching> = (0..MOST_THREADS).map(|_| threads.begin(hang())).collect();
+            let refused = in_time(threads.begin(found), &stop, grace)
+                .await
+                .unwrap_err();
+            assert!(refused.message.contains("hang already"), "{refused}");
+            drop(free);
+            for search in many {
+                // The first of them got no thread either.
+                let _done = search.await;
+            }
+        });
+    }
 }

@@ -1,12 +1,15 @@
 //! `search/grep`: what `rg` finds, by the libraries that `rg` is made of.
 //!
 //! Ignore files, hidden files, file types and globs are taken as `rg` takes
-//! them, with two exceptions: `.gitignore` counts without a repository too,
-//! and nothing below a `.git` is searched even when it is named. Symlinks are
-//! not followed, so that no file is found by two names and none outside
-//! (SEC-2).
+//! them, with these exceptions: `.gitignore` counts without a repository too,
+//! ignore files above the workspace only up to the top of the repository that
+//! it lies in, and nothing below a `.git` is searched even when it is named.
+//! Symlinks are not followed, so that no file is found by two names and none
+//! outside (SEC-2).
 
 mod found;
+mod ignored;
+mod patient;
 mod stop;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
@@ -16,15 +19,18 @@ use std::path::{Path, PathBuf};
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use ignore::overrides::OverrideBuilder;
-use ignore::types::TypesBuilder;
+use ignore::overrides::{Override, OverrideBuilder};
+use ignore::types::{Types, TypesBuilder};
 use ignore::{Walk, WalkBuilder};
 use touchmark_engine::within;
 use touchmark_proto::path::PathError;
 use touchmark_proto::search::{Matches, SearchGrep};
+use touchmark_proto::trust::Trust;
 use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath, native};
 
 use self::found::Found;
+use self::ignored::Ignored;
+use self::patient::Patient;
 pub use self::stop::Stop;
 use self::stop::Stoppable;
 use crate::content::{Opened, Root};
@@ -53,15 +59,22 @@ const MOST_MATCHES: u32 = 100_000;
 const MOST_CONTEXT: u32 = 1_000;
 
 /// Searches the workspace at `root` (canonical) until `stop`. What is found
-/// takes no more than `reply` bytes as JSON. Blocks.
+/// takes no more than `reply` bytes as JSON. `trust` says whose ignore files
+/// count. Blocks.
 ///
 /// # Errors
 /// `invalidParams` and `tooLarge` for the pattern, `invalidParams` for glob
 /// and file type; `notFound`, `outsideWorkspace` and `notAFile` for `path`;
 /// `tooLate` where `stop` had passed before anything was looked at.
-pub fn search(root: &Path, ask: &SearchGrep, reply: usize, stop: &Stop) -> Result<Matches, Error> {
-    let matcher = matcher(ask)?;
-    let mut walk = walk(root, ask)?;
+pub fn search(
+    root: &Path,
+    ask: &SearchGrep,
+    reply: usize,
+    trust: &Trust,
+    stop: &Stop,
+) -> Result<Matches, Error> {
+    let matcher = Patient::new(matcher(ask)?, ask, stop);
+    let mut walk = walk(root, ask, trust)?;
     let lines = |own: Option<u32>| own.or(ask.context).unwrap_or(0).min(MOST_CONTEXT) as usize;
     let (before, after) = (lines(ask.before_context), lines(ask.after_context));
     let mut searcher = searcher(ask.multiline, before, after);
@@ -94,7 +107,7 @@ pub fn search(root: &Path, ask: &SearchGrep, reply: usize, stop: &Stop) -> Resul
 fn look_into(
     root: &Path,
     path: &RelPath,
-    matcher: &RegexMatcher,
+    matcher: &Patient<'_>,
     searcher: &mut Searcher,
     found: &mut Found<'_>,
     stop: &Stop,
@@ -163,24 +176,27 @@ fn matcher(ask: &SearchGrep) -> Result<RegexMatcher, Error> {
 }
 
 /// Everything that is to be searched, by name.
-fn walk(root: &Path, ask: &SearchGrep) -> Result<Walk, Error> {
+fn walk(root: &Path, ask: &SearchGrep, trust: &Trust) -> Result<Walk, Error> {
     let mut walk = WalkBuilder::new(start(root, ask.path.as_ref())?);
+    let mut chosen_types = Types::empty();
+    let mut chosen_globs = Override::empty();
     if let Some(name) = &ask.file_type {
         let mut types = TypesBuilder::new();
         let types = types.add_defaults().select(name).build().map_err(|error| {
             Error::invalid(format!("fileType: {error}"))
                 .hint("`rg --type-list` has the names, such as rust, ts, js, py, md")
         })?;
-        walk.types(types);
+        chosen_types = types;
     }
     if let Some(glob) = &ask.glob {
         let mut globs = OverrideBuilder::new(root);
         let globs = globs.add(glob).and_then(|globs| globs.build());
-        walk.overrides(globs.map_err(|error| Error::invalid(format!("glob: {error}")))?);
+        chosen_globs = globs.map_err(|error| Error::invalid(format!("glob: {error}")))?;
     }
-    walk.require_git(false)
+    let ignored = Ignored::new(root, chosen_globs, chosen_types, trust.clone());
+    walk.standard_filters(false)
         .follow_links(false)
-        .filter_entry(|entry| entry.file_name() != GIT)
+        .filter_entry(move |entry| ignored.keeps(entry))
         .sort_by_file_name(OsStr::cmp);
     Ok(walk.build())
 }

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use std::io;
 
 use grep_matcher::Matcher as _;
-use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use touchmark_proto::RelPath;
 use touchmark_proto::search::{Match, Matches};
+
+use super::patient::Patient;
 
 /// A text in the answer has no more bytes of its file than this.
 pub(super) const TEXT_BYTES: usize = 4 << 10;
@@ -31,7 +32,7 @@ const URI_BYTES: usize = 4 << 10;
 /// Matches so far. The searcher calls it for each line that matched or lies
 /// near one, once, in order.
 pub(super) struct Found<'a> {
-    matcher: &'a RegexMatcher,
+    matcher: &'a Patient<'a>,
     most: usize,
     before: usize,
     after: usize,
@@ -63,7 +64,7 @@ struct InFile {
 
 impl<'a> Found<'a> {
     pub(super) fn new(
-        matcher: &'a RegexMatcher,
+        matcher: &'a Patient<'a>,
         most: usize,
         before: usize,
         after: usize,

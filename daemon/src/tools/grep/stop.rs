@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use tokio::sync::Notify;
+
 /// Somebody's word that nobody waits any more, or a moment. Clones share the
 /// word.
 #[derive(Clone, Debug)]
 pub struct Stop {
     said: Arc<AtomicBool>,
+    told: Arc<Notify>,
     at: Instant,
 }
 
@@ -18,6 +21,7 @@ impl Stop {
     pub fn at(moment: Instant) -> Self {
         Self {
             said: Arc::default(),
+            told: Arc::default(),
             at: moment,
         }
     }
@@ -25,6 +29,15 @@ impl Stop {
     /// Now.
     pub fn say(&self) {
         self.said.store(true, Ordering::Relaxed);
+        self.told.notify_one();
+    }
+
+    /// Comes back when it is time. For one who waits.
+    pub async fn due(&self) {
+        tokio::select! {
+            () = self.told.notified() => {}
+            () = tokio::time::sleep_until(self.at.into()) => {}
+        }
     }
 
     /// Whether it is time.

@@ -32,7 +32,7 @@ impl Tree {
 
     fn search(&self, ask: &SearchGrep) -> Result<Matches, Error> {
         let stop = Stop::at(Instant::now() + Duration::from_secs(60));
-        search(&self.root(), ask, 1 << 20, &stop)
+        search(&self.root(), ask, 1 << 20, &trust(), &stop)
     }
 
     /// `path:line:column:text` of each match.
@@ -46,6 +46,10 @@ impl Tree {
         let error = self.search(ask).unwrap_err();
         (error.code, format!("{error}; {}", error.hint))
     }
+}
+
+fn trust() -> Trust {
+    crate::system::open::trust(Path::new("/nonexistent"))
 }
 
 fn lines(found: &Matches) -> Vec<String> {
@@ -314,7 +318,7 @@ fn answers_are_bounded_in_number_and_bytes() {
         ..ask("hit")
     };
     for room in [0, 1_000, 10_000, 100_000] {
-        let found = search(&tree.root(), &all, room, &stop).unwrap();
+        let found = search(&tree.root(), &all, room, &trust(), &stop).unwrap();
         let size = serde_json::to_vec(&found.matches).unwrap().len();
         assert!(found.truncated);
         assert!(size <= room.max(2), "{size} bytes of {room}");
@@ -367,10 +371,10 @@ fn a_search_ends_when_it_is_told_or_its_time_is_over() {
     let tree = Tree::new(&[("a", "hit"), ("b", "hit")]);
     let stop = Stop::at(Instant::now() + Duration::from_secs(60));
     stop.clone().say();
-    let error = search(&tree.root(), &ask("hit"), 1 << 20, &stop).unwrap_err();
+    let error = search(&tree.root(), &ask("hit"), 1 << 20, &trust(), &stop).unwrap_err();
     assert_eq!(error.code, ErrorCode::TooLate);
     let stop = Stop::at(Instant::now());
-    assert!(search(&tree.root(), &ask("hit"), 1 << 20, &stop).is_err());
+    assert!(search(&tree.root(), &ask("hit"), 1 << 20, &trust(), &stop).is_err());
 
     // In the midst of a file.
     let stop = Stop::at(Instant::now() + Duration::from_secs(60));
@@ -379,4 +383,135 @@ fn a_search_ends_when_it_is_told_or_its_time_is_over() {
     assert_eq!(std::io::Read::read(&mut file, &mut buffer).unwrap(), 8);
     stop.say();
     assert!(std::io::Read::read(&mut file, &mut buffer).is_err());
+}
+
+/// SEC-7: whatever an ignore file is, it costs itself.
+#[test]
+fn sec7_an_ignore_file_that_is_no_file_or_has_no_end_does_not_count() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("rules"), "kept\n").unwrap();
+    for way in 0..6 {
+        let tree = Tree::new(&[
+            ("kept", "hit"),
+            ("gone.log", "hit"),
+            (".gitignore", "*.log\n"),
+        ]);
+        let ignore = tree.root().join(".ignore");
+        match way {
+            0 => symlink("/dev/zero", &ignore).unwrap(),
+            1 => rustix::fs::mknodat(
+                rustix::fs::CWD,
+                &ignore,
+                rustix::fs::FileType::Fifo,
+                rustix::fs::Mode::from_raw_mode(0o666),
+                0,
+            )
+            .unwrap(),
+            2 => symlink(outside.path().join("rules"), &ignore).unwrap(),
+            3 => fs::write(&ignore, "kept\n".repeat(300_000)).unwrap(),
+            4 => fs::write(&ignore, "kept\n".repeat(30_000)).unwrap(),
+            _ => fs::create_dir(&ignore).unwrap(),
+        }
+        assert_eq!(tree.hits(&ask("hit")), ["kept:1:1:hit"], "{way}");
+    }
+    // A link inside is followed, and what lies in it counts.
+    let tree = Tree::new(&[("a", "hit"), ("b", "hit"), ("rules", "b\nrules\n")]);
+    symlink("rules", tree.root().join(".ignore")).unwrap();
+    assert_eq!(tree.hits(&ask("hit")), ["a:1:1:hit"]);
+}
+
+/// SEC-6 of ignore files; needs root, to have another user's.
+#[test]
+fn sec6_ignore_files_of_others_do_not_count() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let tree = Tree::new(&[("a/.ignore", "*\n"), ("a/b", "hit")]);
+    assert!(tree.hits(&ask("hit")).is_empty());
+    let inner = tree.root().join("a");
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(tree.hits(&ask("hit")), ["a/b:1:1:hit"]);
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o1777)).unwrap();
+    assert!(tree.hits(&ask("hit")).is_empty());
+    if rustix::process::geteuid().is_root() {
+        chown(inner.join(".ignore"), Some(1002), None).unwrap();
+        assert_eq!(tree.hits(&ask("hit")), ["a/b:1:1:hit"]);
+    } else {
+        touchmark_tests::parts::not_tested("another user's ignore file: it takes root");
+    }
+}
+
+/// Above the workspace ignore files count up to the repository's top.
+#[test]
+fn ignore_files_above_count_within_the_repository() {
+    let outer = Tree::new(&[
+        (".ignore", "a\n"),
+        ("w/a", "hit"),
+        ("w/b", "hit"),
+        ("w/c", "hit"),
+    ]);
+    let root = outer.root().join("w");
+    let hits = || {
+        let stop = Stop::at(Instant::now() + Duration::from_secs(60));
+        lines(&search(&root, &ask("hit"), 1 << 20, &trust(), &stop).unwrap())
+    };
+    assert_eq!(hits().len(), 3, "in no repository");
+    outer.file(".git/info/exclude", "b\n");
+    assert_eq!(hits(), ["c:1:1:hit"]);
+    outer.file("w/.git/HEAD", "");
+    assert_eq!(hits().len(), 3, "in one of its own");
+}
+
+/// A search ends in time also within one long line, and finds what it holds.
+#[test]
+fn sec7_a_search_ends_within_one_long_line() {
+    // Some pattern that is slow at each of these bytes.
+    let slow = "[a-d][a-z]{900}[e-h]{1,900}[a-z]{0,900}\\d";
+    let mut seed = 1_u32;
+    let mut line: Vec<u8> = Vec::new();
+    while line.len() < 8 << 20 {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        line.push(b'a' + (seed >> 24) as u8 % 8);
+    }
+    let tree = Tree::new(&[]);
+    tree.file("long", &line);
+    for multiline in [false, true] {
+        let asked = SearchGrep {
+            multiline,
+            ..ask(slow)
+        };
+        let until = Instant::now() + Duration::from_millis(300);
+        let stop = Stop::at(until);
+        let found = search(&tree.root(), &asked, 1 << 20, &trust(), &stop).unwrap();
+        assert!(found.truncated && found.matches.is_empty());
+        // Without the look at the clock it would go on for minutes.
+        assert!(until.elapsed() < Duration::from_secs(20));
+    }
+    let middle = line.len() / 2;
+    line.splice(middle..middle, *b"xx Needle yy");
+    tree.file(
+        "long",
+        [b"short\nNeedle\n".as_slice(), &line, b"\nlast Needle\n\n"].concat(),
+    );
+    for multiline in [false, true] {
+        for pattern in ["N[e]+dle", "(?i)nEEDLE", "\\bNeedle\\b", "Needle(?-u:\\b)"] {
+            let asked = SearchGrep {
+                multiline,
+                ..ask(pattern)
+            };
+            let found = tree.search(&asked).unwrap();
+            assert!(!found.truncated, "{pattern}");
+            let at: Vec<(u64, u64)> = found
+                .matches
+                .iter()
+                .map(|hit| (hit.line, hit.column))
+                .collect();
+            assert_eq!(
+                at,
+                [(2, 1), (3, middle as u64 + 4), (4, 6)],
+                "{pattern} {multiline}"
+            );
+        }
+    }
+    let empty = tree.search(&ask("^$")).unwrap();
+    assert_eq!(empty.matches.len(), 1, "the last line");
+    assert_eq!(empty.matches[0].line, 5);
 }

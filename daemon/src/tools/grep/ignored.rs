@@ -1,0 +1,282 @@
+//! What a search passes over: by ignore files, hidden names, types and globs,
+//! in the order of precedence that `rg` has.
+//!
+//! Ignore files come with whatever was cloned or unpacked, so the library
+//! parses them and does not open them: here they are opened as what they may
+//! turn out to be (SEC-7).
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::overrides::Override;
+use ignore::types::Types;
+use ignore::{DirEntry, Match};
+use rustix::fs::OFlags;
+use touchmark_proto::trust::Trust;
+
+use super::GIT;
+use crate::content::{Opened, Root};
+use crate::links::relative;
+use crate::system::open::patient;
+
+/// The largest ignore file that counts, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The most patterns that are in force at a time, of one directory and those
+/// above it: each is compiled.
+const MOST_PATTERNS: usize = 20_000;
+
+/// What is to be looked into.
+pub(super) struct Ignored {
+    files: Files,
+    globs: Override,
+    types: Types,
+    /// The user's own, for every repository.
+    everywhere: Gitignore,
+    /// The directories from the outermost to the one that was looked at last.
+    /// A walk goes through a directory before it goes to the next.
+    directories: Mutex<Vec<Directory>>,
+}
+
+/// The ignore files of one directory.
+struct Directory {
+    path: PathBuf,
+    /// `.ignore`.
+    plain: Gitignore,
+    /// `.gitignore`.
+    git: Gitignore,
+    /// `.git/info/exclude`.
+    exclude: Gitignore,
+    /// A repository's top: git's ignore files further out do not count.
+    is_top: bool,
+    patterns: usize,
+}
+
+impl Ignored {
+    /// For a workspace.
+    pub(super) fn new(root: &Path, globs: Override, types: Types, trust: Trust) -> Self {
+        let files = Files {
+            root: root.to_owned(),
+            trust,
+        };
+        Self {
+            globs,
+            types,
+            everywhere: GitignoreBuilder::new(root).build_global().0,
+            directories: Mutex::new(around(&files)),
+            files,
+        }
+    }
+
+    /// Whether an entry of the walk is to be looked into.
+    pub(super) fn keeps(&self, entry: &DirEntry) -> bool {
+        let path = entry.path();
+        if entry.file_name() == GIT {
+            return false;
+        }
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let chosen = self.globs.matched(path, is_directory);
+        if !chosen.is_none() {
+            return !chosen.is_ignore();
+        }
+        let ignored = self.ignored(path, is_directory);
+        let typed = self.types.matched(path, is_directory);
+        if ignored.is_ignore() || typed.is_ignore() {
+            return false;
+        }
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        ignored.is_whitelist() || typed.is_whitelist() || !hidden
+    }
+
+    fn ignored(&self, path: &Path, is_directory: bool) -> Match<()> {
+        let mut directories = self
+            .directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(parent) = path.parent() else {
+            return Match::None;
+        };
+        self.enter(&mut directories, parent);
+        let [mut plain, mut git, mut exclude] = [Match::None, Match::None, Match::None];
+        let mut in_repository = true;
+        let or = |found: &mut Match<()>, rules: &Gitignore| {
+            if found.is_none() {
+                *found = rules.matched(path, is_directory).map(|_| ());
+            }
+        };
+        for directory in directories.iter().rev() {
+            or(&mut plain, &directory.plain);
+            if in_repository {
+                or(&mut git, &directory.git);
+                or(&mut exclude, &directory.exclude);
+            }
+            in_repository &= !directory.is_top;
+        }
+        let everywhere = self.everywhere.matched(path, is_directory).map(|_| ());
+        plain.or(git).or(exclude).or(everywhere)
+    }
+
+    /// Has `directories` end with `parent`.
+    fn enter(&self, directories: &mut Vec<Directory>, parent: &Path) {
+        while directories.len() > 1
+            && directories
+                .last()
+                .is_some_and(|last| !parent.starts_with(&last.path))
+        {
+            directories.pop();
+        }
+        let from = match directories.last() {
+            Some(last) => last.path.clone(),
+            None => return,
+        };
+        let Ok(rest) = parent.strip_prefix(&from) else {
+            return;
+        };
+        let mut path = from;
+        for name in rest {
+            path.push(name);
+            let left = left(directories);
+            directories.push(Directory::read(&path, left, &self.files));
+        }
+    }
+}
+
+/// The workspace's directory, and those above it up to the top of the
+/// repository that it lies in. Where it lies in none, nothing above it counts.
+fn around(files: &Files) -> Vec<Directory> {
+    let root = files.root.as_path();
+    let is_top = |path: &&Path| path.join(GIT).symlink_metadata().is_ok();
+    let top = root.ancestors().find(is_top).unwrap_or(root);
+    let above = root.ancestors().skip(1);
+    let mut above: Vec<&Path> = above.take_while(|path| path.starts_with(top)).collect();
+    above.reverse();
+    let mut directories = Vec::new();
+    for path in above.into_iter().chain([root]) {
+        let left = left(&directories);
+        directories.push(Directory::read(path, left, files));
+    }
+    directories
+}
+
+fn left(directories: &[Directory]) -> usize {
+    let used: usize = directories.iter().map(|directory| directory.patterns).sum();
+    MOST_PATTERNS.saturating_sub(used)
+}
+
+impl Directory {
+    fn read(path: &Path, mut left: usize, files: &Files) -> Self {
+        let before = left;
+        let mut rules = |name: &str| {
+            let file = path.join(name);
+            files
+                .text(&file)
+                .and_then(|text| match text {
+                    Some(text) => compile(path, &file, &text, &mut left),
+                    None => Ok(Gitignore::empty()),
+                })
+                .unwrap_or_else(|error| {
+                    tracing::warn!("search: {} does not count: {error}", file.display());
+                    Gitignore::empty()
+                })
+        };
+        let [plain, git] = [rules(".ignore"), rules(".gitignore")];
+        let is_top = path.join(GIT).symlink_metadata().is_ok();
+        let exclude = match is_top {
+            true => rules(".git/info/exclude"),
+            false => Gitignore::empty(),
+        };
+        Self {
+            path: path.to_owned(),
+            plain,
+            git,
+            exclude,
+            is_top,
+            patterns: before - left,
+        }
+    }
+}
+
+fn compile(directory: &Path, file: &Path, text: &str, left: &mut usize) -> io::Result<Gitignore> {
+    let mut rules = GitignoreBuilder::new(directory);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let mut count = 0;
+    for line in lines {
+        count += 1;
+        if count > *left {
+            return Err(io::Error::other(format!(
+                "more than {MOST_PATTERNS} patterns, with those above"
+            )));
+        }
+        // As git does: a line that is no pattern says nothing.
+        let _no_pattern = rules.add_line(Some(file.to_owned()), line);
+    }
+    *left -= count;
+    rules.build().map_err(io::Error::other)
+}
+
+/// How ignore files are opened.
+struct Files {
+    root: PathBuf,
+    trust: Trust,
+}
+
+impl Files {
+    /// The text of an ignore file; nothing where there is none.
+    fn text(&self, path: &Path) -> io::Result<Option<String>> {
+        let opened = match relative(&self.root, path) {
+            // A link is followed as far as it does not leave the workspace
+            // (SEC-2).
+            Some(inside) => file(Root::open(&self.root).file(&inside))?,
+            None => itself(path)?,
+        };
+        let Some(file) = opened else {
+            return Ok(None);
+        };
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        self.trust
+            .takes(directory, &found)
+            .map_err(io::Error::other)?;
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(io::Error::other(format!("larger than {MOST_BYTES} bytes")));
+        }
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
+fn file(opened: Opened) -> io::Result<Option<File>> {
+    Err(io::Error::other(match opened {
+        Opened::File { file, .. } => return Ok(Some(file)),
+        Opened::Absent { .. } | Opened::NotAFile("directory") => return Ok(None),
+        Opened::NotAFile(what) => format!("a {what}"),
+        Opened::Outside => "it leads out of the workspace".into(),
+        Opened::Unreadable(cause) => cause,
+        Opened::Changing => "it is being changed".into(),
+    }))
+}
+
+/// One above the workspace, where no link is followed.
+fn itself(path: &Path) -> io::Result<Option<File>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = patient()
+        .custom_flags(flags.bits().cast_signed())
+        .read(true)
+        .open(path);
+    match opened {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
