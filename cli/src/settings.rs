@@ -32,6 +32,7 @@ use record::{Record, Records};
 
 pub(crate) use difference::difference;
 use document::Unreadable;
+use file::Target;
 
 /// The agents that have hooks, and hooks can be installed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,6 +99,7 @@ enum Wanted {
 pub(crate) struct Plan {
     /// The file, as it is named.
     pub(crate) path: PathBuf,
+    target: Target,
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
     record: Option<Record>,
@@ -157,7 +159,9 @@ pub(crate) fn plan(
         workspace,
     };
     let path = agent.path(scope, &around);
-    let before = file::read(&path)?;
+    let project = (scope == Scope::Project).then_some(workspace);
+    let target = Target::of(&path, project)?;
+    let before = target.read()?;
     let records = Records::of(environment);
     let earlier = records.read(&path);
     let (after, record) = match agent.wanted(&own_name()?) {
@@ -167,6 +171,7 @@ pub(crate) fn plan(
     Ok(Plan {
         note: agent.note().filter(|_| action == Action::Install),
         path,
+        target,
         before,
         after,
         record,
@@ -275,24 +280,22 @@ impl Plan {
     /// # Errors
     /// If the file changed meanwhile, or the system refuses.
     pub(crate) fn carry_out(&self) -> Outcome {
-        if file::read(&self.path)? != self.before {
-            return Err(Failure::No(format!(
-                "{} was changed meanwhile: try again",
-                crate::context::directory(&self.path)
-            )));
-        }
+        let replace = || {
+            let (before, after) = (self.before.as_deref(), self.after.as_deref());
+            self.target.replace(before, after)
+        };
         match (&self.after, &self.record) {
-            (Some(after), Some(record)) => {
+            (Some(_), Some(record)) => {
                 // First, so that whatever is made can be taken back.
                 self.records.write(&self.path, Some(record))?;
-                file::write(&self.path, after)
+                replace()
             }
-            (Some(after), None) => {
-                file::write(&self.path, after)?;
+            (Some(_), None) => {
+                replace()?;
                 self.records.write(&self.path, None)
             }
             (None, record) => {
-                file::remove(&self.path)?;
+                replace()?;
                 let made = record.iter().flat_map(|record| &record.directories);
                 file::remove_empty(made);
                 self.records.write(&self.path, None)

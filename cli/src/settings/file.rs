@@ -1,13 +1,13 @@
 //! One settings file: read, and written as a whole or not at all.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use tempfile::NamedTempFile;
 
 use crate::output::{Failure, Outcome};
-use crate::system::files::{keep_owner, usual_permissions};
+use crate::system::files::{self, keep_owner, usual_permissions};
 
 /// What some editors put before a text.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -15,58 +15,243 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Links that are followed before they count as a circle.
 const MAX_LINKS: usize = 40;
 
-/// The file's bytes; `None` where there is none.
-///
-/// # Errors
-/// What the system says.
-pub(super) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::No(format!(
-            "{}: {error}",
-            crate::context::directory(path)
-        ))),
+/// The largest settings that are read, in bytes.
+const MOST: u64 = 16 << 20;
+
+/// A file, by the name that it is spoken of and the one that links lead to.
+#[derive(Debug)]
+pub(super) struct Target {
+    named: PathBuf,
+    real: PathBuf,
+}
+
+impl Target {
+    /// Follows links: people keep settings elsewhere. Those of a project come
+    /// with it, so they may not lead out of `project` (SEC-9).
+    ///
+    /// # Errors
+    /// Links in a circle, or out of the project.
+    pub(super) fn of(named: &Path, project: Option<&Path>) -> Outcome<Self> {
+        let target = Self {
+            named: named.to_owned(),
+            real: end_of_links(named)?,
+        };
+        // What does not exist yet is made below what does.
+        let above = target.real.ancestors().skip(1);
+        let above = above.into_iter().find_map(|at| at.canonicalize().ok());
+        let leads_out = |root: &Path| !above.is_some_and(|above| above.starts_with(root));
+        if project.is_some_and(leads_out) {
+            return Err(target.left(&format!(
+                "it leads out of the workspace, to {}",
+                crate::context::directory(&target.real)
+            )));
+        }
+        Ok(target)
+    }
+
+    /// What is there, `None` where nothing is.
+    ///
+    /// # Errors
+    /// What is no file or too large, and what the system says.
+    pub(super) fn read(&self) -> Outcome<Option<Vec<u8>>> {
+        match read(&self.real) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.left(&error.to_string())),
+        }
+    }
+
+    /// Puts `after` in the place of `before`, if that is what is there: no
+    /// save in between is lost (SEC-9). Who reads meanwhile sees the one or
+    /// the other, but of a file with further hard links: it keeps them, so it
+    /// is written in place. Links stay links, owner and mode stay.
+    ///
+    /// # Errors
+    /// If somebody saved in between, and what the system says.
+    pub(super) fn replace(&self, before: Option<&[u8]>, after: Option<&[u8]>) -> Outcome {
+        match (before, after) {
+            (None, None) => Ok(()),
+            (None, Some(after)) => self.make(after),
+            (Some(before), None) => self.take_away(before),
+            (Some(before), Some(after)) => {
+                let found = match fs::symlink_metadata(&self.real) {
+                    Ok(found) => found,
+                    Err(error) if is_gone(&error) => return Err(self.changed()),
+                    Err(error) => return Err(self.failed(error)),
+                };
+                match files::hard_links(&found) {
+                    0 | 1 => self.exchange(&found, before, after),
+                    _ => self.write_over(before, after),
+                }
+            }
+        }
+    }
+
+    fn make(&self, after: &[u8]) -> Outcome {
+        fs::create_dir_all(self.directory()).map_err(|error| self.failed(error))?;
+        let file = self.beside(after)?;
+        if let Some(permissions) = usual_permissions() {
+            // As any program makes it.
+            let set = file.as_file().set_permissions(permissions);
+            set.map_err(|error| self.failed(error))?;
+        }
+        match file.persist_noclobber(&self.real) {
+            Ok(_) => Ok(()),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(self.changed()),
+            Err(error) => Err(self.failed(error.error)),
+        }
+    }
+
+    /// Old and new file swap their names at once, and what came out is looked
+    /// at before it is given up, as by a guarded write (GUARD-1).
+    fn exchange(&self, found: &Metadata, before: &[u8], after: &[u8]) -> Outcome {
+        let file = self.beside(after)?;
+        keep_owner(file.path(), found).map_err(|error| self.failed(error))?;
+        let set = file.as_file().set_permissions(found.permissions());
+        set.map_err(|error| self.failed(error))?;
+        tests_moment();
+        match files::exchange(file.path(), &self.real) {
+            Ok(()) => {}
+            Err(error) if is_gone(&error) => return Err(self.changed()),
+            // A file system that has no such call: nearly as good.
+            Err(_) => {
+                if self.read()?.as_deref() != Some(before) {
+                    return Err(self.changed());
+                }
+                let put = file.persist(&self.real);
+                return put.map(drop).map_err(|error| self.failed(error.error));
+            }
+        }
+        if holds(file.path(), before) {
+            return Ok(());
+        }
+        // Somebody saved in between: that goes back.
+        match files::exchange(file.path(), &self.real) {
+            Ok(()) if holds(file.path(), after) => Err(self.changed()),
+            // And once more, over what had been put there.
+            Ok(()) => {
+                let _as_it_is = files::exchange(file.path(), &self.real);
+                Err(self.kept(file))
+            }
+            Err(_) => Err(self.kept(file)),
+        }
+    }
+
+    /// Writes into the file, so that its other names go on naming it.
+    fn write_over(&self, before: &[u8], after: &[u8]) -> Outcome {
+        let open = || {
+            let file = File::options().read(true).write(true).open(&self.real)?;
+            let mut there = Vec::new();
+            tests_moment();
+            (&file).take(MOST + 1).read_to_end(&mut there)?;
+            Ok((file, there))
+        };
+        let (file, there) = open().map_err(|error: io::Error| self.failed(error))?;
+        let is_named_so = || {
+            let [open, named] = [file.metadata(), fs::symlink_metadata(&self.real)];
+            matches!((open, named), (Ok(open), Ok(named)) if files::is_same(&open, &named))
+        };
+        if there != before || !is_named_so() {
+            return Err(self.changed());
+        }
+        files::write_over(&file, after)
+            .and_then(|()| file.sync_all())
+            .map_err(|error| self.failed(error))?;
+        match is_named_so() {
+            true => Ok(()),
+            false => Err(self.changed()),
+        }
+    }
+
+    fn take_away(&self, before: &[u8]) -> Outcome {
+        let aside = self.beside(&[])?;
+        tests_moment();
+        match fs::rename(&self.real, aside.path()) {
+            Ok(()) => {}
+            Err(error) if is_gone(&error) => return Ok(()),
+            Err(error) => return Err(self.failed(error)),
+        }
+        if holds(aside.path(), before) {
+            return Ok(());
+        }
+        // Somebody saved in between: that goes back, unless there is another.
+        match fs::hard_link(aside.path(), &self.real) {
+            Ok(()) => Err(self.changed()),
+            Err(_) => Err(self.kept(aside)),
+        }
+    }
+
+    /// A new file in the same directory, removed again unless it is given a
+    /// name.
+    fn beside(&self, bytes: &[u8]) -> Outcome<NamedTempFile> {
+        let made = || {
+            let mut file = tempfile::Builder::new()
+                .prefix(".touchmark-")
+                .tempfile_in(self.directory())?;
+            file.write_all(bytes)?;
+            file.as_file().sync_all()?;
+            Ok(file)
+        };
+        made().map_err(|error: io::Error| self.failed(error))
+    }
+
+    fn directory(&self) -> &Path {
+        self.real.parent().unwrap_or(Path::new("/"))
+    }
+
+    fn changed(&self) -> Failure {
+        self.refused("it was changed meanwhile: try again")
+    }
+
+    /// What somebody saved is not thrown away, even where it has no place.
+    fn kept(&self, file: NamedTempFile) -> Failure {
+        match file.keep() {
+            Ok((_, path)) => self.refused(&format!(
+                "it was changed meanwhile, more than once: one of the saves is in {}",
+                path.display()
+            )),
+            Err(error) => self.failed(error.error),
+        }
+    }
+
+    fn left(&self, why: &str) -> Failure {
+        self.refused(&format!("{why}; the file is left as it is"))
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        Failure::No(format!("{}: {why}", crate::context::directory(&self.named)))
+    }
+
+    fn failed(&self, error: io::Error) -> Failure {
+        let doing = format!("write {}", self.real.display());
+        Failure::Other(anyhow::Error::from(error).context(doing))
     }
 }
 
-/// Puts a file with these bytes in the place of what is there: who reads
-/// meanwhile sees the one or the other. Links stay links, the mode stays.
-///
-/// # Errors
-/// What the system says.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Outcome {
-    let target = target(path)?;
-    let directory = target.parent().unwrap_or(Path::new("/"));
-    let doing = || format!("write {}", target.display());
-    fs::create_dir_all(directory).with_context(doing)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".touchmark-")
-        .tempfile_in(directory)
-        .with_context(doing)?;
-    file.write_all(bytes).with_context(doing)?;
-    let permissions = match fs::metadata(&target) {
-        Ok(before) => {
-            keep_owner(file.path(), &before).with_context(doing)?;
-            Some(before.permissions())
-        }
-        // As any program makes it.
-        Err(_) => usual_permissions(),
-    };
-    if let Some(permissions) = permissions {
-        file.as_file()
-            .set_permissions(permissions)
-            .with_context(doing)?;
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+/// A regular file's bytes. Waits for nobody: a FIFO or a device may lie there.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = files::patient().read(true).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
     }
-    file.as_file().sync_all().with_context(doing)?;
-    file.persist(&target)
-        .map_err(|error| error.error)
-        .with_context(doing)?;
-    Ok(())
+    let mut bytes = Vec::new();
+    file.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST {
+        return Err(io::Error::other(format!("it is larger than {MOST} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn holds(path: &Path, bytes: &[u8]) -> bool {
+    read(path).is_ok_and(|there| there == bytes)
 }
 
 /// Where a name leads to, be there something or not.
-fn target(path: &Path) -> Outcome<PathBuf> {
+fn end_of_links(path: &Path) -> Outcome<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MAX_LINKS {
         let Ok(link) = fs::read_link(&target) else {
@@ -78,19 +263,6 @@ fn target(path: &Path) -> Outcome<PathBuf> {
         "{}: links in a circle",
         path.display()
     )))
-}
-
-/// Removes a file.
-///
-/// # Errors
-/// What the system says.
-pub(super) fn remove(path: &Path) -> Outcome {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::Other(
-            anyhow::Error::from(error).context(format!("remove {}", path.display())),
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// The directories that writing the file makes, the innermost first.
@@ -107,5 +279,175 @@ pub(super) fn remove_empty<'a>(directories: impl Iterator<Item = &'a PathBuf>) {
     for directory in directories {
         // One that is not empty is somebody's by now.
         let _ = fs::remove_dir(directory);
+    }
+}
+
+// Somebody saves at the moment between the last look and the change.
+#[cfg(test)]
+thread_local! {
+    static MOMENT: std::cell::RefCell<Option<Box<dyn FnOnce()>>> = const { std::cell::RefCell::new(None) };
+}
+
+#[cfg(test)]
+fn tests_moment() {
+    if let Some(save) = MOMENT.with_borrow_mut(Option::take) {
+        save();
+    }
+}
+
+#[cfg(not(test))]
+const fn tests_moment() {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    struct Home(tempfile::TempDir, PathBuf);
+
+    fn home() -> Home {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().canonicalize().unwrap().join("settings.json");
+        Home(home, file)
+    }
+
+    impl Home {
+        fn target(&self) -> Target {
+            Target::of(&self.1, None).unwrap()
+        }
+
+        fn text(&self) -> Option<String> {
+            fs::read_to_string(&self.1).ok()
+        }
+
+        /// Nothing of ours lies about.
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(self.0.path()).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name());
+            let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    fn then(save: impl FnOnce() + 'static) {
+        MOMENT.set(Some(Box::new(save)));
+    }
+
+    /// SEC-9: in each way to save, at the worst moment.
+    #[test]
+    fn sec9_a_save_in_between_is_never_lost() {
+        let by_rename = |file: &Path| {
+            let new = file.with_extension("new");
+            fs::write(&new, "saved").unwrap();
+            fs::rename(new, file).unwrap();
+        };
+        let in_place = |file: &Path| fs::write(file, "saved").unwrap();
+        let ways: [fn(&Path); 2] = [by_rename, in_place];
+        for save in ways {
+            for after in [Some(b"after".as_slice()), None] {
+                let home = home();
+                fs::write(&home.1, "before").unwrap();
+                let file = home.1.clone();
+                then(move || save(&file));
+                let error = home.target().replace(Some(b"before"), after).unwrap_err();
+                assert!(error.to_string().contains("changed meanwhile"), "{error}");
+                assert_eq!(home.text().as_deref(), Some("saved"));
+                assert_eq!(home.names(), ["settings.json"]);
+                home.target().replace(Some(b"saved"), after).unwrap();
+                assert_eq!(home.text().map(String::into_bytes).as_deref(), after);
+            }
+        }
+        let home = home();
+        let file = home.1.clone();
+        then(move || fs::remove_file(file).unwrap());
+        fs::write(&home.1, "before").unwrap();
+        let gone = home.target().replace(Some(b"before"), Some(b"after"));
+        assert!(gone.is_err());
+        assert_eq!(home.names(), Vec::<String>::new());
+        // Made by somebody while it was not there.
+        fs::write(&home.1, "saved").unwrap();
+        assert!(home.target().replace(None, Some(b"after")).is_err());
+        assert_eq!(home.text().as_deref(), Some("saved"));
+    }
+
+    #[test]
+    fn sec9_hard_links_mode_and_links_stay() {
+        let home = home();
+        let partner = home.0.path().join("partner");
+        fs::write(&home.1, "before, and longer").unwrap();
+        fs::set_permissions(&home.1, fs::Permissions::from_mode(0o640)).unwrap();
+        let write = |before: &str, after: &str| {
+            let (before, after) = (before.as_bytes(), after.as_bytes());
+            home.target().replace(Some(before), Some(after)).unwrap();
+        };
+        write("before, and longer", "one");
+        fs::hard_link(&home.1, &partner).unwrap();
+        write("one", "two");
+        assert_eq!(fs::read_to_string(&partner).unwrap(), "two");
+        let mode = fs::metadata(&home.1).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+        // A save in between, by either name.
+        let other = partner.clone();
+        then(move || fs::write(other, "saved").unwrap());
+        let written = home.target().replace(Some(b"two"), Some(b"three"));
+        assert!(written.is_err());
+        assert_eq!(fs::read_to_string(&partner).unwrap(), "saved");
+        let link = home.0.path().join("link");
+        symlink("settings.json", &link).unwrap();
+        let through = Target::of(&link, None).unwrap();
+        through.replace(Some(b"saved"), Some(b"four")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(home.text().as_deref(), Some("four"));
+    }
+
+    #[test]
+    fn sec9_what_is_no_file_is_refused() {
+        let home = home();
+        for device in ["/dev/zero", "/dev/null"] {
+            symlink(device, &home.1).unwrap();
+            let error = home.target().read().unwrap_err();
+            assert!(error.to_string().contains("regular file"), "{error}");
+            fs::remove_file(&home.1).unwrap();
+        }
+        let fifo = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &home.1, fifo, mode, 0).unwrap();
+        assert!(home.target().read().is_err());
+        fs::remove_file(&home.1).unwrap();
+        let huge = File::create(&home.1).unwrap();
+        huge.set_len(MOST + 1).unwrap();
+        assert!(home.target().read().is_err());
+    }
+
+    #[test]
+    fn sec9_a_projects_links_do_not_lead_out() {
+        let home = home();
+        let project = home.0.path().canonicalize().unwrap().join("project");
+        fs::create_dir(&project).unwrap();
+        fs::write(&home.1, "important").unwrap();
+        let refused = |path: &Path| {
+            let error = Target::of(path, Some(&project)).unwrap_err();
+            assert!(
+                error.to_string().contains("out of the workspace"),
+                "{error}"
+            );
+            Target::of(path, None).unwrap();
+        };
+        // To a file, to none yet, and by a directory.
+        symlink(&home.1, project.join("a.json")).unwrap();
+        refused(&project.join("a.json"));
+        symlink("../none/b.json", project.join("b.json")).unwrap();
+        refused(&project.join("b.json"));
+        symlink(home.0.path(), project.join(".claude")).unwrap();
+        refused(&project.join(".claude/settings.json"));
+        // Inside, they may.
+        fs::create_dir(project.join("real")).unwrap();
+        symlink("real", project.join(".gemini")).unwrap();
+        symlink("c.json", project.join("real/settings.json")).unwrap();
+        Target::of(&project.join(".gemini/settings.json"), Some(&project)).unwrap();
+        Target::of(&project.join("new/settings.json"), Some(&project)).unwrap();
     }
 }

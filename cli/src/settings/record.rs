@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use touchmark_client::Environment;
 
-use super::file;
+use super::file::Target;
 use super::hooks::Made;
 use crate::output::Outcome;
 
@@ -47,7 +47,9 @@ impl Records {
     /// # Errors
     /// What the system says.
     pub(super) fn write(&self, of: &Path, record: Option<&Record>) -> Outcome {
-        let mut all = self.all();
+        let target = Target::of(&self.path, None)?;
+        let before = target.read()?;
+        let mut all = parsed(before.as_deref());
         let name = of.to_string_lossy().into_owned();
         let changed = match record {
             Some(record) => all.insert(name, record.clone()).as_ref() != Some(record),
@@ -56,15 +58,19 @@ impl Records {
         if !changed {
             return Ok(());
         }
-        if all.is_empty() {
-            return file::remove(&self.path);
-        }
-        let text = serde_json::to_string_pretty(&all).map_err(anyhow::Error::from)?;
-        file::write(&self.path, text.as_bytes())
+        let text = match all.is_empty() {
+            true => None,
+            false => Some(serde_json::to_vec_pretty(&all).map_err(anyhow::Error::from)?),
+        };
+        target.replace(before.as_deref(), text.as_deref())
     }
 
     fn all(&self) -> BTreeMap<String, Record> {
-        let bytes = file::read(&self.path).ok().flatten().unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+        let target = Target::of(&self.path, None).and_then(|target| target.read());
+        parsed(target.ok().flatten().as_deref())
     }
+}
+
+fn parsed(bytes: Option<&[u8]>) -> BTreeMap<String, Record> {
+    serde_json::from_slice(bytes.unwrap_or_default()).unwrap_or_default()
 }

@@ -1,15 +1,49 @@
 //! Owners, modes, and which file is which.
 
-use std::fs::{DirBuilder, Metadata, Permissions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    chown,
+};
 use std::path::Path;
+
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 /// A directory that it makes is nobody else's to enter.
 pub(crate) fn private_directory() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     builder
+}
+
+/// Waits neither for the other end of a FIFO nor takes a terminal for its own.
+pub(crate) fn patient() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+    options
+}
+
+/// Under how many names a file is known.
+pub(crate) fn hard_links(file: &Metadata) -> u64 {
+    file.nlink()
+}
+
+/// Two files swap their names at once.
+///
+/// # Errors
+/// The system's words, also where the file system cannot.
+pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+/// Writes a file's content anew, from its beginning on.
+///
+/// # Errors
+/// The system's words.
+pub(crate) fn write_over(file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all_at(bytes, 0)?;
+    file.set_len(bytes.len() as u64)
 }
 
 /// Whether two looks saw the same file.

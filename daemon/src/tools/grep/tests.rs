@@ -408,7 +408,7 @@ fn sec7_an_ignore_file_that_is_no_file_or_has_no_end_does_not_count() {
             )
             .unwrap(),
             2 => symlink(outside.path().join("rules"), &ignore).unwrap(),
-            3 => fs::write(&ignore, "kept\n".repeat(300_000)).unwrap(),
+            3 => fs::write(&ignore, format!("#{}\nkept\n", "x".repeat(2 << 20))).unwrap(),
             4 => fs::write(&ignore, "kept\n".repeat(30_000)).unwrap(),
             _ => fs::create_dir(&ignore).unwrap(),
         }
