@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -448,6 +448,43 @@ fn a_daemon_is_started_only_where_that_is_wanted() {
         let workspace = client.ok("status", json!({}))["workspace"].clone();
         assert_eq!(workspace, json!(world.workspace()));
         client.ok("shutdown", json!({}));
+    });
+}
+
+/// SEC-8: a socket that is named outright may be another workspace's, and one
+/// in a directory where others may write anybody's.
+#[test]
+fn sec8_no_other_daemon_is_told_anything() {
+    each(|program| {
+        let (world, _agent) = world();
+        let other = world.outside().join("other");
+        fs::create_dir_all(other.join(".git")).unwrap();
+        fs::write(other.join("b.txt"), "one\n").unwrap();
+        let file = other.join("b.txt").to_string_lossy().into_owned();
+        let socket = world.socket();
+        let mut editor = Neovim::start_with(&world, program, SETUP, &[&file], |nvim| {
+            nvim.env("TOUCHMARK_SOCKET", socket);
+        });
+        editor.until(
+            "local l = require('touchmark.link').all()[1] return l and l.state == 'refused'",
+        );
+        let messages = editor.messages();
+        for path in [&other, world.workspace()] {
+            assert!(messages.contains(&*path.to_string_lossy()), "{messages}");
+        }
+        drop(editor);
+        let directory = socket.parent().unwrap();
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
+        // A mark, so that the workspace is known without a daemon.
+        fs::create_dir(world.path(".git")).unwrap();
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.until(
+            "local l = require('touchmark.link').all()[1]
+            return l and l.why and l.why:find('others may write', 1, true)",
+        );
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
+        editor.lua("require('touchmark.link').wake()");
+        editor.connected();
     });
 }
 

@@ -225,8 +225,10 @@ fn sec5_what_is_the_users_is_told_where_a_repository_says_it() {
         "idle_exit = \"1 s\"\nrecovery.keep = \"0 s, 0 B\"\nsessions.keep = 0\n\
          versions.keep = \"0 per path\"\nlimits.read_text = 7\n",
     );
-    let mut expected = Config::default();
-    expected.read_text = 7;
+    let expected = Config {
+        read_text: 7,
+        ..Config::default()
+    };
     assert_eq!(done.config, expected);
     assert!(!done.user_is_wrong);
     assert_eq!(done.wrong.len(), 4);
