@@ -174,7 +174,7 @@ pub(crate) fn meant(client: &Client, said: &SessionId) -> Outcome<SessionId> {
         .iter()
         .filter(|row| row.session.as_str().starts_with(said) || label(row).starts_with(said))
         .collect();
-    let said = crate::text::safe(said, 60);
+    let said = crate::text::escaped(said, 60);
     match begin.as_slice() {
         [only] => Ok(only.session.clone()),
         [] => Err(Failure::No(format!(
@@ -220,7 +220,7 @@ pub(crate) fn directory(path: &Path) -> String {
             true => PathBuf::from("~"),
             false => Path::new("~").join(rest),
         });
-    crate::text::safe(
+    crate::text::escaped(
         &short.as_deref().unwrap_or(path).to_string_lossy(),
         crate::text::MAX_NAME,
     )

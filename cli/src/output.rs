@@ -8,7 +8,7 @@ use touchmark_client::Error as ClientError;
 use touchmark_client::proto;
 
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, is_harmful, path, safe};
+use crate::text::{MAX_NAME, escaped, path, without_hidden};
 
 /// Why the command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +96,7 @@ impl Failure {
         // Each line of a message is kept, none of its characters is trusted.
         for (number, line) in message.lines().take(20).enumerate() {
             let gap = if number == 0 { " " } else { "\n  " };
-            let _ = write!(text, "{gap}{}", safe(line, 2000));
+            let _ = write!(text, "{gap}{}", escaped(line, 2000));
         }
         if let Some(name) = name {
             let _ = write!(text, " ({name})");
@@ -109,7 +109,7 @@ impl Failure {
                 text,
                 "\n  {} {}",
                 paint(style::BOLD, "hint:"),
-                safe(hint, 2000)
+                escaped(hint, 2000)
             );
         }
         // If stderr is closed there is nobody left to tell.
@@ -123,7 +123,7 @@ fn concerned(error: &proto::Error) -> String {
     for file in error.files.iter().take(20) {
         let name = match (&file.path, &file.spoken) {
             (Some(name), _) => path(name),
-            (None, Some(name)) => safe(name, MAX_NAME),
+            (None, Some(name)) => escaped(name, MAX_NAME),
             (None, None) => continue,
         };
         let _ = write!(text, "\n  {name}");
@@ -157,21 +157,12 @@ pub(crate) fn one_line(value: &Value) -> String {
     harmless_json(&value.to_string())
 }
 
-/// JSON lets DEL, the C1 controls and direction marks through as they are;
-/// they stand only inside its strings, where an escape means the same.
+/// JSON lets DEL, the C1 controls and what is not seen through as they are;
+/// they stand only inside its strings, where an escape means the same. Line
+/// breaks stand only outside.
 fn harmless_json(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_harmful(character) && character != '\n' {
-            let mut units = [0; 2];
-            for unit in character.encode_utf16(&mut units) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(character);
-        }
-    }
-    out
+    let lines: Vec<String> = text.split('\n').map(without_hidden).collect();
+    lines.join("\n")
 }
 
 /// Rows of columns, each as wide as its widest text. The last one is not
@@ -206,12 +197,13 @@ pub(crate) fn table(rows: &[Vec<(anstyle::Style, String)>]) -> Vec<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::text::is_hidden;
 
     #[test]
     fn json_stays_the_same_value_and_becomes_harmless() {
         let value = serde_json::json!({"a": "x\u{9b}\u{202e}\u{e0041}\n"});
         let text = harmless_json(&value.to_string());
-        assert!(!text.chars().any(is_harmful));
+        assert!(!text.chars().any(is_hidden));
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
     }
 

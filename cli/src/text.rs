@@ -1,44 +1,13 @@
-//! Text for people: names from outside made harmless (SEC-4), and small
-//! numbers made readable.
-
-use std::fmt::Write as _;
+//! Text for people: names from outside escaped (SEC-4), and small numbers made
+//! readable.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+pub(crate) use touchmark_client::proto::quoting::{escaped, is_hidden, without_hidden};
 use touchmark_client::proto::{Author, AuthorKind, Millis, RelPath, SessionId};
 
 /// The longest name printed, in characters.
 pub(crate) const MAX_NAME: usize = 300;
-
-/// A text from outside as one harmless piece of a line: control characters,
-/// line breaks and marks that turn the direction of text are written as
-/// escapes, and what is longer than `most` characters is cut in the middle.
-pub(crate) fn safe(text: &str, most: usize) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            // So that an escape cannot be forged by a name.
-            '\\' => out.push_str("\\\\"),
-            _ if is_harmful(character) => {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
-            }
-            _ => out.push(character),
-        }
-    }
-    cut(&out, most)
-}
-
-/// Whether a terminal or a reader could be misled by it.
-pub(crate) fn is_harmful(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
 
 /// Cuts the middle out of what is longer than `most` characters: the ends
 /// tell more about a path.
@@ -57,17 +26,17 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 
 /// A path for people.
 pub(crate) fn path(path: &RelPath) -> String {
-    safe(&path.to_string_lossy(), MAX_NAME)
+    escaped(&path.to_string_lossy(), MAX_NAME)
 }
 
 /// A session's name for people.
 pub(crate) fn session(session: &SessionId) -> String {
-    safe(session.as_str(), 60)
+    escaped(session.as_str(), 60)
 }
 
 /// A session for people: by its label, where it has one.
 pub(crate) fn called(id: &SessionId, label: Option<&str>) -> String {
-    label.map_or_else(|| session(id), |label| safe(label, 60))
+    label.map_or_else(|| session(id), |label| escaped(label, 60))
 }
 
 /// A writer for people: `you` is whoever is not a declared agent.
@@ -149,16 +118,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_cannot_write_lines_or_escapes() {
-        assert_eq!(safe("a\nb\x1b[2J\u{9b}x", 99), "a\\nb\\u{1b}[2J\\u{9b}x");
-        assert_eq!(safe("a\u{202e}b\u{200b}", 99), "a\\u{202e}b\\u{200b}");
-        assert_eq!(safe("a\\nb", 99), "a\\\\nb");
-        assert_eq!(safe("größe 文", 99), "größe 文");
-    }
-
-    #[test]
     fn long_names_lose_their_middle() {
-        let cut = safe(&"x".repeat(1000), 31);
+        let cut = cut(&"x".repeat(1000), 31);
         assert_eq!(cut.chars().count(), 31);
         assert!(cut.starts_with("xxxxxxxxxx…"));
     }

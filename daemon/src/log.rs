@@ -9,6 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use touchmark_proto::quoting::without_hidden;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -87,11 +88,14 @@ pub fn start(target: Target, state: &Path, workspace: &Path) {
 
 /// One field of a line for people: what a line is about stands in its message
 /// already, and is a field for the journal's sake.
+///
+/// A name in it cannot begin a line of its own or steer a terminal (SEC-4).
 fn field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    let value = without_hidden(&format!("{value:?}"));
     match field.name() {
-        "message" => write!(out, "{value:?}"),
+        "message" => write!(out, "{value}"),
         "session" | "path" => Ok(()),
-        name => write!(out, " {name}={value:?}"),
+        name => write!(out, " {name}={value}"),
     }
 }
 
@@ -169,6 +173,25 @@ impl<'a> MakeWriter<'a> for Rotating {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_name_cannot_write_a_line_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let log = tracing_subscriber::fmt()
+            .fmt_fields(debug_fn(field))
+            .with_ansi(false)
+            .with_writer(Rotating::new(path.clone(), 10_000))
+            .finish();
+        let name = "a\n2026-01-01T00:00:00Z ERROR forged \u{1b}]0;owned\u{7}\u{202e}.txt";
+        tracing::subscriber::with_default(log, || {
+            tracing::warn!(cause = name, "removing {name}");
+        });
+        let log = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(log.lines().count(), 1, "{log}");
+        assert!(log.contains(r"removing a\u000a2026-01-01T00:00:00Z ERROR forged \u001b]"));
+        assert!(log.trim_end().chars().all(|c| c >= ' ' && c != '\u{202e}'));
+    }
 
     #[test]
     fn two_halves_hold_the_newest_lines() {

@@ -177,12 +177,3 @@ impl Error {
         })
     }
 }
-
-/// The first characters of a text that came from outside, for a message.
-pub(crate) fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(80).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
-}

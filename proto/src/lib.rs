@@ -16,6 +16,7 @@
 //!   [`edits`], [`writes`], [`commands`], [`changes`], [`checkpoints`],
 //!   [`calls`], [`retention`], [`tasks`], [`models`], [`search`], [`editors`],
 //!   [`hooks`].
+//! - [`quoting`]: how names from outside stand in sentences and tables.
 //! - [`free`]: JSON that is carried and not looked into.
 //! - [`places`]: where the daemon of a workspace keeps its things.
 //! - [`methods`]: the table that joins a method's name, parameters and result.
@@ -47,6 +48,7 @@ pub mod models;
 pub mod native;
 pub mod path;
 pub mod places;
+pub mod quoting;
 pub mod range;
 pub mod retention;
 pub mod search;

@@ -28,6 +28,7 @@ use crate::hooks::{
     HookAck, HookClaude, HookCodex, HookCursor, HookGemini, HookOpencode, HookPrinted,
 };
 use crate::models::{ModelEntries, ModelList, ModelRecord, ModelRecorded};
+use crate::quoting::{quoted, without_hidden};
 use crate::retention::{RetentionRank, RetentionRanked};
 use crate::search::{Matches, SearchGrep};
 use crate::sessions::{
@@ -51,6 +52,12 @@ pub trait Method: Sized {
     fn into_request(self) -> Request;
     /// The answer out of all answers; `None` if it answers another method.
     fn from_reply(reply: Reply) -> Option<Self::Result>;
+}
+
+/// What serde says of parameters repeats words of theirs.
+fn not_that_shape(method: &str, error: &serde_json::Error) -> Error {
+    let error = without_hidden(&error.to_string());
+    Error::invalid(format!("{method}: {error}"))
 }
 
 macro_rules! methods {
@@ -85,10 +92,10 @@ macro_rules! methods {
                 match method {
                     $($name => serde_json::from_value(params)
                         .map(Self::$variant)
-                        .map_err(|error| Error::invalid(format!("{method}: {error}"))),)*
+                        .map_err(|error| not_that_shape(method, &error)),)*
                     _ => Err(Error::new(
                         ErrorCode::MethodNotFound,
-                        format!("there is no method {:?}", crate::error::shorten(method)),
+                        format!("there is no method {}", quoted(method, 80)),
                     )),
                 }
             }
@@ -116,10 +123,10 @@ macro_rules! methods {
                 match method {
                     $($name => serde_json::from_value(result)
                         .map(Self::$variant)
-                        .map_err(|error| Error::invalid(format!("{method}: {error}"))),)*
+                        .map_err(|error| not_that_shape(method, &error)),)*
                     _ => Err(Error::new(
                         ErrorCode::MethodNotFound,
-                        format!("there is no method {:?}", crate::error::shorten(method)),
+                        format!("there is no method {}", quoted(method, 80)),
                     )),
                 }
             }

@@ -48,7 +48,10 @@ fn a_workspace_that_the_agent_came_to_by_a_link_is_that_workspace() {
         user::write(&world.path("a.txt"), "two\n");
         let write = talk.voice.before_write("w", "a.txt", "x\n");
         let reason = talk.say(&named(&write, path)).denied();
-        assert!(reason.contains("a.txt was changed by the user"), "{reason}");
+        assert!(
+            reason.contains(r#""a.txt" was changed by the user"#),
+            "{reason}"
+        );
         world
             .session("s")
             .ok("session/close", json!({"forget": true}));
@@ -112,7 +115,10 @@ fn a_repository_within_another_has_a_daemon_of_its_own() {
         talk.voice.cwd = cwd.clone();
         let (_, heard) = talk.before_edit(file, "one", "1");
         let reason = heard.denied();
-        assert!(reason.contains("a.txt was changed by the user"), "{reason}");
+        assert!(
+            reason.contains(r#""a.txt" was changed by the user"#),
+            "{reason}"
+        );
     }
     let mut stop = Command::new(binary());
     stop.args(["--no-start", "stop", "--workspace"]).arg(&inner);

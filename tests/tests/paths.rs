@@ -9,6 +9,7 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
+use touchmark_proto::quoting;
 use touchmark_tests::{World, sha256, text, user};
 
 #[test]
@@ -191,20 +192,20 @@ fn names_that_are_not_utf8_travel_as_uri() {
     agent.refused("file/read", json!({"path": "a\0b"}), "invalidParams");
 }
 
-/// SEC-4: what is told to people and models has no control characters.
+/// SEC-4: what is told to people and models hides nothing.
 #[test]
 fn sec4_messages_escape_names() {
     let world = World::new();
     let mut agent = world.session("s");
-    let name = "evil\n\u{1b}[2Jname.txt";
+    let name = "evil\n\u{1b}[2J\u{202e}\u{200b}\u{e0041}name.txt";
     world.file(name, "one\n");
     agent.read(name);
     let read = agent.ok("file/read", json!({"path": name}));
     let message = text(&read, "message");
-    assert!(!message.chars().any(char::is_control), "{message:?}");
+    assert!(!message.chars().any(quoting::is_hidden), "{message:?}");
     let error = agent.refused("file/read", json!({"path": "none\n\u{1b}[2J"}), "notFound");
     assert!(
-        !error.message.chars().any(char::is_control),
+        !error.message.chars().any(quoting::is_hidden),
         "{:?}",
         error.message
     );
@@ -214,7 +215,7 @@ fn sec4_messages_escape_names() {
         .call(&format!("\u{1b}{long}{long}"), Value::Null)
         .unwrap_err();
     assert!(
-        !error.message.chars().any(char::is_control),
+        !error.message.chars().any(quoting::is_hidden),
         "{:?}",
         error.message
     );
@@ -354,7 +355,7 @@ fn harmless(method: &str, path: &str, answer: &touchmark_tests::wire::Answer) {
                 "{method} {path:.60?}: {error}"
             );
             assert!(
-                !error.message.chars().any(char::is_control),
+                !error.message.chars().any(quoting::is_hidden),
                 "{:?}",
                 error.message
             );

@@ -13,7 +13,7 @@ use crate::commands::warning;
 use crate::context::{self, Context, pages, zone};
 use crate::output::{self, Outcome, table};
 use crate::style;
-use crate::text::{MAX_NAME, authors, count, date, path, safe, time_of_day};
+use crate::text::{MAX_NAME, authors, count, date, escaped, path, time_of_day};
 
 /// Moments of a session, and what was edited since.
 #[derive(Debug, Args)]
@@ -80,7 +80,7 @@ fn create(
         let reply = Reply::CheckpointCreate(created);
         return context.json(&result_json(reply, &workspace.root));
     }
-    output::line(&safe(&created.checkpoint, MAX_NAME))
+    output::line(&escaped(&created.checkpoint, MAX_NAME))
 }
 
 fn list(context: &Context, session: SessionId) -> Outcome {
@@ -105,12 +105,12 @@ fn list(context: &Context, session: SessionId) -> Outcome {
         return context.say("no checkpoints");
     }
     let zone = zone();
-    let text = |text: &Option<String>| safe(text.as_deref().unwrap_or_default(), 120);
+    let text = |text: &Option<String>| escaped(text.as_deref().unwrap_or_default(), 120);
     let rows: Vec<_> = checkpoints
         .iter()
         .map(|row| {
             vec![
-                (style::AGENT, safe(&row.checkpoint, MAX_NAME)),
+                (style::AGENT, escaped(&row.checkpoint, MAX_NAME)),
                 (style::DIM, date(row.time, &zone)),
                 (style::DIM, row.clock.to_string()),
                 (Style::new(), text(&row.label)),
@@ -123,7 +123,7 @@ fn list(context: &Context, session: SessionId) -> Outcome {
 
 fn delete(context: &Context, session: SessionId, checkpoint: String) -> Outcome {
     let workspace = context.workspace()?;
-    let name = safe(&checkpoint, MAX_NAME);
+    let name = escaped(&checkpoint, MAX_NAME);
     let done = context.connect(&workspace)?.call(CheckpointDelete {
         session,
         checkpoint,

@@ -17,7 +17,7 @@ use crate::context::{Context, hello};
 use crate::output::{self, Failure, Outcome};
 use crate::service::Service;
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, count, path, safe};
+use crate::text::{MAX_NAME, count, escaped, path};
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -94,12 +94,12 @@ fn print(context: &Context, finding: &Finding) -> Outcome {
         Level::Note => ("note ", style::BOLD),
         Level::Wrong => ("wrong", style::WARN),
     };
-    let says = safe(&finding.says, 2 * MAX_NAME);
+    let says = escaped(&finding.says, 2 * MAX_NAME);
     output::line(&format!("{} {}: {says}", paint(how, mark), finding.check))?;
     if finding.hint.is_empty() {
         return Ok(());
     }
-    output::line(&format!("      {}", safe(&finding.hint, 2 * MAX_NAME)))
+    output::line(&format!("      {}", escaped(&finding.hint, 2 * MAX_NAME)))
 }
 
 /// Whether the daemon answers, and what it says of itself.

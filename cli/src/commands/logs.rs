@@ -14,7 +14,7 @@ use crate::context::{Context, directory};
 use crate::output::{self, Failure, Outcome};
 use crate::service::units;
 use crate::system::files::is_same;
-use crate::text::safe;
+use crate::text::escaped;
 
 /// How often a followed log is looked at.
 const PACE: Duration = Duration::from_millis(200);
@@ -133,7 +133,7 @@ impl Log {
             }
             let line = std::mem::take(&mut self.begun);
             let line = line.strip_suffix(b"\n").unwrap_or(&line);
-            output::line(&safe(&String::from_utf8_lossy(line), LONGEST))?;
+            output::line(&escaped(&String::from_utf8_lossy(line), LONGEST))?;
         }
     }
 

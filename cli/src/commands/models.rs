@@ -11,7 +11,7 @@ use crate::commands::call::result_json;
 use crate::context::{self, Context, pages, zone};
 use crate::output::{self, Outcome, table};
 use crate::style;
-use crate::text::{called, date, safe};
+use crate::text::{called, date, escaped};
 
 /// The models that sessions used.
 #[derive(Debug, Args)]
@@ -72,9 +72,9 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             vec![
                 (style::DIM, date(entry.time, &zone)),
                 (style::AGENT, name),
-                (style::BOLD, safe(&entry.model_id, 80)),
-                (Style::new(), safe(&entry.provider_id, 60)),
-                (Style::new(), safe(&entry.mode, 40)),
+                (style::BOLD, escaped(&entry.model_id, 80)),
+                (Style::new(), escaped(&entry.provider_id, 60)),
+                (Style::new(), escaped(&entry.mode, 40)),
             ]
         })
         .collect();

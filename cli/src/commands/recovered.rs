@@ -15,7 +15,7 @@ use crate::commands::call::result_json;
 use crate::context::{Context, is_terminal, zone};
 use crate::output::{self, Outcome, table};
 use crate::style;
-use crate::text::{MAX_NAME, author, bytes, date, is_harmful, path, safe};
+use crate::text::{MAX_NAME, author, bytes, date, escaped, is_hidden, path};
 
 /// Bytes that touchmark kept.
 #[derive(Debug, Args)]
@@ -74,12 +74,12 @@ fn list(context: &Context, id: Option<String>) -> Outcome {
         .iter()
         .map(|item| {
             vec![
-                (style::AGENT, safe(&item.id, MAX_NAME)),
+                (style::AGENT, escaped(&item.id, MAX_NAME)),
                 (style::DIM, date(item.time, &zone)),
                 (Style::new(), path(&item.path)),
                 (Style::new(), bytes(item.size)),
                 (style::DIM, by(item)),
-                (style::DIM, safe(&item.file, 4096)),
+                (style::DIM, escaped(&item.file, 4096)),
             ]
         })
         .collect();
@@ -108,7 +108,7 @@ fn show(context: &Context, id: String) -> Outcome {
         let text: String = String::from_utf8_lossy(&content)
             .chars()
             .map(|c| {
-                if is_harmful(c) && !matches!(c, '\n' | '\t') {
+                if is_hidden(c) && !matches!(c, '\n' | '\t') {
                     '\u{fffd}'
                 } else {
                     c
@@ -133,7 +133,10 @@ fn restore(context: &Context, id: String) -> Outcome {
         context.say(&format!("{} is back", path(&item.path)))?;
     }
     for file in &restored.recovered {
-        context.say(&format!("what was there is kept in {}", safe(file, 4096)))?;
+        context.say(&format!(
+            "what was there is kept in {}",
+            escaped(file, 4096)
+        ))?;
     }
     Ok(())
 }
@@ -146,7 +149,7 @@ fn delete(context: &Context, id: String) -> Outcome {
         return context.json(&result_json(reply, &workspace.root));
     }
     for item in &deleted.items {
-        context.say(&format!("{} is removed", safe(&item.id, MAX_NAME)))?;
+        context.say(&format!("{} is removed", escaped(&item.id, MAX_NAME)))?;
     }
     Ok(())
 }

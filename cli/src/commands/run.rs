@@ -184,7 +184,7 @@ fn note(context: &Context, text: &str) {
             anstream::stderr(),
             "{} {}",
             paint(style::DIM, "touchmark:"),
-            crate::text::safe(text, 2000)
+            crate::text::escaped(text, 2000)
         );
     }
 }

@@ -9,7 +9,7 @@ use crate::commands::stop;
 use crate::context::{Context, directory};
 use crate::output::{self, Failure, Outcome};
 use crate::service::{Manager, Service};
-use crate::text::{MAX_NAME, safe};
+use crate::text::{MAX_NAME, escaped};
 
 /// The systemd user units that start this workspace's daemon for whoever
 /// connects, restart it when it fails, and keep it in a sandbox.
@@ -179,7 +179,7 @@ fn lines(service: &Service<'_>, facts: &Value) -> Vec<String> {
         true => "listens",
         false => "does not listen",
     };
-    let says = |field: &str| safe(facts[field].as_str().unwrap_or_default(), MAX_NAME);
+    let says = |field: &str| escaped(facts[field].as_str().unwrap_or_default(), MAX_NAME);
     let mut lines = vec![format!("{name}: {} {listens}", says("socketUnit"))];
     lines.push(match facts["pid"].as_u64() {
         Some(pid) => format!("  {}, pid {pid}, {}", says("state"), says("says")),

@@ -9,7 +9,7 @@ use crate::commands::call::result_json;
 use crate::context::Context;
 use crate::output::{self, Outcome, table};
 use crate::style;
-use crate::text::{called, count, duration, now, safe, session};
+use crate::text::{called, count, duration, escaped, now, session};
 
 /// The sessions.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
 fn columns(row: &SessionRow, now: u64) -> Vec<(Style, String)> {
     let plain = Style::new();
     let agent = row.agent.as_ref().map_or_else(String::new, |agent| {
-        safe(&format!("{} {}", agent.name, agent.version), 40)
+        escaped(&format!("{} {}", agent.name, agent.version), 40)
     });
     let parent = row
         .parent

@@ -15,7 +15,7 @@ use crate::commands::call::result_json;
 use crate::context::{Context, directory, hello};
 use crate::output::{self, Outcome, table};
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, bytes, count, duration, path, safe};
+use crate::text::{MAX_NAME, bytes, count, duration, escaped, path};
 
 /// The most that is shown of what is wrong in the configuration, in
 /// characters.
@@ -62,8 +62,8 @@ fn all(context: &Context) -> Outcome {
                 "error": {"code": error.code(), "message": error.to_string(), "hint": error.hint()},
             })),
             Err(error) => rows.push(vec![
-                (style::WARN, safe(&socket.to_string_lossy(), MAX_NAME)),
-                (Style::new(), safe(&error.to_string(), MAX_NAME)),
+                (style::WARN, escaped(&socket.to_string_lossy(), MAX_NAME)),
+                (Style::new(), escaped(&error.to_string(), MAX_NAME)),
             ]),
         }
     }
@@ -99,7 +99,7 @@ fn screen(status: &StatusReport) -> Vec<String> {
             "daemon",
             format!(
                 "touchmark {}, protocol {}, pid {}, up {}",
-                safe(&status.version, 40),
+                escaped(&status.version, 40),
                 status.protocol,
                 status.pid,
                 duration(status.uptime_ms)
@@ -140,14 +140,14 @@ fn screen(status: &StatusReport) -> Vec<String> {
                 count(counters.rescans, "rescan")
             ),
         ),
-        ("watcher", safe(&status.backend, 80)),
+        ("watcher", escaped(&status.backend, 80)),
         (
             "store",
             format!(
                 "{}, {}, durability {}",
                 directory(Path::new(&status.store.path)),
                 bytes(status.store.size_bytes),
-                safe(&status.store.durability, 20)
+                escaped(&status.store.durability, 20)
             ),
         ),
         ("memory", bytes(status.rss_bytes)),
@@ -167,7 +167,7 @@ fn screen(status: &StatusReport) -> Vec<String> {
         facts.push(vec![(style::DIM, "degraded".into()), (style::WARN, cause)]);
     }
     let stated = &status.configuration;
-    let not_in_force = stated.refused.iter().map(|why| safe(why, MOST_REASONS));
+    let not_in_force = stated.refused.iter().map(|why| escaped(why, MOST_REASONS));
     let waiting = stated
         .at_restart
         .iter()
@@ -195,7 +195,7 @@ fn degraded(status: &StatusReport) -> Vec<String> {
         .degraded
         .iter()
         .map(|part| {
-            let cause = safe(&part.cause, MAX_NAME);
+            let cause = escaped(&part.cause, MAX_NAME);
             match &part.path {
                 Some(name) => format!("{}: {cause}", path(name)),
                 None => cause,

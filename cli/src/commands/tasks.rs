@@ -9,7 +9,7 @@ use crate::commands::call::result_json;
 use crate::context::{self, Context, pages, zone};
 use crate::output::{self, Outcome, table};
 use crate::style;
-use crate::text::{MAX_NAME, called, date, safe};
+use crate::text::{MAX_NAME, called, date, escaped};
 
 /// Background tasks.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             vec![
                 (state_style, state.to_owned()),
                 (style::AGENT, called(&task.session, task.label.as_deref())),
-                (style::BOLD, safe(&task.id, 60)),
+                (style::BOLD, escaped(&task.id, 60)),
                 (Style::new(), kind(task.task_type).to_owned()),
                 (Style::new(), process(task)),
                 (style::DIM, date(task.start_time, &zone)),
@@ -89,7 +89,7 @@ fn command(task: &TaskRow) -> String {
     let said = task.command.as_deref().unwrap_or_default();
     format!(
         "{} in {}",
-        safe(said, MAX_NAME),
-        safe(&task.working_directory, MAX_NAME)
+        escaped(said, MAX_NAME),
+        escaped(&task.working_directory, MAX_NAME)
     )
 }

@@ -8,7 +8,7 @@ use touchmark_client::proto::{Reply, SessionId};
 use crate::commands::call::result_json;
 use crate::context::{self, Context};
 use crate::output::{self, Outcome};
-use crate::text::{count, path, safe};
+use crate::text::{count, escaped, path};
 
 /// What a session is to be told once.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         return context.say("no warning");
     };
     if let Some(note) = &warning.note {
-        output::line(&safe(note, 2000))?;
+        output::line(&escaped(note, 2000))?;
     }
     warning
         .files

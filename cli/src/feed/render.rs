@@ -5,7 +5,7 @@ use touchmark_client::proto::{Author, AuthorKind};
 
 use super::{Entry, Note, Verb, Who};
 use crate::style::{self, paint};
-use crate::text::{self, MAX_NAME, author, cut, path, safe, time_of_day};
+use crate::text::{self, MAX_NAME, author, cut, escaped, path, time_of_day};
 
 /// Sessions named in one note; the others are counted.
 const NAMED: usize = 3;
@@ -187,7 +187,7 @@ fn note(note: &Note) -> String {
         Note::Formatted => dim("by a formatter after the edit"),
         Note::StaleFor(sessions) => paint(style::WARN, &format!("stale for {}", named(sessions))),
         Note::GoneFor(sessions) => paint(style::WARN, &format!("gone for {}", named(sessions))),
-        Note::Text(said) => safe(said, MAX_NAME),
+        Note::Text(said) => escaped(said, MAX_NAME),
     }
 }
 

@@ -307,7 +307,7 @@ fn names_write_no_lines_of_their_own() {
     let told = plain("version a\\nb\u{1b}[2J modified x\\ny\nstale p\\nq a\\nb\u{1b}[2J");
     assert_eq!(
         told,
-        "00:00:01  x\\ny            edited     a\\nb\\u{1b}[2J                                stale for p\\nq\n"
+        "00:00:01  x\\ny            edited     a\\nb\\u001b[2J                                stale for p\\nq\n"
     );
 }
 

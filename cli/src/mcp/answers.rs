@@ -15,6 +15,9 @@ use touchmark_client::proto::checkpoints::{CheckpointRow, EditedFile};
 use touchmark_client::proto::codec::json::error_to_json;
 use touchmark_client::proto::{Clock, Millis, native};
 
+use crate::output::one_line;
+use crate::text::without_hidden;
+
 /// What `changed_files` answers.
 #[derive(Debug, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -81,9 +84,10 @@ pub(crate) fn gives<T: JsonSchema>() -> Arc<JsonObject> {
 }
 
 /// A result that says the same twice: for programs, and as text for clients
-/// that know nothing else.
+/// that know nothing else. No name in the text hides anything (SEC-4).
 pub(crate) fn answer(value: Value) -> CallToolResult {
-    CallToolResult::structured(value)
+    let shown = one_line(&value);
+    text(shown, value)
 }
 
 /// A result whose text is for the model as it is.
@@ -127,7 +131,9 @@ fn failed(refusal: &Refusal, fields: Option<Value>) -> CallToolResult {
     let mut result = CallToolResult::structured_error(json!({"error": error}));
     result.content = vec![ContentBlock::text(format!(
         "{} ({}): {}",
-        refusal.message, refusal.code, refusal.hint
+        without_hidden(&refusal.message),
+        refusal.code,
+        without_hidden(&refusal.hint)
     ))];
     result
 }

@@ -15,6 +15,8 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use touchmark_client::Error;
 
+use crate::output::one_line;
+
 use super::answers;
 use super::changes::{self, Listener, URI, Watch};
 use super::link::Link;
@@ -157,7 +159,7 @@ impl ServerHandler for Server {
         only_changes(&request.uri)?;
         let untold = changes::untold(&self.link).await;
         let untold = untold.map_err(|error| self.failed(&error))?;
-        let contents = ResourceContents::text(untold.to_string(), URI);
+        let contents = ResourceContents::text(one_line(&untold), URI);
         Ok(ReadResourceResult::new(vec![contents.with_mime_type("application/json")]).into())
     }
 

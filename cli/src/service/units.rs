@@ -138,7 +138,7 @@ fn program(path: &Path) -> Result<String, String> {
 
 /// For people, on a line that is taken as it is.
 fn plain(path: &Path) -> String {
-    crate::text::safe(&path.to_string_lossy(), crate::text::MAX_NAME).replace('%', "%%")
+    crate::text::escaped(&path.to_string_lossy(), crate::text::MAX_NAME).replace('%', "%%")
 }
 
 #[cfg(test)]

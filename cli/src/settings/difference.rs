@@ -2,7 +2,7 @@
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
-use crate::text::safe;
+use crate::text::escaped;
 
 /// A line is shown up to here.
 const MAX_LINE: usize = 400;
@@ -10,7 +10,7 @@ const MAX_LINE: usize = 400;
 /// The lines of the difference; `None` stands for no file.
 pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> Vec<String> {
     let side = |text: &Option<String>| match text {
-        Some(_) => safe(name, MAX_LINE),
+        Some(_) => escaped(name, MAX_LINE),
         None => "/dev/null".to_owned(),
     };
     let mut lines = vec![
@@ -30,7 +30,7 @@ pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> V
     lines.extend(
         unified
             .lines()
-            .map(|line| safe(&line.replace('\t', "    "), MAX_LINE)),
+            .map(|line| escaped(&line.replace('\t', "    "), MAX_LINE)),
     );
     lines
 }

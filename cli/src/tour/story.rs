@@ -13,7 +13,7 @@ use super::narrator::{Actor, Narrator};
 use super::world::World;
 use crate::output::{Failure, Outcome};
 use crate::style::{self, paint};
-use crate::text::{author, authors, safe};
+use crate::text::{author, authors, escaped};
 
 const CODE: &str = "src/greet.rs";
 const NOTES: &str = "notes.md";
@@ -127,7 +127,7 @@ impl Tour<'_> {
         self.touchmark(&format!(
             "{}: {}",
             paint(style::WARN, refusal.code()),
-            safe(refusal.hint(), 200)
+            escaped(refusal.hint(), 200)
         ))?;
         self.agent(&format!("reads {NOTES} again"))?;
         let read = self.session.read_bytes(NOTES, NOTES_YOURS.as_bytes())?;

@@ -1,8 +1,9 @@
 //! Sentences for models: what is so, not what to think of it. Names come from
-//! anywhere, so they are made harmless and short (SEC-4).
+//! anywhere, so they stand quoted and are cut where they are long (SEC-4).
 
 use std::fmt::Write as _;
 
+use touchmark_proto::quoting::quoted;
 use touchmark_proto::sessions::Warning;
 use touchmark_proto::{
     Author, AuthorKind, Change, Error, ErrorCode, Evidence, LineCounts, LineRange, Millis, RelPath,
@@ -18,35 +19,14 @@ const LINES: usize = 3;
 /// Characters of one name.
 const NAME: usize = 200;
 
-/// Characters of one notice; agents cut off or drop longer ones.
-const NOTICE: usize = 6_000;
+/// Characters of what a client noted with a warning.
+const NOTE: usize = 500;
 
-/// A name without anything that could pass for more than a name.
-fn shown(text: &str, most: usize) -> String {
-    let mut shown = String::new();
-    for (count, letter) in text.chars().enumerate() {
-        if count >= most {
-            shown.push('…');
-            break;
-        }
-        // Controls, separators of lines, and what turns the direction of text
-        // or is not seen.
-        let hidden = letter.is_control()
-            || matches!(letter,
-                '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}');
-        if hidden {
-            shown.extend(letter.escape_unicode());
-        } else {
-            shown.push(letter);
-        }
-    }
-    shown
-}
+/// Bytes of the rows of one notice; agents cut off or drop longer ones.
+const NOTICE: usize = 5_500;
 
 fn path(path: &RelPath) -> String {
-    shown(&path.to_string_lossy(), NAME)
+    quoted(&path.to_string_lossy(), NAME)
 }
 
 fn author(author: &Author) -> String {
@@ -62,7 +42,7 @@ fn author(author: &Author) -> String {
 
 /// A session by its label, where it has one.
 fn name(session: &SessionId, label: Option<&str>) -> String {
-    shown(label.unwrap_or_else(|| session.as_str()), 80)
+    quoted(label.unwrap_or_else(|| session.as_str()), 80)
 }
 
 fn authors(list: &[Author]) -> String {
@@ -140,15 +120,15 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
         }
         _ => return None,
     };
-    Some(bounded(sentence + &others))
+    Some(sentence + &others)
 }
 
 /// What an answer that came too late would have said.
 pub(super) fn unanswered(at: Millis, refusal: &str) -> String {
     let when = time(at);
-    bounded(format!(
+    format!(
         "touchmark could not answer in time at {when}, before a tool changed a file. It would have said: {refusal}"
-    ))
+    )
 }
 
 /// What others did to files that the session holds.
@@ -163,7 +143,7 @@ pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String
         text.push_str("Changed since this session last saw them: ");
         text.push_str(&listed(list, more, false));
     }
-    (!text.is_empty()).then(|| bounded(text.trim_end().to_owned()))
+    (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
 
 /// What became of them while the session's own command ran. Nothing tells a
@@ -171,20 +151,27 @@ pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String
 /// to be the one.
 pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
     (!list.is_empty()).then(|| {
-        bounded(format!(
+        format!(
             "Changed while this command ran, by it or by the user: {}",
             listed(list, more, true)
-        ))
+        )
     })
 }
 
 /// `own` if they are about the session's own command.
 fn listed(list: &[Change], more: bool, own: bool) -> String {
+    // A row is left out whole: half a name would be without its closing quote.
+    let mut room = NOTICE;
     let rows = list.iter().take(FILES).map(|change| row(change, own));
+    let rows = rows.take_while(|row| {
+        let fits = row.len() <= room;
+        room = room.saturating_sub(row.len());
+        fits
+    });
     let rows: Vec<String> = rows.collect();
     let mut text = rows.join("; ");
     text.push('.');
-    match list.len().saturating_sub(FILES) {
+    match list.len().saturating_sub(rows.len()) {
         0 if more => text.push_str(" More files have changed."),
         0 => {}
         rest => {
@@ -264,23 +251,16 @@ pub(super) fn warning(warning: &Warning) -> String {
     let note = warning
         .note
         .as_ref()
-        .map(|note| format!(" {}", shown(note, 500)))
+        .map(|note| format!(" What was noted with them: {}.", quoted(note, NOTE)))
         .unwrap_or_default();
     let more = match warning.files.len().saturating_sub(FILES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    bounded(format!(
+    format!(
         "These files were changed after the moment this conversation was taken back to: {}{more}.{note}",
         names.join(", ")
-    ))
-}
-
-fn bounded(text: String) -> String {
-    match text.char_indices().nth(NOTICE) {
-        None => text,
-        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
-    }
+    )
 }
 
 #[cfg(test)]
@@ -289,14 +269,6 @@ mod tests {
     use touchmark_proto::ErrorData;
 
     use super::*;
-
-    #[test]
-    fn names_cannot_pass_for_more() {
-        assert_eq!(shown("a\nb\u{1b}[2J", 9), "a\\u{a}b\\u{1b}[2J");
-        assert_eq!(shown("\u{202e}x\u{2028}", 9), "\\u{202e}x\\u{2028}");
-        assert_eq!(shown("abcdef", 3), "abc…");
-        assert_eq!(shown("grün 文件", 20), "grün 文件");
-    }
 
     #[test]
     fn a_refusal_says_who_and_how_much() {
@@ -312,7 +284,7 @@ mod tests {
         };
         assert_eq!(
             refusal(&stale, Some(counts)).unwrap(),
-            "src/a.rs was changed by the user (1 line added, 2 lines removed) after this session read it; read it again before changing it."
+            "\"src/a.rs\" was changed by the user (1 line added, 2 lines removed) after this session read it; read it again before changing it."
         );
         assert_eq!(
             refusal(&Error::new(ErrorCode::Storage, "").with(data), None),
@@ -338,8 +310,14 @@ mod tests {
             reverts: None,
             reverted_lines: None,
         };
+        let mut long = change.clone();
+        long.from = Some(change.path.clone());
+        long.kind = VersionKind::Renamed;
+        long.changed_by = vec![Author::agent(SessionId::new(&"a".repeat(99)).unwrap()); 4];
+        let text = changes(&vec![long; 1_000], false, true).unwrap();
+        assert!(text.len() <= 6_000, "{}", text.len());
+        assert!(text.matches('"').count().is_multiple_of(2), "{text}");
         let text = changes(&vec![change; 1_000], false, true).unwrap();
-        assert!(text.chars().count() <= NOTICE + 1);
         assert!(text.ends_with("980 more files have changed."), "{text}");
         assert_eq!(changes(&[], false, false), None);
     }
@@ -364,13 +342,13 @@ mod tests {
         };
         assert_eq!(
             row(&change, false),
-            "a.rs (your edit was taken back by the user)"
+            "\"a.rs\" (your edit was taken back by the user)"
         );
         let lines = [(10, 14), (20, 20)].map(|(start, end)| LineRange { start, end });
         change.reverted_lines = Some(lines.into());
         assert_eq!(
             row(&change, false),
-            "a.rs (your edit of lines 10-14, 20 was taken back by the user)"
+            "\"a.rs\" (your edit of lines 10-14, 20 was taken back by the user)"
         );
     }
 }

@@ -215,7 +215,7 @@ impl Engine {
 
 fn unknown_command(ask: &CommandEnd) -> Error {
     let message = match &ask.command {
-        Some(name) => format!("there is no open command {:?}", show_text(name)),
+        Some(name) => format!("there is no open command {}", show_text(name)),
         None => "the session has no such command open".to_owned(),
     };
     Error::new(ErrorCode::NotFound, message)

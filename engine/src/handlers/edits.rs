@@ -11,7 +11,7 @@ use touchmark_proto::{
     RelPath, Reply, SessionId,
 };
 
-use super::{done, show, show_authors};
+use super::{done, show, show_authors, show_text};
 use crate::engine::{Engine, Timer};
 use crate::ledger::recall::{edit_name, edit_number};
 use crate::ledger::record::{EditFact, EditFileFact, Fact};
@@ -583,7 +583,7 @@ pub(super) fn unknown_edit(edit: Option<&str>) -> Error {
         if name.is_empty() {
             "the session has no such edit open".to_owned()
         } else {
-            format!("there is no open edit {name:?}")
+            format!("there is no open edit {}", show_text(&name))
         },
     )
     .with(ErrorData {

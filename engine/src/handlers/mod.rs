@@ -22,6 +22,7 @@ mod writes;
 
 use touchmark_proto::daemon::Program;
 use touchmark_proto::events::{Happening, SessionPhase};
+use touchmark_proto::quoting::quoted;
 use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Reply, SessionId};
 
 use crate::effect::Answer;
@@ -166,41 +167,39 @@ pub(crate) fn done(reply: Reply) -> Step {
     Step::Done(Ok(Answer::from(reply)))
 }
 
-/// A path for a person's or a model's eyes: control characters escaped,
-/// length capped (SEC-4).
+/// Characters of a text from outside in a sentence.
+const MOST_SHOWN: usize = 300;
+
+/// A path as it stands in a sentence (SEC-4).
 pub(crate) fn show(path: &RelPath) -> String {
     show_text(&path.to_string_lossy())
 }
 
 /// Any text from outside, the same way.
 pub(crate) fn show_text(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
-        .take(300)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if text.chars().count() > 300 {
-        shown.push('…');
-    }
-    shown
+    quoted(text, MOST_SHOWN)
 }
 
-/// An author for a person's or a model's eyes.
+/// A name in the words that stand in the place of a result, in a bracket or a
+/// line of its own: as it is, unless it has characters that names of files and
+/// tools seldom have.
+pub(crate) fn show_bare(name: &str) -> String {
+    let usual = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
+    match name.chars().all(usual) && name.chars().count() <= MOST_SHOWN {
+        true => name.to_owned(),
+        false => show_text(name),
+    }
+}
+
+/// Who changed something, for a sentence.
 pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
     use touchmark_proto::AuthorKind;
     let names: Vec<String> = authors
         .iter()
         .map(|author| match (author.kind, &author.session) {
             (AuthorKind::Agent, Some(session)) => {
-                let name: String = author
-                    .label
-                    .as_deref()
-                    .unwrap_or_else(|| session.as_str())
-                    .chars()
-                    .take(80)
-                    .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-                    .collect();
-                format!("agent {name}")
+                let name = author.label.as_deref().unwrap_or_else(|| session.as_str());
+                format!("agent {}", quoted(name, 80))
             }
             (AuthorKind::Agent, None) => "an agent".to_owned(),
             (AuthorKind::User, _) => "the user".to_owned(),

@@ -1,7 +1,7 @@
 //! `file/read`, `file/readText`: what entered a session's context.
 
 use super::writes::unstable;
-use super::{done, show, show_authors};
+use super::{done, show, show_authors, show_bare};
 use crate::effect::{Answer, LinesWanted};
 use crate::engine::Engine;
 use crate::input::Found;
@@ -348,11 +348,11 @@ impl Engine {
         let message = match verdict {
             Verdict::Repeat => Some(format!(
                 "[File previously read: {}. Content unchanged since last read.]",
-                show(path)
+                show_bare(&path.to_string_lossy())
             )),
             Verdict::Changed => Some(format!(
                 "[File changed since last read: {}. Changed by {}.]",
-                show(path),
+                show_bare(&path.to_string_lossy()),
                 show_authors(changed_by.as_deref().unwrap_or(&[Author::UNKNOWN]))
             )),
             Verdict::First | Verdict::Extends => None,

@@ -10,7 +10,7 @@ use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 
 use super::context::Context;
 use super::steps::age_in_steps;
-use super::{done, show_text};
+use super::{done, show_bare};
 use crate::requests::pending::{Pending, Step};
 
 /// Tools that write: their results are what the session did.
@@ -130,7 +130,7 @@ impl Context<'_> {
         path: Option<&RelPath>,
     ) -> (String, Option<String>) {
         let (Some(named), true) = (path, READS.contains(&item.tool.as_str())) else {
-            let tool = show_text(&item.tool);
+            let tool = show_bare(&item.tool);
             return (
                 format!("[Output truncated, run {tool} again if needed]"),
                 None,
@@ -141,7 +141,7 @@ impl Context<'_> {
                 .knowledge(&ask.session, named)
                 .map_or(0, |knowledge| knowledge.record.lines)
         });
-        let path = super::show(named);
+        let path = show_bare(&named.to_string_lossy());
         let age = ask.step.saturating_sub(item.step);
         (
             format!("[File: {path} ({lines} lines) - content truncated, use read_file to re-read]"),

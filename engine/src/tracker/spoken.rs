@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use touchmark_proto::events::Happening;
 use touchmark_proto::{Change, Error, FileState, RelPath, Reply, SessionId, Version};
 
-use crate::handlers::show;
+use crate::handlers::{show, show_bare};
 use crate::ledger::state::State;
 
 /// By which names an answer speaks.
@@ -60,14 +60,22 @@ impl Spoken {
     fn text(&self, state: &State, text: &mut String) {
         for file in self.named.keys() {
             let name = self.name(state, file);
-            let (known, spoken) = (show(file), show(name));
-            let at = text.find(&known).filter(|at| {
-                let edge = |c: Option<char>| c.is_none_or(|c| matches!(c, ' ' | '.' | '"' | ']'));
-                edge(text[..*at].chars().next_back())
-                    && edge(text[at + known.len()..].chars().next())
-            });
-            if let Some(at) = at.filter(|_| name != file) {
-                text.replace_range(at..at + known.len(), &spoken);
+            if name == file {
+                continue;
+            }
+            let bare = |path: &RelPath| show_bare(&path.to_string_lossy());
+            let forms = [(show(file), show(name)), (bare(file), bare(name))];
+            for (known, spoken) in forms {
+                let at = text.find(&known).filter(|at| {
+                    let edge =
+                        |c: Option<char>| c.is_none_or(|c| matches!(c, ' ' | '.' | '"' | ']'));
+                    edge(text[..*at].chars().next_back())
+                        && edge(text[at + known.len()..].chars().next())
+                });
+                if let Some(at) = at {
+                    text.replace_range(at..at + known.len(), &spoken);
+                    break;
+                }
             }
         }
     }

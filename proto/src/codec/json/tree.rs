@@ -107,8 +107,8 @@ impl<'de> Visitor<'de> for Tree<'_> {
         while let Some(name) = members.next_key::<String>()? {
             let value = members.next_value_seed(self)?;
             if object.contains_key(&name) {
-                let name = crate::error::shorten(&name);
-                return Err(de::Error::custom(format!("{name:?} is there twice")));
+                let name = crate::quoting::quoted(&name, 80);
+                return Err(de::Error::custom(format!("{name} is there twice")));
             }
             object.insert(name, value);
         }
