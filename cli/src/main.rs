@@ -6,6 +6,7 @@ use clap::Parser as _;
 
 mod args;
 mod commands;
+mod confirm;
 mod context;
 mod feed;
 mod mcp;

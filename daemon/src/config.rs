@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use touchmark_engine::patterns::{PROTECTED, SECRETS};
 use touchmark_proto::trust::Trust;
 use touchmark_proto::{Millis, Places};
 
@@ -177,9 +178,12 @@ pub struct Config {
     pub contents_total: u64,
     /// `contents.file`: larger files are not kept; 1 MiB unless told.
     pub contents_file: u64,
-    /// `contents.exclude`: names never kept (SEC-3); `.env*`, `*.pem`,
-    /// `id_*`, `*.key` unless told.
+    /// `contents.exclude`: names never kept (SEC-3);
+    /// [`SECRETS`](touchmark_engine::patterns::SECRETS) unless told.
     pub contents_exclude: Vec<String>,
+    /// `guard.protect`: names never written to for a client (SEC-10);
+    /// [`PROTECTED`](touchmark_engine::patterns::PROTECTED) unless told.
+    pub guard_protect: Vec<String>,
     /// `versions.keep`: versions kept of one path; 10,000 unless told.
     pub versions_per_path: u64,
     /// `versions.keep`: how long versions are kept; 30 days unless told.
@@ -229,9 +233,8 @@ impl Default for Config {
             read_text: 4 << 20,
             contents_total: 256 << 20,
             contents_file: 1 << 20,
-            contents_exclude: [".env*", "*.pem", "id_*", "*.key"]
-                .map(String::from)
-                .to_vec(),
+            contents_exclude: SECRETS.iter().copied().map(String::from).collect(),
+            guard_protect: PROTECTED.iter().copied().map(String::from).collect(),
             versions_per_path: 10_000,
             versions_age: 30 * DAY,
             sessions_keep: 30 * DAY,

@@ -9,7 +9,6 @@ mod beneath;
 mod compare;
 mod grown;
 mod opened;
-mod secrets;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 mod vouch;
@@ -22,13 +21,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use sha2::{Digest as _, Sha256};
+use touchmark_engine::patterns::Patterns;
+use touchmark_engine::text::tokens;
 use touchmark_engine::{Content, Found, Object, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, Root};
 use self::compare::stamp;
 use self::grown::{GROWS, Grown, Progress};
-pub use self::secrets::Secrets;
 use self::vouch::Vouching;
 use crate::system::stat::MetadataExt as _;
 
@@ -49,7 +49,7 @@ const BUFFER: usize = 128 << 10;
 #[derive(Clone, Debug)]
 pub struct Reader {
     root: PathBuf,
-    secrets: Secrets,
+    secrets: Patterns,
     vouching: Vouching,
     grown: Grown,
     keep_file_max: u64,
@@ -120,7 +120,7 @@ impl Reader {
     /// `root` is canonical; files larger than `keep_file_max` bytes are not
     /// kept, nor are `secrets`, and of files larger than `bytes_max` no bytes
     /// are handed out (see [`MAX_BYTES`]).
-    pub fn new(root: &Path, secrets: Secrets, keep_file_max: u64, bytes_max: u64) -> Self {
+    pub fn new(root: &Path, secrets: Patterns, keep_file_max: u64, bytes_max: u64) -> Self {
         Self {
             root: root.to_path_buf(),
             secrets,
@@ -284,6 +284,8 @@ impl Reader {
         };
         let settled = !continued && mounted.vouches && self.vouching.is_settled(&stamped, began);
         let lines = read.lines();
+        let secret = secret || read.bytes.as_deref().is_some_and(tokens::any);
+        let keep = keep && !secret;
         let kept: Option<Arc<[u8]>> = read.bytes.map(Into::into);
         Ok(Ok(Looked::Read(Box::new(Report {
             outcome: ReadOutcome {

@@ -50,7 +50,7 @@ use crate::config::Config;
 use crate::content::Reader;
 use crate::event::Event;
 use crate::failpoint;
-use crate::guard::Guard;
+use crate::guard::{Guard, Umask};
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
 use crate::socket::{Hub, Listener, Peer};
@@ -95,6 +95,8 @@ pub struct Options {
     pub on_demand: bool,
     /// Who is told how the daemon is.
     pub manager: Manager,
+    /// What the starter's files are made with.
+    pub umask: Umask,
 }
 
 /// Serves a workspace until `shutdown` comes, a client asks for the end, the
@@ -174,6 +176,8 @@ struct Daemon {
     next_snapshot: snapshot::Next,
     /// The stamps that the last snapshot held.
     stamps_in_snapshot: u64,
+    /// A session was forgotten, and is in the store's file still.
+    forgotten: bool,
     inline_reads: usize,
     aside: Aside,
     requests: u64,
@@ -409,6 +413,7 @@ impl Daemon {
         match effect {
             Effect::Record(record) => {
                 self.newest_fact = record.n;
+                self.forgotten |= record.forgets();
                 self.facts.push(record);
             }
             Effect::Track(path) => self.watcher.track(&path),
@@ -417,7 +422,9 @@ impl Daemon {
             Effect::Compare(comparison) => self.compare(comparison),
             Effect::Fence(fence) => self.fence(fence),
             Effect::AwaitProcess(pid) => self.await_process(pid),
-            Effect::Write(order) => self.outbox.push(Say::Write(Box::new(order))),
+            Effect::Write { request, order } => {
+                self.outbox.push(Say::Write(request, Box::new(order)));
+            }
             Effect::Reply { request, answer } => {
                 self.outbox.push(Say::Answer { request, answer });
             }
@@ -535,6 +542,11 @@ impl Daemon {
         // Where nothing can be stored, the next fact asks again.
         if self.next_snapshot.take_due() && self.storage_trouble.is_none() {
             self.snapshot();
+        }
+        if std::mem::take(&mut self.forgotten) {
+            // The facts and the snapshot of before tell of it still.
+            self.snapshot();
+            self.store.purge();
         }
     }
 }

@@ -81,7 +81,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
     let lock = lock(&places, &workspace, passed.is_some())?;
     failpoint::pass("start: the lock is taken");
     usable_directory(&places.state)?;
-    process::detach(options.on_demand);
+    let umask = process::detach(options.on_demand);
     log::start(
         Target::choose(!options.on_demand),
         &places.state,
@@ -127,6 +127,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
             user_config,
             on_demand: options.on_demand,
             manager,
+            umask,
         };
         // As a task: what wakes the future of `block_on` itself wakes the
         // whole runtime by a system call, even from its own thread.

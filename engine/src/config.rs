@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::Millis;
 
+use crate::patterns::Patterns;
+
 /// Tools that act, or whose answer is never the same: `calls.never`.
 pub const NEVER_KEPT: &[&str] = &[
     "unifiedExec",
@@ -55,6 +57,9 @@ pub struct Config {
     pub settle: Millis,
     /// Whether repeats are told from first reads: `dedup.enabled`.
     pub dedup: bool,
+    /// Names whose contents are never kept: `contents.exclude`; none by
+    /// default.
+    pub secrets: Patterns,
     /// Tool calls kept for a session: `calls.keep`.
     pub calls_keep: u64,
     /// How long they are kept: `calls.age`.
@@ -106,6 +111,7 @@ impl Default for Config {
             editor_window: 2_000,
             settle: 100,
             dedup: true,
+            secrets: Patterns::default(),
             calls_keep: 50,
             calls_age: 300_000,
             calls_bytes: 256 << 10,

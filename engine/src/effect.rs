@@ -36,7 +36,12 @@ pub enum Effect {
     AwaitProcess(u32),
     /// Write a file, guarded, once every record before is committed; then
     /// hand over [`Input::Written`](crate::Input::Written).
-    Write(WriteOrder),
+    Write {
+        /// Who asks for it.
+        request: RequestId,
+        /// What is asked.
+        order: WriteOrder,
+    },
     /// Find something out for a request, then hand over
     /// [`Input::Learned`](crate::Input::Learned).
     Learn {

@@ -123,11 +123,13 @@ pub struct Counts {
 impl Engine {
     /// Takes other limits and delays. They hold for what begins from now on:
     /// deadlines that were answered stay. The root and how names compare stay
-    /// as well, since the state rests on them.
+    /// as well, since the state rests on them, and which names are secrets,
+    /// since what is kept does.
     pub fn reconfigure(&mut self, config: Config) {
         self.config = Config {
             root: std::mem::take(&mut self.config.root),
             case_insensitive: self.config.case_insensitive,
+            secrets: std::mem::take(&mut self.config.secrets),
             ..config
         };
     }

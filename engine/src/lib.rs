@@ -18,6 +18,7 @@ pub mod globs;
 mod handlers;
 pub mod input;
 pub mod ledger;
+pub mod patterns;
 pub mod ranges;
 pub mod requests;
 mod small_set;

@@ -84,6 +84,8 @@ codes! {
     ReadOnly = -32027, "readOnly", "ask the user whether it may be changed, and have it made writable first; nothing was changed";
     /// No session has that id or label, or several begin with it (SES-1).
     UnknownSession = -32028, "unknownSession", "name a session by its id or label; `session/list` has them";
+    /// Programs run what the file says, so no agent writes to it (SEC-10).
+    Protected = -32029, "protected", "ask the user to change it; `guard.protect` in the user's configuration says what is protected";
 }
 
 /// The fields that errors name; each error uses those of its row in

@@ -175,10 +175,12 @@ fn forgetting_takes_what_was_named_and_no_more() {
     // Everything; the daemon ends before.
     let state = world.state();
     assert_eq!(stored(&state.join("touchmark")), 1);
-    run(&world, &["forget", "--all"], 0);
+    // Nobody is at a terminal who could be asked.
+    assert!(run(&world, &["forget", "--all"], 2).contains("--yes"));
+    run(&world, &["forget", "--all", "--yes"], 0);
     assert_eq!(world.wait_end(), Some(0));
     assert_eq!(stored(&state.join("touchmark")), 0);
-    assert!(run(&world, &["forget", "--all"], 0).contains("nothing is stored"));
+    assert!(run(&world, &["forget", "--all", "--yes"], 0).contains("nothing is stored"));
     assert_eq!(
         fs::read_to_string(world.path("a.txt")).unwrap(),
         "one\ntwo\nthree\n"
@@ -198,7 +200,7 @@ fn what_may_be_nowhere_else_is_not_forgotten_by_the_way() {
     );
     assert!(run(&world, &["forget", "--all"], 1).contains("recovered"));
     world.healthy();
-    run(&world, &["forget", "--all", "--recovered"], 0);
+    run(&world, &["forget", "--all", "--recovered", "--yes"], 0);
     assert_eq!(world.wait_end(), Some(0));
     assert_eq!(
         fs::read_dir(world.state().join("touchmark"))

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use touchmark_tests::process::until;
+use touchmark_tests::world::binary;
 use touchmark_tests::{World, children, mounts, text, user};
 
 fn mode(path: &Path, mode: u32) {
@@ -35,6 +36,75 @@ fn nameless(world: &World) -> Vec<PathBuf> {
         .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
         .filter(|path| path.starts_with(world.workspace()))
         .collect()
+}
+
+/// SEC-10: whatever the name that leads there, also by force.
+#[test]
+fn sec10_what_runs_unasked_is_not_written_to() {
+    let mut world = World::new();
+    let mut agent = world.session("s");
+    world.file(".git/config", "[core]\n");
+    world.file(".claude/settings.json", "{}\n");
+    std::os::unix::fs::symlink(".git", world.path("innocent")).unwrap();
+    std::os::unix::fs::symlink(".git/config", world.path("conf")).unwrap();
+    for name in [
+        ".git/config",
+        ".git/hooks/post-checkout",
+        "sub/.GIT/hooks/post-checkout",
+        "innocent/config",
+        "innocent/hooks/post-checkout",
+        "conf",
+        ".touchmark.toml",
+        ".claude/settings.json",
+        ".vscode/tasks.json",
+    ] {
+        let write = json!({"path": name, "text": "x\n", "force": true, "createDirectories": true});
+        let refused = agent.refused("file/write", write, "protected");
+        assert_eq!(refused.data["path"], name, "{}", refused.data);
+    }
+    agent.read("conf");
+    let edit = json!({"path": "conf", "oldString": "core", "newString": "x"});
+    agent.refused("file/edit", edit, "protected");
+    assert_eq!(fs::read(world.path(".git/config")).unwrap(), b"[core]\n");
+    assert_eq!(
+        fs::read(world.path(".claude/settings.json")).unwrap(),
+        b"{}\n"
+    );
+    for made in ["sub", ".git/hooks", ".vscode", ".touchmark.toml"] {
+        assert!(!world.path(made).exists(), "{made}");
+    }
+    // Whose workspace it is may say otherwise.
+    drop(agent);
+    world.configure("[guard]\nprotect = [\"deploy/**\"]\n");
+    world.restart();
+    let mut agent = world.session("s");
+    let write = json!({"path": ".git/config", "text": "x\n", "force": true});
+    assert_eq!(agent.ok("file/write", write)["outcome"], "applied");
+    let write = json!({"path": "deploy/x", "text": "x\n", "createDirectories": true});
+    agent.refused("file/write", write, "protected");
+}
+
+/// SEC-11. The daemon is detached, and started by the first of them.
+#[test]
+fn new_files_have_the_permissions_of_whoever_asks() {
+    let world = World::asleep();
+    fs::create_dir(world.path(".git")).unwrap();
+    for (mask, file, directory) in [("002", 0o664, 0o775), ("027", 0o640, 0o750)] {
+        let path = format!("d{mask}/f");
+        let ask = json!({"session": "s", "path": path, "text": "x", "createDirectories": true});
+        let line = format!("umask {mask}; exec \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line, "sh"]).arg(binary());
+        shell.args(["call", "file/write", &ask.to_string()]);
+        shell.current_dir(world.workspace());
+        world.dress(&mut shell);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let mode = |path: &str| world.path(path).metadata().unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(&path), file, "{mask}");
+        assert_eq!(mode(&format!("d{mask}")), directory, "{mask}");
+    }
+    assert!(world.run(&["stop"]).status.success());
 }
 
 #[test]

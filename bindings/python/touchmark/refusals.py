@@ -115,6 +115,12 @@ class UnknownSession(Refused):
     """
 
 
+class Protected(Refused):
+    """`protected` (-32029): ask the user to change it; `guard.protect` in the user's
+    configuration says what is protected.
+    """
+
+
 BY_CODE: Dict[str, Type[Refused]] = {
     "parseError": ParseError,
     "invalidRequest": InvalidRequest,
@@ -140,6 +146,7 @@ BY_CODE: Dict[str, Type[Refused]] = {
     "tooLate": TooLate,
     "readOnly": ReadOnly,
     "unknownSession": UnknownSession,
+    "protected": Protected,
 }
 
 __all__ = [
@@ -158,6 +165,7 @@ __all__ = [
     "NotRead",
     "OutsideWorkspace",
     "ParseError",
+    "Protected",
     "ReadOnly",
     "ShuttingDown",
     "Stale",

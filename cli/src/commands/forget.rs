@@ -8,6 +8,7 @@ use touchmark_client::proto::{Places, SessionId};
 
 use crate::commands::daemon::{Vanished, forget, forget_vanished, kept};
 use crate::commands::stop;
+use crate::confirm;
 use crate::context::{self, Context, directory};
 use crate::output::{Failure, Outcome};
 use crate::text::{count, session};
@@ -21,6 +22,9 @@ pub(crate) struct Options {
     /// With --all or --vanished: also the bytes that `touchmark recovered` lists
     #[arg(long, conflicts_with_all = ["session", "contents"])]
     recovered: bool,
+    /// With --all: without asking
+    #[arg(long, conflicts_with_all = ["session", "contents", "vanished"])]
+    yes: bool,
 }
 
 /// One of these.
@@ -76,6 +80,10 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             "bytes of {} are kept that may be nowhere else: look at `touchmark recovered list`, then say --recovered as well",
             count(kept as u64, "file")
         )));
+    }
+    let question = format!("Remove everything that is stored of {name}?");
+    if !options.yes && !confirm::agreed(&question, "say --yes to remove it")? {
+        return Err(Failure::No("nothing was removed".into()));
     }
     stop::end(&workspace)?;
     let said = match forget(&workspace)? {

@@ -1,10 +1,9 @@
 //! `touchmark hook install` and `uninstall`: agents' settings.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-
 use clap::Args;
 use serde_json::json;
 
+use crate::confirm;
 use crate::context::{Context, directory};
 use crate::output::{self, Failure, Outcome};
 use crate::settings::{Action, Agent, Plan, Scope, difference, plan};
@@ -66,7 +65,7 @@ pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outco
             &format!("nothing is written: {name}"),
         );
     }
-    if !options.yes && !agreed()? {
+    if !options.yes && !confirm::agreed("Write this?", "say --yes to write this, or --dry-run")? {
         return Err(Failure::No(format!("{name} is left as it is")));
     }
     plan.carry_out()?;
@@ -99,20 +98,6 @@ fn tell(context: &Context, plan: &Plan, written: bool, text: &str) -> Outcome {
         "difference": lines,
         "note": plan.note,
     }))
-}
-
-/// Asks the person at the terminal.
-fn agreed() -> Outcome<bool> {
-    let mut input = io::stdin().lock();
-    if !io::stdin().is_terminal() {
-        return Err(Failure::Usage(
-            "nobody can be asked here: say --yes to write this, or --dry-run".into(),
-        ));
-    }
-    write!(anstream::stderr(), "Write this? [y/N] ")?;
-    let mut answer = String::new();
-    input.read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
 }
 
 fn coloured(line: &str) -> String {

@@ -124,9 +124,18 @@ const KEYS: &[Key] = &[
         |config, value| put::<Bytes, _>(&mut config.contents_file, value),
         |config, said| least(&mut config.contents_file, said.contents_file),
     ),
-    tighter("contents.exclude", MORE, globs, |config, said| {
-        union(&mut config.contents_exclude, said.contents_exclude)
-    }),
+    tighter(
+        "contents.exclude",
+        MORE,
+        |config, value| globs(&mut config.contents_exclude, value),
+        |config, said| union(&mut config.contents_exclude, said.contents_exclude),
+    ),
+    tighter(
+        "guard.protect",
+        MORE,
+        |config, value| globs(&mut config.guard_protect, value),
+        |config, said| union(&mut config.guard_protect, said.guard_protect),
+    ),
     users("versions.keep", |config, value| {
         let Keep { count, age } = read(value)?;
         config.versions_per_path = count.unwrap_or(config.versions_per_path);
@@ -218,7 +227,7 @@ fn span(slot: &mut u64, value: Value<'_>) -> Result<(), Wrong> {
     put::<Span, _>(slot, value)
 }
 
-fn globs(config: &mut Config, value: Value<'_>) -> Result<(), Wrong> {
+fn globs(slot: &mut Vec<String>, value: Value<'_>) -> Result<(), Wrong> {
     let patterns: Vec<Spanned<String>> = read(value)?;
     for pattern in &patterns {
         globset::Glob::new(pattern.get_ref()).map_err(|error| Wrong {
@@ -227,7 +236,7 @@ fn globs(config: &mut Config, value: Value<'_>) -> Result<(), Wrong> {
             part: Part::File,
         })?;
     }
-    config.contents_exclude = patterns.into_iter().map(Spanned::into_inner).collect();
+    *slot = patterns.into_iter().map(Spanned::into_inner).collect();
     Ok(())
 }
 

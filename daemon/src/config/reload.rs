@@ -51,6 +51,7 @@ impl Config {
             contents_total,
             contents_file,
             contents_exclude,
+            guard_protect,
             versions_per_path,
             versions_age,
             sessions_keep,
@@ -84,6 +85,7 @@ impl Config {
             &self.contents_exclude,
             &contents_exclude,
         );
+        changes.keep("guard.protect", &self.guard_protect, &guard_protect);
         changes.take(
             "versions.keep",
             &mut self.versions_per_path,

@@ -32,6 +32,8 @@ fn every_key() {
         total = "1 GiB"
         file = "64 KiB"
         exclude = ["*.secret"]
+        [guard]
+        protect = ["deploy/**"]
         [versions]
         keep = "1,000 per path, 2 days"
         [sessions]
@@ -69,6 +71,7 @@ fn every_key() {
             contents_total: 1 << 30,
             contents_file: 64 << 10,
             contents_exclude: vec!["*.secret".into()],
+            guard_protect: vec!["deploy/**".into()],
             versions_per_path: 1000,
             versions_age: 2 * 86_400_000,
             sessions_keep: 7 * 86_400_000,

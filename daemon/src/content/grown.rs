@@ -132,7 +132,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::content::{MAX_BYTES, Reader, Secrets};
+    use touchmark_engine::patterns::Patterns;
+
+    use crate::content::{MAX_BYTES, Reader};
     use touchmark_engine::{Content, Found, ReadOrder};
 
     fn order(prefixes: &[u64], whole: bool) -> ReadOrder {
@@ -147,7 +149,7 @@ mod tests {
     }
 
     fn reader(root: &Path) -> Reader {
-        Reader::new(root, Secrets::new([]).unwrap(), 1 << 20, MAX_BYTES)
+        Reader::new(root, Patterns::new([]).unwrap(), 1 << 20, MAX_BYTES)
     }
 
     fn content(reader: &Reader, prefixes: &[u64], whole: bool) -> (Content, Vec<(u64, Hash)>) {

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, FileType, Mode};
 use sha2::{Digest as _, Sha256};
+use touchmark_engine::patterns::{Patterns, SECRETS};
 use touchmark_engine::{Found, ReadOrder};
 use touchmark_proto::{Hash, RelPath};
 
-use super::{Looked, MAX_BYTES, Reader, Report, Secrets, beneath};
+use super::{Looked, MAX_BYTES, Reader, Report, beneath};
 
 struct World {
     base: tempfile::TempDir,
@@ -23,7 +24,7 @@ impl World {
         let base = tempfile::tempdir().unwrap();
         let root = base.path().canonicalize().unwrap().join("w");
         fs::create_dir(&root).unwrap();
-        let exclude = Secrets::new(Secrets::USUAL.iter().copied()).unwrap();
+        let exclude = Patterns::new(SECRETS.iter().copied()).unwrap();
         let reader = Reader::new(&root, exclude, 1000, MAX_BYTES);
         Self { base, reader }
     }
@@ -139,7 +140,7 @@ fn bytes_are_kept_within_the_caps_and_never_of_secrets() {
 #[test]
 fn more_bytes_than_the_limit_are_not_handed_out() {
     let world = World::new();
-    let exclude = Secrets::new([]).unwrap();
+    let exclude = Patterns::new([]).unwrap();
     let reader = Reader::new(&world.at(""), exclude, 1000, 10);
     fs::write(world.at("f"), "0123456789a").unwrap();
     let mut order = order("f");
@@ -267,7 +268,7 @@ fn a_size_that_does_not_hold_is_no_hash() {
 fn a_file_that_never_holds_still_is_unstable() {
     // A file of procfs says that it is empty, and is not, at every try.
     let root = Path::new("/proc/self").canonicalize().unwrap();
-    let reader = Reader::new(&root, Secrets::new([]).unwrap(), 1000, MAX_BYTES);
+    let reader = Reader::new(&root, Patterns::new([]).unwrap(), 1000, MAX_BYTES);
     let report = reader.read(&order("status"));
     assert_eq!(report.outcome.found, Found::Unstable { size: 0 });
 }

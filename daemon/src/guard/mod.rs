@@ -31,6 +31,7 @@ use std::time::Instant;
 use base64::Engine as _;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use touchmark_engine::patterns::Patterns;
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::files::TextEncoding;
 use touchmark_proto::writes::{
@@ -43,7 +44,7 @@ use self::intent::{Intent, Intents, Phase};
 use self::moved::{Moved, Net};
 use self::place::{Place, is_missing, refused};
 use self::recovery::Recovery;
-use self::temporary::Temporary;
+use self::temporary::{Like, Temporary};
 use crate::content::Reader;
 use crate::failpoint;
 use crate::time::Timeline;
@@ -51,6 +52,7 @@ use crate::time::Timeline;
 pub use self::names::is_temporary;
 pub use self::recovery::kept;
 pub use self::settings::{Keep, KeptBytes, Settings};
+pub use crate::system::process::Umask;
 
 const CHANGED: &str = "somebody has changed the file";
 const BUSY: &str = "another program has the file open for writing";
@@ -66,6 +68,7 @@ pub struct Guard {
     intents: Intents,
     net: Net,
     durable: bool,
+    protected: Patterns,
     time: Timeline,
     /// One write at a time.
     gate: Mutex<()>,
@@ -153,6 +156,7 @@ impl Guard {
             keep,
             durable,
             writable,
+            protected,
         } = settings;
         let guard = Self {
             net: Net::new(&root),
@@ -161,6 +165,7 @@ impl Guard {
             recovery: Recovery::open(recovery::directory(&state), keep)?,
             intents: Intents::open(state.join("intents"), durable)?,
             durable,
+            protected,
             time,
             gate: Mutex::new(()),
             late: Mutex::default(),
@@ -172,22 +177,24 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Puts a content in the place of its base. Blocks for as long as the
-    /// disk does.
-    pub fn write(&self, order: &WriteOrder) -> WriteOutcome {
+    /// Puts a content in the place of its base; a file or directory that is
+    /// new gets the permissions that this mask leaves. Blocks for as long as
+    /// the disk does.
+    pub fn write(&self, order: &WriteOrder, umask: Umask) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        self.attempt(order).unwrap_or_else(WriteOutcome::from)
+        self.attempt(order, umask)
+            .unwrap_or_else(WriteOutcome::from)
     }
 
-    fn attempt(&self, order: &WriteOrder) -> Result<WriteOutcome, Stop> {
-        let place = Place::find(&self.root, &order.path, order.create_directories)?;
+    fn attempt(&self, order: &WriteOrder, umask: Umask) -> Result<WriteOutcome, Stop> {
+        let place = self.find(&order.path, order.create_directories.then_some(umask))?;
         let mut job = Job {
             order,
             durable: self.durable,
             copy: None,
         };
         if order.base.is_none() {
-            return self.create(&job, &place);
+            return self.create(&job, &place, umask);
         }
         place.check_writable(&order.path)?;
         if order.keep_base && self.is_secret(job.paths(&place)) {
@@ -219,7 +226,7 @@ impl Guard {
         let mut intent = self.intents.record(job.intent(place, &name))?;
         step("guard: an intent is recorded");
         let metadata = old.file.metadata()?;
-        let like = Some((&old.file, &metadata));
+        let like = Like::Old(&old.file, &metadata);
         let temporary = match Temporary::write(place, &name, &job.order.bytes, like, job.durable) {
             Ok(temporary) => temporary,
             Err(errno) => {
@@ -240,7 +247,7 @@ impl Guard {
     }
 
     /// Gives a new file a name that nobody has.
-    fn create(&self, job: &Job<'_>, place: &Place) -> Result<WriteOutcome, Stop> {
+    fn create(&self, job: &Job<'_>, place: &Place, umask: Umask) -> Result<WriteOutcome, Stop> {
         if place.stat(&place.name).is_ok() {
             return Err(Stop::Changed(found(place)));
         }
@@ -248,24 +255,30 @@ impl Guard {
         let name = temporary::new_name();
         let mut intent = self.intents.record(job.intent(place, &name))?;
         step("guard: an intent to create is recorded");
-        let created = Temporary::write(place, &name, &job.order.bytes, None, job.durable)
-            .map_err(failed)
-            .and_then(|temporary| {
-                intent.advance(Phase::Creating)?;
-                step("guard: about to take a new name");
-                match place.rename(temporary.name(), &place.name) {
-                    Ok(()) => {
-                        temporary.into_name();
-                        Ok(())
-                    }
-                    Err(errno) if is_missing(errno) => {
-                        // A second name is as good, and the first one goes.
-                        place.link(temporary.name(), &place.name).map_err(failed)
-                    }
-                    Err(Errno::EXIST) => Err(Stop::Changed(found(place))),
-                    Err(errno) => Err(failed(errno)),
+        let created = Temporary::write(
+            place,
+            &name,
+            &job.order.bytes,
+            Like::New(umask),
+            job.durable,
+        )
+        .map_err(failed)
+        .and_then(|temporary| {
+            intent.advance(Phase::Creating)?;
+            step("guard: about to take a new name");
+            match place.rename(temporary.name(), &place.name) {
+                Ok(()) => {
+                    temporary.into_name();
+                    Ok(())
                 }
-            });
+                Err(errno) if is_missing(errno) => {
+                    // A second name is as good, and the first one goes.
+                    place.link(temporary.name(), &place.name).map_err(failed)
+                }
+                Err(Errno::EXIST) => Err(Stop::Changed(found(place))),
+                Err(errno) => Err(failed(errno)),
+            }
+        });
         step("guard: a new name is taken");
         if created.is_ok() && job.durable {
             if job.order.create_directories {
@@ -309,6 +322,17 @@ impl Guard {
             self.late(kept.into_iter().map(|file| (path.clone(), file)));
             recorded.end();
         }
+    }
+
+    /// Where a file is or will be, unless its name is protected, or leads to
+    /// one that is (SEC-10).
+    fn find(&self, path: &RelPath, create_directories: Option<Umask>) -> Result<Place, Error> {
+        let may_be = |name: &RelPath| match self.protected.has(name) {
+            false => Ok(()),
+            true => Err(Error::path(ErrorCode::Protected, path, "it is protected")),
+        };
+        may_be(path)?;
+        Place::find(&self.root, path, create_directories, may_be)
     }
 
     fn is_secret(&self, (path, real): (&RelPath, &RelPath)) -> bool {
@@ -474,13 +498,10 @@ impl Guard {
     /// # Errors
     /// `notFound` for an id that there is not, and whatever a guarded write
     /// answers.
-    pub fn restore(&self, id: &str) -> Result<RecoveryRestored, Error> {
+    pub fn restore(&self, id: &str, umask: Umask) -> Result<RecoveryRestored, Error> {
         let item = self.item(id)?;
         let bytes = std::fs::read(&item.file).map_err(storage)?;
-        let base = match Place::find(&self.root, &item.path, true) {
-            Ok(place) => found(&place),
-            Err(error) => return Err(error),
-        };
+        let base = found(&self.find(&item.path, Some(umask))?);
         if base == Some(item.hash) {
             return Ok(RecoveryRestored {
                 items: vec![item],
@@ -497,7 +518,7 @@ impl Guard {
             base_author: None::<Author>,
             create_directories: true,
         };
-        match self.write(&order) {
+        match self.write(&order, umask) {
             WriteOutcome::Done { recovered, .. } => Ok(RecoveryRestored {
                 items: vec![item],
                 recovered,

@@ -2,7 +2,7 @@
 //! held open, so that whatever is moved meanwhile the names stay together.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, Dev, FileType, Mode, OFlags, RawMode, RenameFlags, Stat};
@@ -11,6 +11,16 @@ use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, native};
 
 use crate::links::{End, absolute, resolve};
 use crate::system::look::LOOK;
+use crate::system::process::Umask;
+
+/// Who may use a new file, before the mask.
+pub(super) const NEW_FILE: u32 = 0o666;
+
+/// The same of a directory.
+const NEW_DIRECTORY: u32 = 0o777;
+
+/// The attribute of a directory that says who may use what is made in it.
+pub(super) const DEFAULT_LIST: &str = "system.posix_acl_default";
 
 /// Directories made for one write at most.
 const MOST_DIRECTORIES: usize = 256;
@@ -43,16 +53,20 @@ pub(super) fn identity(metadata: &std::fs::Metadata) -> Identity {
 }
 
 impl Place {
-    /// Follows `path` to where its file is or will be.
+    /// Follows `path` to where its file is or will be. Directories that are
+    /// missing are made with the mask, if one is given. Nothing is made where
+    /// `may_be` refuses a name without links.
     pub(super) fn find(
         root: &Path,
         path: &RelPath,
-        create_directories: bool,
+        create_directories: Option<Umask>,
+        may_be: impl Fn(&RelPath) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         for _ in 0..MOST_DIRECTORIES {
             let resolved = resolve(root, path, |_| false);
             let missing = match resolved.end {
                 End::There(real, metadata) if metadata.is_file() => {
+                    may_be(&real)?;
                     return Self::at(root, &real).map_err(|errno| refused(path, errno));
                 }
                 End::There(_, metadata) => return Err(not_a_file(path, &metadata)),
@@ -73,22 +87,17 @@ impl Place {
                 }
                 End::Missing(missing) => missing,
             };
+            may_be(&missing)?;
             if resolved.ahead == 0 {
                 return Self::at(root, &missing).map_err(|errno| refused(path, errno));
             }
-            if !create_directories {
+            let Some(umask) = create_directories else {
                 return Err(
                     Error::path(ErrorCode::NotFound, path, "the directory does not exist")
                         .hint("say `createDirectories`"),
                 );
-            }
-            let made = Self::at(root, &missing).and_then(|place| {
-                rustix::fs::mkdirat(
-                    &place.directory,
-                    place.name.as_slice(),
-                    Mode::from_raw_mode(0o777),
-                )
-            });
+            };
+            let made = Self::at(root, &missing).and_then(|place| place.create_directory(umask));
             match made {
                 Ok(()) => {}
                 Err(Errno::EXIST) if absolute(root, &missing).is_dir() => {}
@@ -132,6 +141,37 @@ impl Place {
             return Err(Errno::ISDIR);
         }
         Ok(file.into())
+    }
+
+    /// Makes a directory by the place's own name.
+    fn create_directory(&self, umask: Umask) -> Result<(), Errno> {
+        let name = self.name.as_slice();
+        rustix::fs::mkdirat(
+            &self.directory,
+            name,
+            Mode::from_raw_mode(NEW_DIRECTORY as RawMode),
+        )?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = rustix::fs::openat(&self.directory, name, flags, Mode::empty())?;
+        self.permit(made, NEW_DIRECTORY, umask)
+    }
+
+    /// Gives what was just made here the permissions of `usual` that a mask
+    /// leaves. The daemon's own mask has left fewer. Where the directory says
+    /// by a default access list who may what, no mask counts, and the system
+    /// has done as that says already (acl(5)).
+    pub(super) fn permit(&self, made: impl AsFd, usual: u32, umask: Umask) -> Result<(), Errno> {
+        // The directory is held without being opened, which has no attributes.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut none: [u8; 0] = [];
+        let listed = rustix::fs::openat(&self.directory, ".", flags, Mode::empty())
+            .and_then(|directory| rustix::fs::fgetxattr(directory, DEFAULT_LIST, &mut none));
+        if listed.is_ok() {
+            return Ok(());
+        }
+        let special = rustix::fs::fstat(&made)?.st_mode as u32 & 0o7000;
+        let mode = special | (usual & !umask.0);
+        rustix::fs::fchmod(made, Mode::from_raw_mode(mode as RawMode))
     }
 
     /// Makes a new file here and opens it for writing.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use touchmark_engine::patterns::Patterns;
 use touchmark_proto::{Millis, RelPath};
 
 /// How much is kept for how long: `recovery.keep`.
@@ -30,4 +31,6 @@ pub struct Settings {
     /// The state directory can be written to. If not, nothing that was left
     /// undone is settled: what that takes could not be kept (LOSS-3).
     pub writable: bool,
+    /// What is not written to (SEC-10).
+    pub protected: Patterns,
 }

@@ -9,7 +9,8 @@ use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use super::names::{PREFIX, SUFFIX};
-use super::place::Place;
+use super::place::{NEW_FILE, Place};
+use crate::system::process::Umask;
 
 /// Attributes larger than this are not copied; no file system's are.
 const LARGEST_ATTRIBUTE: usize = 64 << 10;
@@ -22,6 +23,15 @@ pub(super) fn new_name() -> String {
     format!("{PREFIX}{:016x}{:016x}{SUFFIX}", random(), random())
 }
 
+/// Whose permissions a file gets.
+#[derive(Clone, Copy)]
+pub(super) enum Like<'a> {
+    /// Owner, attributes and mode of the file that it replaces.
+    Old(&'a File, &'a Metadata),
+    /// It is new, and made with this mask.
+    New(Umask),
+}
+
 /// The temporary file; its name goes when this is dropped.
 pub(super) struct Temporary<'p> {
     place: &'p Place,
@@ -29,17 +39,19 @@ pub(super) struct Temporary<'p> {
 }
 
 impl<'p> Temporary<'p> {
-    /// Writes a file with all of `bytes` that stands in for `like`, or is as
-    /// any new file.
+    /// Writes a file with all of `bytes`.
     pub(super) fn write(
         place: &'p Place,
         name: &str,
         bytes: &[u8],
-        like: Option<(&File, &Metadata)>,
+        like: Like<'_>,
         durable: bool,
     ) -> Result<Self, Errno> {
-        // Until it is known who may read it, nobody may.
-        let mode = if like.is_some() { 0o600 } else { 0o666 };
+        let mode = match like {
+            // Until it is known who may read it, nobody may.
+            Like::Old(..) => 0o600,
+            Like::New(_) => NEW_FILE,
+        };
         let mut file = place.create(name.as_bytes(), mode)?;
         let temporary = Self {
             place,
@@ -48,8 +60,9 @@ impl<'p> Temporary<'p> {
         super::step("guard: a temporary file is there");
         let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
         file.write_all(bytes).map_err(io)?;
-        if let Some((old, metadata)) = like {
-            take_over(&file, old, metadata, place)?;
+        match like {
+            Like::Old(old, metadata) => take_over(&file, old, metadata, place)?,
+            Like::New(umask) => place.permit(&file, NEW_FILE, umask)?,
         }
         if durable {
             file.sync_all().map_err(io)?;

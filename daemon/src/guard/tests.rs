@@ -5,14 +5,16 @@ mod interleaved;
 
 pub(super) use interleaved::at_step;
 
+use super::place::DEFAULT_LIST;
 use super::*;
-use crate::content::{MAX_BYTES, Secrets};
-use std::fs::{self, OpenOptions};
+use crate::content::MAX_BYTES;
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use touchmark_engine::patterns::{PROTECTED, SECRETS};
 use touchmark_tests::children;
 
 struct World {
@@ -24,7 +26,7 @@ fn open(base: &Path) -> Guard {
     let root = base.join("ws").canonicalize().unwrap();
     let reader = Reader::new(
         &root,
-        Secrets::new(Secrets::USUAL.iter().copied()).unwrap(),
+        Patterns::new(SECRETS.iter().copied()).unwrap(),
         1 << 20,
         MAX_BYTES,
     );
@@ -37,6 +39,7 @@ fn open(base: &Path) -> Guard {
         },
         durable: false,
         writable: true,
+        protected: Patterns::new(PROTECTED.iter().copied()).unwrap(),
     };
     Guard::open(settings, reader, Timeline::start(0)).unwrap()
 }
@@ -60,7 +63,7 @@ impl World {
     }
 
     fn write(&self, name: &str, base: Option<&str>, new: &str) -> WriteOutcome {
-        self.guard.write(&order(name, base, new))
+        self.guard.write(&order(name, base, new), UMASK)
     }
 
     /// Everything that is kept, sorted.
@@ -87,6 +90,9 @@ impl World {
         names
     }
 }
+
+/// Of whoever asks.
+const UMASK: Umask = Umask(0o027);
 
 fn order(name: &str, base: Option<&str>, new: &str) -> WriteOrder {
     WriteOrder {
@@ -181,28 +187,48 @@ fn a_new_file_takes_no_name_that_somebody_has() {
     let world = World::new();
     assert_eq!(world.write("f", None, "new"), done(Way::Noreplace, false));
     assert_eq!(fs::read(world.path("f")).unwrap(), b"new");
-    assert_eq!(
-        world.path("f").metadata().unwrap().mode() & 0o777,
-        {
-            let other = world.file("other", "");
-            other.metadata().unwrap().mode() & 0o777
-        },
-        "as any new file"
-    );
+    let mode = |name: &str| world.path(name).metadata().unwrap().mode() & 0o7777;
+    assert_eq!(mode("f"), 0o640, "by the mask of whoever asks");
     assert_eq!(cause(&world.write("f", None, "newer")), CHANGED);
     assert_eq!(code(world.write("d/e/f", None, "x")), ErrorCode::NotFound);
     let deep = WriteOrder {
         create_directories: true,
         ..order("d/e/f", None, "x")
     };
-    assert_eq!(world.guard.write(&deep), done(Way::Noreplace, false));
+    assert_eq!(world.guard.write(&deep, UMASK), done(Way::Noreplace, false));
     assert_eq!(fs::read(world.path("d/e/f")).unwrap(), b"x");
+    assert_eq!(
+        [mode("d"), mode("d/e"), mode("d/e/f")],
+        [0o750, 0o750, 0o640]
+    );
+    // A directory that says by a default access list who may what: all of its
+    // group, and no others.
+    fs::create_dir(world.path("shared")).unwrap();
+    fs::set_permissions(world.path("shared"), Permissions::from_mode(0o2775)).unwrap();
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, permissions) in [(0x01, 7), (0x04, 7), (0x20, 0)] {
+        let entry = [u16::to_le_bytes(tag), u16::to_le_bytes(permissions)];
+        list.extend(entry.concat());
+        list.extend(u32::MAX.to_le_bytes());
+    }
+    let flags = rustix::fs::XattrFlags::empty();
+    let set = |name| rustix::fs::setxattr(world.path(name), DEFAULT_LIST, &list, flags);
+    set("shared").unwrap();
+    let shared = WriteOrder {
+        create_directories: true,
+        ..order("shared/d/f", None, "x")
+    };
+    assert_eq!(
+        world.guard.write(&shared, UMASK),
+        done(Way::Noreplace, false)
+    );
+    assert_eq!([mode("shared/d"), mode("shared/d/f")], [0o2770, 0o660]);
     let through_a_file = WriteOrder {
         create_directories: true,
         ..order("f/g", None, "x")
     };
     assert_eq!(
-        code(world.guard.write(&through_a_file)),
+        code(world.guard.write(&through_a_file, UMASK)),
         ErrorCode::NotFound
     );
 }
@@ -329,7 +355,7 @@ fn what_is_overwritten_unseen_is_kept_or_not_overwritten() {
             keep_base: true,
             ..order(name, Some("unseen"), "new")
         };
-        let WriteOutcome::Done { recovered, .. } = world.guard.write(&forced) else {
+        let WriteOutcome::Done { recovered, .. } = world.guard.write(&forced, UMASK) else {
             panic!("not written");
         };
         assert_eq!(fs::read(&recovered[0]).unwrap(), b"unseen");
@@ -340,7 +366,7 @@ fn what_is_overwritten_unseen_is_kept_or_not_overwritten() {
         keep_base: true,
         ..order(".env", Some("key"), "new")
     };
-    assert_eq!(cause(&world.guard.write(&forced)), SECRET);
+    assert_eq!(cause(&world.guard.write(&forced, UMASK)), SECRET);
     assert_eq!(fs::read(secret).unwrap(), b"key");
     assert_eq!(world.kept(), ["unseen", "unseen"]);
     // Seen, it may be written.
@@ -385,20 +411,20 @@ fn kept_bytes_get_their_name_back() {
         keep_base: true,
         ..order("f", Some("unseen"), "new")
     };
-    world.guard.write(&forced);
+    world.guard.write(&forced, UMASK);
     let id = world.guard.list(None).unwrap().items[0].id.clone();
     let shown = world.guard.show(&id, 3).unwrap();
     assert_eq!((shown.text.as_str(), shown.truncated), ("uns", true));
-    let restored = world.guard.restore(&id).unwrap();
+    let restored = world.guard.restore(&id, UMASK).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"unseen");
     assert_eq!(fs::read(&restored.recovered[0]).unwrap(), b"new");
     fs::remove_file(&path).unwrap();
-    world.guard.restore(&id).unwrap();
+    world.guard.restore(&id, UMASK).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"unseen");
     world.guard.delete(&id).unwrap();
     assert_eq!(world.kept(), ["new"]);
     assert_eq!(
-        world.guard.restore(&id).unwrap_err().code,
+        world.guard.restore(&id, UMASK).unwrap_err().code,
         ErrorCode::NotFound
     );
 }

@@ -30,8 +30,9 @@ mod unanswered;
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
+use touchmark_engine::text::tokens;
 use touchmark_proto::daemon::Program;
 use touchmark_proto::hooks::HookPrinted;
 use touchmark_proto::{Reply, Request, SessionId};
@@ -144,9 +145,17 @@ enum Tool {
     /// Changes files.
     Write { name: String, files: Vec<Writing> },
     /// Runs something that may write anywhere.
-    Shell { command: String },
+    Shell {
+        #[serde(serialize_with = "masked")]
+        command: String,
+    },
     /// Nothing of all that.
     Other,
+}
+
+/// Where an event is kept, its command is so without secrets (SEC-3).
+fn masked<S: Serializer>(command: &str, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(&tokens::masked(command))
 }
 
 impl Tool {

@@ -5,6 +5,7 @@ mod reads;
 mod turns;
 mod writes;
 
+use touchmark_engine::text::tokens;
 use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake};
 use touchmark_proto::checkpoints::WarningTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd};
@@ -333,7 +334,7 @@ async fn before_command(
 ) -> Outcome {
     let begin = CommandBegin {
         session: session.clone(),
-        label: Some(cut(command, LABEL)),
+        label: Some(cut(&tokens::masked(command), LABEL)),
         paths: None,
         pid: None,
         bind: false,

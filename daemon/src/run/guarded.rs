@@ -12,7 +12,8 @@ use touchmark_proto::{Error, Reply, Request, RequestId};
 use super::Daemon;
 use super::say::{Say, storage};
 use crate::event::Event;
-use crate::guard::{Guard, is_temporary};
+use crate::guard::{Guard, Umask, is_temporary};
+use crate::system::proc;
 
 /// What the watcher saw, without the temporary files of guarded writes: nobody
 /// tracks them, and what is renamed to one has not become it.
@@ -30,7 +31,7 @@ pub(super) fn without_temporary_names(input: Input) -> Option<Input> {
 
 impl Daemon {
     /// Writes aside; the edit that declares it is stored, or `failed`.
-    pub(super) fn write(&mut self, order: WriteOrder, failed: Option<&str>) {
+    pub(super) fn write(&mut self, request: RequestId, order: WriteOrder, failed: Option<&str>) {
         if let Some(cause) = failed {
             return self.feed(Input::Written {
                 path: order.path,
@@ -38,9 +39,10 @@ impl Daemon {
                 outcome: WriteOutcome::Failed(storage(cause)),
             });
         }
+        let umask = self.umask_of(request);
         let (guard, events) = (Arc::clone(&self.guard), self.events.clone());
         tokio::task::spawn_blocking(move || {
-            let outcome = guard.write(&order);
+            let outcome = guard.write(&order, umask);
             let WriteOrder { path, ticket, .. } = order;
             let _loop_has_ended = events.send(Event::Written {
                 path,
@@ -48,6 +50,17 @@ impl Daemon {
                 outcome,
             });
         });
+    }
+
+    /// What new files of a request are made with: the mask of the process that
+    /// asks, since the daemon's own is nobody's choice; where the system does
+    /// not tell, that of the daemon's starter.
+    pub(super) fn umask_of(&self, request: RequestId) -> Umask {
+        let asked = self.asked.get(&request);
+        asked
+            .and_then(|asked| self.peers.get(&asked.connection)?.process())
+            .and_then(proc::umask)
+            .unwrap_or(self.options.umask)
     }
 
     /// `recovery/*`, answered aside.

@@ -43,8 +43,9 @@ impl Daemon {
                 });
             }
             ForShell::RecoveryRestore(ask) => {
+                let umask = self.umask_of(request);
                 return self.recover(request, move |guard| {
-                    guard.restore(&ask.id).map(Reply::RecoveryRestore)
+                    guard.restore(&ask.id, umask).map(Reply::RecoveryRestore)
                 });
             }
             ForShell::RecoveryDelete(ask) => {

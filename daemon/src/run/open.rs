@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::ledger::stored::{Unreadable, decode_snapshot, encode_snapshot};
-use touchmark_engine::{Engine, Saved, State};
+use touchmark_engine::patterns::Patterns;
+use touchmark_engine::{Engine, Record, Saved, State};
 use touchmark_proto::daemon::Configuration;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted};
 use touchmark_proto::{Request, SessionId, native};
@@ -71,6 +72,8 @@ impl Daemon {
         }
 
         let facts_since_snapshot = facts.len() as u64;
+        // By a client, right before the last daemon ended.
+        let forgotten = facts.iter().any(Record::forgets);
         let newest = facts.last().map_or(0, |fact| fact.time);
         let time = Timeline::start(newest.max(kept.state.time));
         let case_insensitive = match config.case {
@@ -78,7 +81,13 @@ impl Daemon {
             None => probe_case_insensitive(workspace),
         };
         let root = native::bytes(workspace);
+        let patterns = |patterns: &[String], key| {
+            Patterns::new(patterns.iter().map(String::as_str)).map_err(|error| part(key, &error))
+        };
+        let secrets = patterns(&config.contents_exclude, "contents.exclude")?;
+        let protected = patterns(&config.guard_protect, "guard.protect")?;
         let mut engine_config = config.engine(root.to_vec(), case_insensitive);
+        engine_config.secrets = secrets.clone();
         engine_config.utc_offset = crate::time::utc_offset();
         let mut engine = Engine::restore(engine_config, kept, facts, time.now());
         engine.set_heard(false);
@@ -93,8 +102,6 @@ impl Daemon {
         })
         .map_err(|error| part("watcher", &error))?;
         watcher.watch_beside(places);
-        let secrets = content::Secrets::new(config.contents_exclude.iter().map(String::as_str))
-            .map_err(|error| part("contents.exclude", &error))?;
         let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
 
         failpoint::pass("start: the watcher runs");
@@ -108,6 +115,7 @@ impl Daemon {
                 },
                 durable: config.durability == Durability::Power,
                 writable: refused.is_none(),
+                protected,
             },
             reader.clone(),
             time.clone(),
@@ -157,6 +165,7 @@ impl Daemon {
             failed_turns: BTreeMap::new(),
             next_snapshot: snapshot::Next::after(snapshot_bytes, facts_since_snapshot),
             stamps_in_snapshot: 0,
+            forgotten,
             inline_reads: 0,
             aside: Aside::default(),
             requests: 0,
@@ -216,6 +225,7 @@ impl Daemon {
             .filter(|(_, session)| session.last_active < oldest)
             .map(|(id, _)| id.clone())
             .collect();
+        let forgotten = self.forgotten;
         for session in unused {
             tracing::info!(%session, "forgetting session {session}, unused for long");
             self.ask_internally(Request::SessionClose(SessionClose {
@@ -223,6 +233,8 @@ impl Daemon {
                 forget: true,
             }));
         }
+        // Nobody waits for what has only become old to be gone from the file.
+        self.forgotten = forgotten;
     }
 
     /// Has the store keep the engine's state, so that the facts so far need

@@ -246,8 +246,13 @@ impl Daemon {
                 hint: Hint::Touched,
             });
         }
-        if let (Some(bytes), Found::File(content)) = (keep, &outcome.found) {
-            self.store.keep(content.hash, bytes);
+        if let Found::File(content) = &outcome.found {
+            match keep {
+                // An empty file has no secret in it.
+                _ if outcome.secret && content.size > 0 => self.store.keep_out(content.hash),
+                Some(bytes) => self.store.keep(content.hash, bytes),
+                None => {}
+            }
         }
         Input::Read {
             path,

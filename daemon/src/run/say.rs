@@ -39,7 +39,7 @@ pub(super) enum Say {
     },
     /// A guarded write, which begins when the edit that declares it is
     /// stored.
-    Write(Box<WriteOrder>),
+    Write(RequestId, Box<WriteOrder>),
     /// Events for subscribers.
     Notice(Box<Notice>),
     /// A subscription begins: what it missed up to fact `until`, then
@@ -147,7 +147,7 @@ impl Daemon {
                 let learned = self.learn(question);
                 let _loop_has_ended = self.events.send(Event::Learned { request, learned });
             }
-            Say::Write(order) => self.write(*order, failed),
+            Say::Write(request, order) => self.write(request, *order, failed),
             Say::Notice(notice) => self.tell(*notice),
             Say::Subscribed {
                 request,

@@ -14,6 +14,7 @@ use touchmark_proto::{BaseDirectories, Places};
 use super::{Options, run};
 use crate::Error;
 use crate::config::Config;
+use crate::guard::Umask;
 use crate::life::systemd::Manager;
 use crate::life::{Lock, private_directory};
 use crate::socket::Listener;
@@ -71,6 +72,7 @@ impl World {
             user_config: None,
             on_demand: self.on_demand,
             manager: Manager::default(),
+            umask: Umask(0o022),
         };
         let (shutdown, wanted) = oneshot::channel::<()>();
         let ended = tokio::spawn(run(listener, lock, options, async {

@@ -21,6 +21,9 @@ const PART_BYTES: usize = 256 << 10;
 /// So many fact numbers are looked at in one step of the trimming.
 const TRIM_STEP: u64 = 1_000;
 
+/// In `meta`, while a purge is under way.
+pub(super) const PURGE: &str = "purge";
+
 /// Chores rest so long after one failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -38,6 +41,8 @@ pub(super) struct Chores {
     used: Vec<Hash>,
     /// Whom to tell that all contents are gone.
     forget: Vec<Box<dyn FnOnce() + Send>>,
+    /// What was deleted is to be gone from the file, too; whom to tell.
+    purge: Option<Vec<Box<dyn FnOnce() + Send>>>,
     snapshot: Option<Snapshot>,
     /// Facts that the snapshot covers may be left; not known before a look.
     trim: bool,
@@ -49,16 +54,19 @@ pub(super) struct Chores {
 }
 
 impl Chores {
+    /// With `purge`, one that the last life began is done again.
     pub(super) fn new(
         waiting: Arc<Waiting>,
         contents_total: u64,
         unreadable: Arc<AtomicU64>,
+        purge: bool,
     ) -> Self {
         Self {
             waiting,
             contents: Table::new(contents_total),
             used: Vec::new(),
             forget: Vec::new(),
+            purge: purge.then(Vec::new),
             snapshot: None,
             // The last life may have ended in the middle of it.
             trim: true,
@@ -83,6 +91,7 @@ impl Chores {
             Message::Delete(facts) => self.deletions.push_back(facts),
             Message::Used(hash) => self.used.push(hash),
             Message::ForgetContents(done) => self.forget.push(done),
+            Message::Purge => drop(self.purge.get_or_insert_default()),
             // They are found in `waiting`; facts are the writer's own.
             Message::Look | Message::Commit { .. } => {}
             Message::Close => return true,
@@ -95,9 +104,11 @@ impl Chores {
         let any = self.snapshot.is_some()
             || self.trim
             || !self.forget.is_empty()
+            || self.purge.is_some()
             || !self.deletions.is_empty()
             || !self.bad.is_empty()
             || !self.used.is_empty()
+            || !self.waiting.new_secrets().is_empty()
             || !self.waiting.is_empty();
         any.then(|| {
             self.paused.map_or(Duration::ZERO, |until| {
@@ -123,9 +134,10 @@ impl Chores {
     fn next(&mut self, connection: &mut Connection) -> Result<bool, rusqlite::Error> {
         if !self.forget.is_empty() {
             self.contents.forget(connection)?;
-            for done in self.forget.drain(..) {
-                done();
-            }
+            let told = self.purge.get_or_insert_default();
+            told.append(&mut self.forget);
+        } else if !self.waiting.new_secrets().is_empty() {
+            self.contents.keep_out(connection, &self.waiting)?;
         } else if let Some(snapshot) = &mut self.snapshot {
             if snapshot.step(connection)? {
                 self.snapshot = None;
@@ -142,6 +154,12 @@ impl Chores {
         } else if let Some(facts) = self.deletions.front() {
             delete(connection, facts)?;
             self.deletions.pop_front();
+        } else if let Some(told) = self.purge.take() {
+            // After the snapshot and the trimming, which delete.
+            purge(connection);
+            for done in told {
+                done();
+            }
         } else if !self.used.is_empty() {
             self.contents.used(connection, &self.used)?;
             self.used.clear();
@@ -212,6 +230,22 @@ fn trim(connection: &mut Connection) -> Result<bool, rusqlite::Error> {
     failpoint::pass("store: about to trim");
     transaction.commit()?;
     Ok(to < covered)
+}
+
+/// Writes the file anew without what was deleted from it, and empties its log.
+/// Where there is no room for that, the next life tries it again.
+fn purge(connection: &mut Connection) {
+    let written = set_meta(connection, PURGE, 1)
+        .and_then(|()| connection.execute_batch("VACUUM"))
+        .and_then(|()| connection.execute("DELETE FROM meta WHERE key = ?1", [PURGE]));
+    if let Err(error) = written {
+        tracing::warn!("what was forgotten may still be in the store's file: {error}");
+    }
+    // Whoever reads at this moment keeps the log; then its upkeep empties it.
+    let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    if let Err(error) = emptied {
+        tracing::debug!(%error, "the log was not emptied");
+    }
 }
 
 /// Deletes pruned versions and notes how far the log is no longer complete.

@@ -1,6 +1,6 @@
 //! Kept contents: those that wait in memory, and the table.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension};
@@ -21,10 +21,23 @@ const BATCH_BYTES: usize = 256 << 10;
 /// at once, the more of them share a page.
 const LARGE_BATCH_BYTES: usize = 1 << 20;
 
-/// Contents that are to be written, readable before they are.
+/// Secrets remembered; of more, the first are forgotten.
+const SECRETS: usize = 100_000;
+
+/// Contents that are to be written, readable before they are, and those that
+/// never are.
 pub(super) struct Waiting {
     largest: u64,
     queue: Mutex<Queue>,
+    secrets: Mutex<Secrets>,
+}
+
+/// Contents that were met as a secret.
+#[derive(Default)]
+struct Secrets {
+    known: HashSet<Hash>,
+    /// Not in the table yet.
+    new: Vec<Hash>,
 }
 
 #[derive(Default)]
@@ -35,16 +48,57 @@ struct Queue {
 }
 
 impl Waiting {
-    pub(super) fn new(largest: u64) -> Self {
+    /// `secrets` are those of the table.
+    pub(super) fn new(largest: u64, secrets: impl IntoIterator<Item = Hash>) -> Self {
+        let secrets = Secrets {
+            known: secrets.into_iter().collect(),
+            new: Vec::new(),
+        };
         Self {
             largest,
             queue: Mutex::default(),
+            secrets: Mutex::new(secrets),
         }
+    }
+
+    /// From now on the content is not kept, under any name; says whether the
+    /// writer must be told.
+    pub(super) fn keep_out(&self, hash: Hash) -> bool {
+        let mut secrets = self.secrets();
+        if !secrets.known.insert(hash) {
+            return false;
+        }
+        secrets.new.push(hash);
+        drop(secrets);
+        let mut queue = self.lock();
+        if let Some(bytes) = queue.bytes.remove(&hash) {
+            queue.total -= bytes.len();
+            queue.order.retain(|waiting| *waiting != hash);
+        }
+        true
+    }
+
+    /// Whether it was met as a secret.
+    pub(super) fn is_secret(&self, hash: &Hash) -> bool {
+        self.secrets().known.contains(hash)
+    }
+
+    /// Those that the table does not have.
+    pub(super) fn new_secrets(&self) -> Vec<Hash> {
+        self.secrets().new.clone()
+    }
+
+    fn secrets_written(&self, written: usize) {
+        self.secrets().new.drain(..written);
+    }
+
+    fn secrets(&self) -> MutexGuard<'_, Secrets> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a content in; says whether the writer must be told.
     pub(super) fn keep(&self, hash: Hash, bytes: Arc<[u8]>) -> bool {
-        if bytes.len() as u64 > self.largest {
+        if bytes.len() as u64 > self.largest || self.is_secret(&hash) {
             return false;
         }
         let mut queue = self.lock();
@@ -196,6 +250,25 @@ impl Table {
         Ok(())
     }
 
+    /// Notes which contents are secrets, and deletes those that were kept
+    /// under another name. Their bytes are overwritten, as by
+    /// [`forget`](Self::forget).
+    pub(super) fn keep_out(
+        &mut self,
+        connection: &mut Connection,
+        waiting: &Waiting,
+    ) -> Result<(), rusqlite::Error> {
+        let new = waiting.new_secrets();
+        connection.execute_batch("PRAGMA secure_delete = 1")?;
+        let done = keep_out(connection, &new);
+        connection.execute_batch("PRAGMA secure_delete = 0")?;
+        if done? {
+            self.sums = None;
+        }
+        waiting.secrets_written(new.len());
+        Ok(())
+    }
+
     /// Deletes all. `secure_delete` overwrites the freed pages, so that the
     /// bytes are gone from the file and not only from the table.
     pub(super) fn forget(&mut self, connection: &mut Connection) -> Result<(), rusqlite::Error> {
@@ -205,6 +278,29 @@ impl Table {
         connection.execute_batch("PRAGMA secure_delete = 0")?;
         done.map(|_| ())
     }
+}
+
+/// The secrets of the table.
+pub(super) fn secrets(connection: &Connection) -> Result<Vec<Hash>, rusqlite::Error> {
+    let mut statement = connection.prepare("SELECT hash FROM secret")?;
+    let rows = statement.query_map([], |row| row.get(0).map(Hash))?;
+    rows.collect()
+}
+
+/// Says whether one of them was kept.
+fn keep_out(connection: &mut Connection, secrets: &[Hash]) -> Result<bool, rusqlite::Error> {
+    let transaction = schema::begin(connection)?;
+    let mut kept = 0;
+    for hash in secrets {
+        transaction.execute("INSERT OR IGNORE INTO secret VALUES (?1)", [&hash.0[..]])?;
+        kept += transaction.execute("DELETE FROM content WHERE hash = ?1", [&hash.0[..]])?;
+    }
+    transaction.execute(
+        "DELETE FROM secret WHERE rowid <= (SELECT max(rowid) FROM secret) - ?1",
+        [int(SECRETS as u64)],
+    )?;
+    transaction.commit()?;
+    Ok(kept > 0)
 }
 
 fn sums(connection: &Connection) -> Result<(u64, u64), rusqlite::Error> {

@@ -7,9 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, OpenFlags};
 use touchmark_engine::Record;
 use touchmark_engine::ledger::stored::{Unreadable, decode_fact};
-use touchmark_proto::native;
+use touchmark_proto::{Hash, native};
 
 use super::checks;
+use super::contents;
 use super::error::StoreError;
 use super::high_water_mark::{self, Condition, HighWaterMark, Noted};
 use super::schema::{self, int, meta, set_meta, uint};
@@ -30,6 +31,8 @@ pub(super) struct Loaded {
     pub(super) trouble: Option<String>,
     pub(super) left_out: bool,
     pub(super) unreadable: u64,
+    /// Contents that are not to be kept.
+    pub(super) secrets: Vec<Hash>,
 }
 
 /// So much must fit beside what is there before the store counts as
@@ -141,6 +144,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     failpoint::pass("store: it is loaded");
     Ok(Loaded {
         unreadable: unreadable::count(&connection)?,
+        secrets: contents::secrets(&connection)?,
         connection,
         mark,
         epoch,

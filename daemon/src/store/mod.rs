@@ -249,12 +249,14 @@ pub fn open(
         trouble,
         left_out,
         unreadable,
+        secrets,
     } = match load::load(options) {
         Err(StoreError::Storage { cause }) => return refused::open(options, cause, on_event),
         loaded => loaded?,
     };
     let path = file(&options.directory);
-    let waiting = Arc::new(Waiting::new(options.contents_file));
+    let purge = schema::meta::<i64>(&connection, chores::PURGE)?.is_some();
+    let waiting = Arc::new(Waiting::new(options.contents_file, secrets));
     let unstored = Arc::new(Unstored::default());
     let unreadable = Arc::new(AtomicU64::new(unreadable));
 
@@ -271,6 +273,7 @@ pub fn open(
             Arc::clone(&waiting),
             options.contents_total,
             Arc::clone(&unreadable),
+            purge,
         ),
         Arc::clone(&unstored),
         nudge,
@@ -338,6 +341,14 @@ impl Store {
         }
     }
 
+    /// Keeps a content no longer, nor from now on, under whatever name it
+    /// comes (SEC-3).
+    pub fn keep_out(&self, hash: Hash) {
+        if self.waiting.keep_out(hash) {
+            self.send(Message::Look);
+        }
+    }
+
     /// Stores the engine's state up to fact `n`. It is written bit by bit
     /// after every turn handed over before, and counts once it is whole;
     /// facts up to `n` are then dropped, but for baselines and versions.
@@ -354,7 +365,14 @@ impl Store {
         }
     }
 
-    /// Removes every kept content, overwriting the bytes (SEC-3), and calls
+    /// Writes the file anew, once the snapshot handed over last is in it:
+    /// nothing that was deleted can be found in it then (SEC-3). If the daemon
+    /// ends before that, the next one does it.
+    pub fn purge(&self) {
+        self.send(Message::Purge);
+    }
+
+    /// Removes every kept content and writes the file anew (SEC-3), and calls
     /// `done` when they are gone.
     pub fn forget_contents(&self, done: impl FnOnce() + Send + 'static) {
         self.waiting.clear();

@@ -179,7 +179,11 @@ impl Reader {
         if let Some(bytes) = self.waiting.get(hash) {
             return Ok(Some(bytes));
         }
-        let Some(connection) = &self.connection else {
+        let Some(connection) = self
+            .connection
+            .as_ref()
+            .filter(|_| !self.waiting.is_secret(hash))
+        else {
             return Ok(None);
         };
         let body: Option<Vec<u8>> = connection

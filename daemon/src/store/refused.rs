@@ -48,7 +48,7 @@ pub(super) fn open(
         Err(other) => return Err(other),
     };
     tracing::error!(%cause, "the store cannot be written to");
-    let waiting = Arc::new(Waiting::new(options.contents_file));
+    let waiting = Arc::new(Waiting::new(options.contents_file, []));
     let unstored = Arc::new(Unstored::default());
     let (writer, messages) = channel();
     let refused = Refused {

@@ -75,6 +75,11 @@ pub(super) const MIGRATIONS: &[&str] = &[
         path,
         body);
 ",
+    // Contents that were met as a secret, by hash, in the order of their
+    // coming: they are not kept under another name either (SEC-3).
+    "
+    CREATE TABLE secret (hash BLOB PRIMARY KEY);
+",
 ];
 
 /// The newest schema version known.

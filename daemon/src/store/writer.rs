@@ -39,6 +39,8 @@ pub(super) enum Message {
     PutAside(Vec<Bad>),
     /// Delete all contents, and call this.
     ForgetContents(Box<dyn FnOnce() + Send>),
+    /// Write the file anew, without what was deleted.
+    Purge,
     /// Finish and end.
     Close,
 }

@@ -10,7 +10,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use touchmark_proto::Error;
 
-use crate::system::process::Process;
+use crate::system::process::{Process, Umask};
 
 /// Comes back when that process has ended, at once if there is none. The
 /// process meant is the one that has the number at the call.
@@ -71,6 +71,16 @@ fn started(pid: u32) -> Option<(u32, u64)> {
     let parent = fields.next()?.parse().ok()?;
     let start = fields.nth(17)?.parse().ok()?;
     (!ended).then_some((parent, start))
+}
+
+/// With which mask a process makes its files (proc(5), `Umask` of `status`);
+/// `None` if there is no such process.
+pub(crate) fn umask(pid: u32) -> Option<Umask> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok().map(Umask)
 }
 
 /// When the system started each of these processes, in ticks since its boot;

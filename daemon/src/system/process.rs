@@ -12,15 +12,25 @@ pub(crate) struct Process {
     pub(crate) start: u64,
 }
 
+/// A process's file mode creation mask: the permissions that its new files do
+/// not get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Umask(pub u32);
+
 /// Leaves the starter's terminal and directory (LIFE-1): a working directory
-/// inside the workspace would keep its removal from being seen.
-pub(crate) fn detach(on_demand: bool) {
+/// inside the workspace would keep its removal from being seen. From here on
+/// new files are the user's alone, unless made otherwise; returned is the mask
+/// of before.
+pub(crate) fn detach(on_demand: bool) -> Umask {
     if on_demand {
         // Fails where the starter has made this a session leader already.
         let _is_leader = rustix::process::setsid();
     }
     let _stays = std::env::set_current_dir("/");
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    // As wide as macOS has it, this type is narrower.
+    #[allow(clippy::useless_conversion)]
+    Umask(before.as_raw_mode().into())
 }
 
 /// Whether a process of that number lives. Its number may be another's by

@@ -17,6 +17,7 @@ use super::done;
 use crate::ledger::session_memory::{Call, Dropped, Note, Searched};
 use crate::ledger::similarity::{alike, member};
 use crate::requests::pending::{Pending, Step};
+use crate::text::tokens;
 
 /// Calls of a tool that a new one is compared with: the last ones.
 const COMPARED: usize = 3;
@@ -89,8 +90,11 @@ impl Context<'_> {
             searched = Searched::Everywhere;
         }
         self.ensure_session(&ask.session);
-        self.drop_old_calls();
         let result = ask.result.0.to_string();
+        if self.tells_a_secret(&arguments.canonical, &ask.result.0, &result) {
+            return done(Reply::CallRecord(CallRecorded { call_id: None }));
+        }
+        self.drop_old_calls();
         let fits = result.len() as u64 <= self.config().calls_bytes;
         let call = self.state().calls_recorded + 1;
         let kept = Call {
@@ -108,6 +112,18 @@ impl Context<'_> {
         done(Reply::CallRecord(CallRecorded {
             call_id: Some(call_name(call)),
         }))
+    }
+
+    /// Whether arguments or result hold what is not to be kept (SEC-3), as far
+    /// as it shows: a token, a value that its name says to be secret, what a
+    /// search found in a file of secrets.
+    fn tells_a_secret(&self, arguments: &str, result: &Value, text: &str) -> bool {
+        let secrets = &self.config().secrets;
+        tokens::any(text.as_bytes())
+            || tokens::masked(arguments) != arguments
+            || result
+                .as_str()
+                .is_some_and(|text| secrets.are_told_by(text))
     }
 
     pub(crate) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Step {

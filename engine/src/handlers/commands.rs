@@ -13,6 +13,7 @@ use crate::ledger::recall::{command_name, command_number};
 use crate::ledger::record::{CommandFact, Fact};
 use crate::requests::limits::too_long;
 use crate::requests::pending::{Ask, Pending, Step};
+use crate::text::tokens::masked;
 
 /// Characters of a label that are kept.
 const LABEL: usize = 200;
@@ -44,10 +45,11 @@ impl Engine {
             command,
             session: ask.session.clone(),
             call: ask.call_id.clone(),
+            // Masked before it is cut: half of a token has no shape.
             label: ask
                 .label
                 .as_ref()
-                .map(|label| label.chars().take(LABEL).collect()),
+                .map(|label| masked(label).chars().take(LABEL).collect()),
             globs,
             deadline,
             bound: pending

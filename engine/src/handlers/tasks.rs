@@ -15,6 +15,7 @@ use crate::effect::Question;
 use crate::input::Learned;
 use crate::ledger::session_memory::{KeptTask, Note};
 use crate::requests::pending::{Pending, Step};
+use crate::text::tokens::masked;
 
 /// Bytes of an id, a command, a directory.
 const TEXT: usize = 64 << 10;
@@ -52,11 +53,15 @@ impl Context<'_> {
             Err(step) => return *step,
         };
         self.ensure_session(&ask.session);
+        let mut task = task.clone();
+        if let Some(command) = &mut task.command {
+            *command = masked(command).into_owned();
+        }
         self.note(
             &ask.session,
             Note::TaskSaved {
-                task: task.clone(),
                 started: task.pid.and_then(|pid| starts.get(&pid).copied().flatten()),
+                task,
             },
         );
         done(Reply::TaskSave(Done {}))

@@ -23,6 +23,13 @@ pub struct Record {
     pub fact: Fact,
 }
 
+impl Record {
+    /// Whether it says that a session was forgotten.
+    pub fn forgets(&self) -> bool {
+        matches!(self.fact, Fact::SessionForgotten { .. })
+    }
+}
+
 /// What can be so. How it is stored stands in `ledger/stored`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {

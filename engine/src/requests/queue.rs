@@ -244,7 +244,7 @@ impl Engine {
                 pending.write = Some(*write);
                 pending.stage = Stage::Writing;
                 self.pending.insert(request, pending);
-                self.out.push(Effect::Write(order));
+                self.out.push(Effect::Write { request, order });
                 false
             }
             Step::Blocked(error) => {

@@ -65,7 +65,7 @@ impl Fixture {
                     Effect::Reply { answer, .. } => {
                         answered = Some(answer.map(|answer| answer.reply));
                     }
-                    Effect::Write(order) => inputs.push(Input::Written {
+                    Effect::Write { order, .. } => inputs.push(Input::Written {
                         path: order.path,
                         ticket: order.ticket,
                         outcome: WriteOutcome::Failed(Error::invalid("nothing is written here")),

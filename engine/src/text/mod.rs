@@ -1,7 +1,8 @@
-//! Replacing a text in a file's bytes, so that line endings, quotation marks,
+//! Texts: replacing in a file's bytes, so that line endings, quotation marks,
 //! a byte order mark and a missing last newline stay as the file has them
-//! (GUARD-2).
+//! (GUARD-2); secrets in what is to be kept (SEC-3).
 
 pub mod cut;
 pub mod quotes;
 pub mod replace;
+pub mod tokens;

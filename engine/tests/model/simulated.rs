@@ -180,7 +180,7 @@ impl World {
                     let answer = self.recall(&recall);
                     self.answered.insert(request.0, Ok(answer.into()));
                 }
-                Effect::Write(order) => {
+                Effect::Write { order, .. } => {
                     // Only files that nobody else touches meanwhile.
                     let path = order.path.to_string_lossy();
                     let lines = String::from_utf8_lossy(&order.bytes).into_owned();

@@ -353,7 +353,7 @@ impl Stage {
                 }
                 Effect::Read(order) => self.reads.push(order),
                 Effect::Compare(comparison) => self.comparisons.push(comparison),
-                Effect::Write(order) => self.writes.push(order),
+                Effect::Write { order, .. } => self.writes.push(order),
                 Effect::Fence(fence) => self.fences.push(fence),
                 Effect::Reply { request, answer } => {
                     self.answered(request);

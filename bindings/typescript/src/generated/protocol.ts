@@ -2402,4 +2402,6 @@ export const ERRORS = {
   readOnly: -32027,
   /** name a session by its id or label; `session/list` has them */
   unknownSession: -32028,
+  /** ask the user to change it; `guard.protect` in the user's configuration says what is protected */
+  protected: -32029,
 } as const;

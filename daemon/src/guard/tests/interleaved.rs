@@ -247,10 +247,11 @@ fn a_process_to_be_ended() {
     let name = std::env::var("TOUCHMARK_TEST_FILE").unwrap();
     let old = fs::read_to_string(guard.root.join(&name)).ok();
     let keep_base = name == "unseen";
-    guard.write(&WriteOrder {
+    let order = WriteOrder {
         keep_base,
         ..order(&name, old.as_deref(), "the new content\n")
-    });
+    };
+    guard.write(&order, UMASK);
     println!("lived");
 }
 

@@ -52,7 +52,7 @@ fn the_least_recently_used_go_when_the_cap_is_reached() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("store.db");
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
-    let waiting = Waiting::new(1 << 20);
+    let waiting = Waiting::new(1 << 20, []);
     let mut table = Table::new(100_000);
     let contents: Vec<_> = (0..20).map(|seed| content(seed, 20_000)).collect();
     let kept = |connection: &rusqlite::Connection| -> Vec<usize> {
@@ -98,7 +98,7 @@ fn the_least_recently_used_go_when_the_cap_is_reached() {
 
 #[test]
 fn what_waits_in_memory_is_bounded() {
-    let waiting = Waiting::new(1 << 20);
+    let waiting = Waiting::new(1 << 20, []);
     for seed in 0..40 {
         let (hash, bytes) = content(seed, 1 << 20);
         waiting.keep(hash, bytes);

@@ -199,8 +199,8 @@ fn a_snapshot_that_was_not_finished_does_not_count() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("store.db");
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
-    let waiting = Arc::new(Waiting::new(0));
-    let mut chores = super::super::chores::Chores::new(waiting, 0, Arc::default());
+    let waiting = Arc::new(Waiting::new(0, []));
+    let mut chores = super::super::chores::Chores::new(waiting, 0, Arc::default(), false);
     chores.add(Message::Snapshot {
         n: 0,
         body: vec![1; 3 << 20],
@@ -230,7 +230,7 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     drop(upkeep);
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
     let mut chores =
-        super::super::chores::Chores::new(Arc::new(Waiting::new(0)), 0, Arc::default());
+        super::super::chores::Chores::new(Arc::new(Waiting::new(0, [])), 0, Arc::default(), false);
     for message in messages {
         chores.add(message);
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use touchmark_proto::{Error, ErrorCode};
 
-use crate::system::process::Process;
+use crate::system::process::{Process, Umask};
 
 /// Says that it cannot be told: a command window ends with its connection or
 /// its time then.
@@ -18,6 +18,11 @@ pub(crate) fn process_end(_pid: u32) -> impl Future<Output = io::Result<()>> {
 /// Not told.
 pub(crate) fn and_above(_pid: u32) -> Vec<Process> {
     Vec::new()
+}
+
+/// Not told.
+pub(crate) fn umask(_pid: u32) -> Option<Umask> {
+    None
 }
 
 /// Says that it cannot be told: without it, a number might be another

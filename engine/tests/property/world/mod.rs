@@ -290,7 +290,7 @@ impl World {
                 Effect::Recall { request, .. } | Effect::Host { request, .. } => {
                     self.reply(request, Outcome::Shell);
                 }
-                Effect::Write(order) => {
+                Effect::Write { order, .. } => {
                     self.fail(format!("no operation writes through the daemon: {order:?}"));
                 }
                 // No text is kept: what changed is stale as a whole.

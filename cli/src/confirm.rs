@@ -1,0 +1,22 @@
+//! Asking the person at the terminal.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use crate::output::{Failure, Outcome};
+
+/// Asks a question that is answered by yes or no; anything but a yes is no.
+///
+/// # Errors
+/// Wrong use, with what to say instead, where nobody can be asked.
+pub(crate) fn agreed(question: &str, instead: &str) -> Outcome<bool> {
+    let input = io::stdin();
+    if !input.is_terminal() {
+        return Err(Failure::Usage(format!(
+            "nobody can be asked here: {instead}"
+        )));
+    }
+    write!(anstream::stderr(), "{question} [y/N] ")?;
+    let mut answer = String::new();
+    input.read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+}
