@@ -5,6 +5,7 @@ pub(crate) mod pending;
 mod queue;
 pub(crate) mod scope;
 mod table;
+mod waits;
 mod whose;
 
 use touchmark_proto::{RelPath, Request, RequestId};

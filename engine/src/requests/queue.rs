@@ -6,11 +6,12 @@ use std::collections::VecDeque;
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Request, RequestId};
 
 use crate::effect::{Answer, Effect};
-use crate::engine::{CUT_DELAY, Engine, Timer};
+use crate::engine::{Engine, Timer};
 use crate::input::Learned;
-use crate::requests::pending::{Ask, LOOKS, Pending, Stage, Step, too_late};
+use crate::requests::pending::{Ask, Pending, Stage, Step, too_late};
 use crate::requests::row;
 use crate::requests::scope::Scope;
+use crate::requests::waits::Waits;
 use crate::tracker::spoken::Spoken;
 
 impl Engine {
@@ -76,10 +77,15 @@ impl Engine {
         loop {
             let mut moved = false;
             for request in self.ready() {
-                if let Some(pending) = self.pending.remove(&request) {
-                    if self.is_ready(request, &pending) {
-                        moved |= self.step(request, pending);
-                    } else {
+                let Some(mut pending) = self.pending.remove(&request) else {
+                    continue;
+                };
+                match self.waits_for(request, &pending) {
+                    None => moved |= self.step(request, pending),
+                    Some(waits) => {
+                        if let Waits::SecondLook(paths) = waits {
+                            self.look_again(request, &mut pending, paths);
+                        }
                         self.pending.insert(request, pending);
                     }
                 }
@@ -90,8 +96,9 @@ impl Engine {
         }
     }
 
-    /// The requests that can take effect, in the order they came in. However
-    /// many wait on a connection, only its first is looked at.
+    /// The requests that can take effect, or begin a second look, in the order
+    /// they came in. However many wait on a connection, only its first is
+    /// looked at.
     fn ready(&mut self) -> Vec<RequestId> {
         self.aside
             .retain(|request| self.pending.contains_key(request));
@@ -100,57 +107,11 @@ impl Engine {
         self.note_blockers(&ready);
         ready.retain(|request| {
             let pending = self.pending.get(request);
-            pending.is_some_and(|pending| self.is_ready(*request, pending))
+            let waits = pending.map(|pending| self.waits_for(*request, pending));
+            matches!(waits, Some(None | Some(Waits::SecondLook(_))))
         });
         ready.sort_unstable();
         ready
-    }
-
-    /// Finds out what of a comparison under way each of them waits for.
-    fn note_blockers(&mut self, requests: &[RequestId]) {
-        if !self.tracker.reconciliation.is_under_way() {
-            return;
-        }
-        for request in requests {
-            let Some(pending) = self.pending.get(request) else {
-                continue;
-            };
-            let blocker = pending.blocker.as_ref();
-            if blocker.is_some_and(|path| self.tracker.reconciliation.concerns(path)) {
-                continue;
-            }
-            let blocker = self.view().held_up_by(pending);
-            if let Some(pending) = self.pending.get_mut(request) {
-                pending.blocker = blocker;
-            }
-        }
-    }
-
-    fn is_ready(&self, request: RequestId, pending: &Pending) -> bool {
-        let first = match pending.connection {
-            None => true,
-            Some(_) if pending.stage == Stage::Blocked => true,
-            Some(connection) => {
-                self.queues.get(&connection).and_then(|queue| queue.front()) == Some(&request)
-            }
-        };
-        let fenced = pending
-            .fence
-            .is_none_or(|fence| self.tracker.fences.is_done(fence));
-        let waits = pending.not_before.is_some_and(|due| self.now < due);
-        let compared = pending.impatient
-            || pending
-                .blocker
-                .as_ref()
-                .is_none_or(|path| !self.tracker.reconciliation.concerns(path));
-        first
-            && pending.stage != Stage::Learning
-            && !waits
-            && fenced
-            && pending.reads.is_empty()
-            && compared
-            && !self.view().is_written(pending)
-            && !self.view().awaits_close(pending)
     }
 
     /// Looks at one request; whether it made others possible.
@@ -165,10 +126,6 @@ impl Engine {
         if late && pending.stage != Stage::Writing {
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
             return true;
-        }
-        if self.looks_again(&mut pending, request) {
-            self.pending.insert(request, pending);
-            return false;
         }
         let step = match pending.ask.clone() {
             Ask::Expire(edit) => {
@@ -269,44 +226,6 @@ impl Engine {
                 stepped_aside
             }
         }
-    }
-
-    /// Whether a request waits for contents that are to be looked at once more
-    /// before an answer speaks of them; a writer without pause must not hold
-    /// it up.
-    fn looks_again(&mut self, pending: &mut Pending, request: RequestId) -> bool {
-        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
-        if !as_of_now || self.tracker.unconfirmed().len() == 0 {
-            return false;
-        }
-        let scope = self.view().scope_of(&pending.ask);
-        let of_it = self.tracker.unconfirmed();
-        let of_it: Vec<RelPath> = of_it
-            .filter(|path| self.view().speaks_of(&scope, path) && !pending.late.contains(*path))
-            .cloned()
-            .collect();
-        if of_it.is_empty() {
-            return false;
-        }
-        if pending.looks < LOOKS {
-            pending.looks += 1;
-            pending.fence = Some(self.turn().want_fence());
-            self.tracker.look_again(of_it);
-            return true;
-        }
-        let young = of_it.iter().any(|path| {
-            let live = self.tracker.live(path);
-            let first = live.and_then(|live| live.seen.first_look);
-            first.is_some_and(|first| first.since + CUT_DELAY > self.now)
-        });
-        if !young || pending.not_before.is_some() {
-            return false;
-        }
-        let due = self.now + CUT_DELAY;
-        pending.not_before = Some(due);
-        pending.looks = LOOKS - 1;
-        self.timers.insert((due, Timer::Request(request)));
-        true
     }
 
     /// What a request asked for was found out.

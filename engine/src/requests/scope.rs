@@ -182,65 +182,12 @@ impl View<'_> {
     }
 
     /// The names of some files: each is read by its own (FILE-1).
-    fn by_all_names(&self, mut files: Vec<RelPath>) -> Vec<RelPath> {
+    pub(super) fn by_all_names(&self, mut files: Vec<RelPath>) -> Vec<RelPath> {
         files.sort();
         files.dedup();
         if !self.has_several_names() {
             return files;
         }
         files.iter().flat_map(|file| self.names_of(file)).collect()
-    }
-
-    /// Something that a request speaks of and that is still to be compared
-    /// with the disk.
-    pub(crate) fn held_up_by(&self, pending: &Pending) -> Option<RelPath> {
-        let lost = &self.tracker.reconciliation;
-        if pending.impatient || pending.is_for_the_shell() {
-            return None;
-        }
-        match self.scope_of(&pending.ask) {
-            Scope::Everything => lost.under_way().next().cloned(),
-            Scope::Paths(files) => {
-                let mut names = self.by_all_names(files).into_iter();
-                names.find(|name| lost.concerns(name))
-            }
-            scope @ Scope::Session(_) if self.has_several_names() => {
-                let mut lost = lost.under_way();
-                lost.find(|name| self.speaks_of(&scope, name)).cloned()
-            }
-            Scope::Session(session) => {
-                let files = &self.state.sessions.get(&session)?.files;
-                if lost.len() < files.len() {
-                    let mut lost = lost.under_way();
-                    lost.find(|path| files.contains_key(path)).cloned()
-                } else {
-                    files.keys().rev().find(|path| lost.concerns(path)).cloned()
-                }
-            }
-        }
-    }
-
-    /// Whether something that a client asks about as of now was found in the
-    /// middle of a save: its close is waited for, as long as that may be a
-    /// matter of a moment (ATTR-12).
-    pub(crate) fn awaits_close(&self, pending: &Pending) -> bool {
-        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
-        let mut unclosed = self.tracker.unclosed(self.now).peekable();
-        if unclosed.peek().is_none() || !as_of_now || pending.is_for_the_shell() {
-            return false;
-        }
-        let scope = self.scope_of(&pending.ask);
-        unclosed.any(|path| !pending.late.contains(path) && self.speaks_of(&scope, path))
-    }
-
-    /// Whether the daemon itself is writing what a request speaks of.
-    pub(crate) fn is_written(&self, pending: &Pending) -> bool {
-        if self.tracker.written().len() == 0 || pending.impatient || pending.is_for_the_shell() {
-            return false;
-        }
-        let scope = self.scope_of(&pending.ask);
-        self.tracker
-            .written()
-            .any(|path| self.speaks_of(&scope, path))
     }
 }

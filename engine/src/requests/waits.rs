@@ -1,0 +1,193 @@
+//! What a request in waiting waits for: the one place that says whether it can
+//! take effect.
+
+use touchmark_proto::{RelPath, RequestId};
+
+use super::pending::{Ask, LOOKS, Pending, Stage};
+use super::scope::Scope;
+use crate::engine::{CUT_DELAY, Engine, Timer};
+use crate::view::View;
+
+/// Why a request cannot take effect yet. The first that holds, in this order.
+#[derive(Debug)]
+pub(super) enum Waits {
+    /// Another one of its connection came before it.
+    Turn,
+    /// What the shell was asked to find out.
+    Shell,
+    /// The time for a second look at a content that nobody may be done with.
+    Time,
+    /// Its fence: what was written before is not known yet.
+    Fence,
+    /// Files that it speaks of are being read.
+    Reads,
+    /// One that it speaks of is still to be compared with the disk (LOSS-1).
+    Comparison,
+    /// The daemon itself is writing one.
+    OwnWrite,
+    /// One was found in the middle of a save: its close is waited for, as long
+    /// as that may be a matter of a moment (ATTR-12).
+    Close,
+    /// The contents of these are looked at once more before an answer speaks
+    /// of them (ATTR-5).
+    SecondLook(Vec<RelPath>),
+}
+
+impl Engine {
+    /// What a request waits for; `None` if it can take effect now.
+    pub(super) fn waits_for(&self, request: RequestId, pending: &Pending) -> Option<Waits> {
+        let before_it = |connection| {
+            let first = self.queues.get(&connection).and_then(|queue| queue.front());
+            first != Some(&request)
+        };
+        let (lost, fences) = (&self.tracker.reconciliation, &self.tracker.fences);
+        // One that waits for another session's edit has left its queue.
+        if pending.stage != Stage::Blocked && pending.connection.is_some_and(before_it) {
+            Some(Waits::Turn)
+        } else if pending.stage == Stage::Learning {
+            Some(Waits::Shell)
+        } else if pending.not_before.is_some_and(|due| self.now < due) {
+            Some(Waits::Time)
+        } else if pending.fence.is_some_and(|fence| !fences.is_done(fence)) {
+            Some(Waits::Fence)
+        } else if !pending.reads.is_empty() {
+            Some(Waits::Reads)
+        } else if !pending.impatient
+            && pending
+                .blocker
+                .as_ref()
+                .is_some_and(|path| lost.concerns(path))
+        {
+            Some(Waits::Comparison)
+        } else if self.view().is_written(pending) {
+            Some(Waits::OwnWrite)
+        } else if self.view().awaits_close(pending) {
+            Some(Waits::Close)
+        } else {
+            let doubtful = self.view().looked_at_once(pending)?;
+            Some(Waits::SecondLook(doubtful))
+        }
+    }
+
+    /// Finds out what of a comparison under way each of them waits for.
+    pub(super) fn note_blockers(&mut self, requests: &[RequestId]) {
+        if !self.tracker.reconciliation.is_under_way() {
+            return;
+        }
+        for request in requests {
+            let Some(pending) = self.pending.get(request) else {
+                continue;
+            };
+            let blocker = pending.blocker.as_ref();
+            if blocker.is_some_and(|path| self.tracker.reconciliation.concerns(path)) {
+                continue;
+            }
+            let blocker = self.view().held_up_by(pending);
+            if let Some(pending) = self.pending.get_mut(request) {
+                pending.blocker = blocker;
+            }
+        }
+    }
+
+    /// Has contents looked at once more for a request: behind a fence, or
+    /// after a moment where that has not helped.
+    pub(super) fn look_again(
+        &mut self,
+        request: RequestId,
+        pending: &mut Pending,
+        paths: Vec<RelPath>,
+    ) {
+        if pending.looks < LOOKS {
+            pending.looks += 1;
+            pending.fence = Some(self.turn().want_fence());
+            self.tracker.look_again(paths);
+            return;
+        }
+        let due = self.now + CUT_DELAY;
+        pending.not_before = Some(due);
+        pending.looks = LOOKS - 1;
+        self.timers.insert((due, Timer::Request(request)));
+    }
+}
+
+impl View<'_> {
+    /// Something that a request speaks of and that is still to be compared
+    /// with the disk.
+    fn held_up_by(&self, pending: &Pending) -> Option<RelPath> {
+        let lost = &self.tracker.reconciliation;
+        if pending.impatient || pending.is_for_the_shell() {
+            return None;
+        }
+        match self.scope_of(&pending.ask) {
+            Scope::Everything => lost.under_way().next().cloned(),
+            Scope::Paths(files) => {
+                let mut names = self.by_all_names(files).into_iter();
+                names.find(|name| lost.concerns(name))
+            }
+            scope @ Scope::Session(_) if self.has_several_names() => {
+                let mut lost = lost.under_way();
+                lost.find(|name| self.speaks_of(&scope, name)).cloned()
+            }
+            Scope::Session(session) => {
+                let files = &self.state.sessions.get(&session)?.files;
+                if lost.len() < files.len() {
+                    let mut lost = lost.under_way();
+                    lost.find(|path| files.contains_key(path)).cloned()
+                } else {
+                    files.keys().rev().find(|path| lost.concerns(path)).cloned()
+                }
+            }
+        }
+    }
+
+    /// Whether something that a client asks about as of now was found in the
+    /// middle of a save: its close is waited for, as long as that may be a
+    /// matter of a moment (ATTR-12).
+    fn awaits_close(&self, pending: &Pending) -> bool {
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        let mut unclosed = self.tracker.unclosed(self.now).peekable();
+        if unclosed.peek().is_none() || !as_of_now || pending.is_for_the_shell() {
+            return false;
+        }
+        let scope = self.scope_of(&pending.ask);
+        unclosed.any(|path| !pending.late.contains(path) && self.speaks_of(&scope, path))
+    }
+
+    /// Whether the daemon itself is writing what a request speaks of.
+    fn is_written(&self, pending: &Pending) -> bool {
+        if self.tracker.written().len() == 0 || pending.impatient || pending.is_for_the_shell() {
+            return false;
+        }
+        let scope = self.scope_of(&pending.ask);
+        self.tracker
+            .written()
+            .any(|path| self.speaks_of(&scope, path))
+    }
+
+    /// The contents that are to be looked at once more before an answer speaks
+    /// of them; `None` if there are none. A writer without pause must not hold
+    /// a request up: after some looks, only a content that came a moment ago
+    /// is waited for, and that once.
+    fn looked_at_once(&self, pending: &Pending) -> Option<Vec<RelPath>> {
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        if !as_of_now || self.tracker.unconfirmed().len() == 0 {
+            return None;
+        }
+        let scope = self.scope_of(&pending.ask);
+        let of_it = self.tracker.unconfirmed();
+        let of_it: Vec<RelPath> = of_it
+            .filter(|path| self.speaks_of(&scope, path) && !pending.late.contains(*path))
+            .cloned()
+            .collect();
+        let young = |path: &RelPath| {
+            let live = self.tracker.live(path);
+            let first = live.and_then(|live| live.seen.first_look);
+            first.is_some_and(|first| first.since + CUT_DELAY > self.now)
+        };
+        let waits = match pending.looks < LOOKS {
+            true => !of_it.is_empty(),
+            false => pending.not_before.is_none() && of_it.iter().any(young),
+        };
+        waits.then_some(of_it)
+    }
+}
