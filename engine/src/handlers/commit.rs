@@ -172,9 +172,11 @@ impl Engine {
     ) -> Verdict {
         let hash = claim.hash();
         let found = self.claim(edit, path, Some(claim)).or_else(|| {
-            self.view().newest_in(path, |kept| {
+            let own = self.view().newest_in(path, |kept| {
                 is_own(kept, session) && kept.n > begun && kept.hash == hash
-            })
+            })?;
+            self.name_found(edit, session, path, claim, own);
+            Some(own)
         });
         let found = found.or_else(|| self.claim_assumed(edit, session, path, claim, begun));
         if let Some(version) = found {
@@ -212,6 +214,35 @@ impl Engine {
         }
         let version = self.record_unobserved(session, path, hash, edit, begun);
         Verdict::of(Outcome::Overwritten, Some(version))
+    }
+
+    /// What the end of another edit of the session's has only found is named by
+    /// this one: it is of this one, and known (SEEN-1), also where somebody had
+    /// written since when it was found.
+    fn name_found(
+        &mut self,
+        edit: u64,
+        session: &SessionId,
+        path: &RelPath,
+        claim: HashOrAbsent,
+        version: u64,
+    ) {
+        let of_another = |kept: &KeptVersion| {
+            kept.n == version && kept.evidence == Evidence::Marked && kept.edit() != Some(edit)
+        };
+        let marked = self.view().newest_in(path, of_another).is_some();
+        let Some(known) = self.state.knowledge(session, path).filter(|_| marked) else {
+            return;
+        };
+        let unknown = known.at < version;
+        let found = known.of(claim.hash()).is_some_and(|seen| seen.assumed);
+        if unknown || found {
+            let author = Author::agent(session.clone());
+            self.amend(path, version, author, Evidence::Marked, Some(edit), false);
+        }
+        if unknown {
+            self.wrote(session, path, claim);
+        }
     }
 
     /// Who names what it wrote knows better than another session's mark, which

@@ -294,6 +294,7 @@ impl Engine {
             None => open.files.iter().map(|file| file.path.clone()).collect(),
         };
         for path in &paths {
+            self.leave_unclosed(path);
             self.claim(edit, path, None);
         }
         self.end_all(edit, EditPhase::Lapsed);
@@ -326,9 +327,12 @@ impl Engine {
             let named = named.is_none_or(|named| named.hash() == kept.hash);
             // What another mark of its own has claimed counts while it is there.
             let elsewhere = is_own(kept, &session) && kept.edit() != Some(edit);
+            // Whoever has made the file anew was not followed by a removal.
+            let gone = kept.hash.is_none() && unnamed;
             kept.n > begun
                 && kept.n != there
                 && named
+                && (!gone || kept.n == state.newest)
                 && may_be_of(kept, &session)
                 && (!elsewhere || unnamed && kept.n == state.newest)
         })?;

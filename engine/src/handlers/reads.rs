@@ -157,13 +157,10 @@ impl Engine {
                 && !ask.force
                 && now.trouble.is_none()
                 && now.held.hash.is_some()
-                && self.view().verdict(
-                    &ask.session,
-                    &path,
-                    now.held.hash,
-                    ask.range,
-                    now.held.lines,
-                ) == Verdict::Repeat;
+                && self
+                    .view()
+                    .verdict(&ask.session, &path, now.held.hash, ask.range)
+                    == Verdict::Repeat;
             // The bytes of lines that are not sent again are counted, not
             // guessed.
             let lines = repeat && ask.range.is_some() && !pending.bytes;
@@ -330,7 +327,7 @@ impl Engine {
             step,
             texts,
         } = *reading;
-        let verdict = self.view().verdict(session, path, hash, range, lines);
+        let verdict = self.view().verdict(session, path, hash, range);
         let changed = verdict == Verdict::Changed;
         let (changed_by, since) = if changed {
             self.view().blame(session, path)
@@ -415,11 +412,10 @@ impl View<'_> {
         path: &RelPath,
         hash: Option<Hash>,
         range: Option<LineRange>,
-        lines: u32,
     ) -> Verdict {
         let knowledge = self.state.knowledge(session, path);
         match knowledge {
-            Some(knowledge) if self.config.dedup => knowledge.verdict(hash, range, lines),
+            Some(knowledge) if self.config.dedup => knowledge.verdict(hash, range),
             _ => Verdict::First,
         }
     }

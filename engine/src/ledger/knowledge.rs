@@ -155,6 +155,21 @@ impl Knowledge {
         newest.any(|record| record.source == Source::ReadMissed && record.hash == hash)
     }
 
+    /// Whether the session read that content, and then the newer one and no
+    /// other: of the older no line may be left to it, and yet it has seen it.
+    pub fn saw_before(&self, hash: Option<Hash>, newer: Option<Hash>) -> bool {
+        let mut newest = [&self.record].into_iter().chain(self.past.iter().rev());
+        let mut read = false;
+        // What is remembered of an edit names what it found, or wrote.
+        newest
+            .find(|record| {
+                read |= record.source == Source::ReadTool && record.hash == newer;
+                let again = record.source == Source::AgentEdited && record.hash == hash;
+                record.hash != newer && !again
+            })
+            .is_some_and(|before| read && before.source == Source::ReadTool && before.hash == hash)
+    }
+
     /// A read was missed: nothing is known of what the session believes, and
     /// it is told what changes from now on.
     pub fn miss(&mut self, n: u64, held: Option<Hash>, record: PastRecord) {
@@ -225,8 +240,8 @@ impl Knowledge {
     }
 
     /// What a read of those lines at that content is (SEEN-4).
-    pub fn verdict(&self, hash: Option<Hash>, range: Option<LineRange>, lines: u32) -> Verdict {
-        let wanted = RangeSet::of_read(range, lines);
+    pub fn verdict(&self, hash: Option<Hash>, range: Option<LineRange>) -> Verdict {
+        let wanted = RangeSet::exactly(range);
         let unsure = self.uncertain || wanted.minus(&self.unsure) != wanted;
         if unsure && self.read_count > 0 {
             return Verdict::Changed;

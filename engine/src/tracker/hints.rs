@@ -23,6 +23,9 @@ pub(crate) struct Hints {
     closed_from: u64,
     /// Nobody watched for a while (ATTR-13).
     gap: bool,
+    /// It was taken away, and nothing has come in its place: the first read
+    /// ordered after that.
+    gone: Option<u64>,
 }
 
 /// What a read answers for.
@@ -50,6 +53,9 @@ impl Hints {
     /// of the next read.
     pub(crate) fn note(&mut self, hint: Hint, now: Millis, next: u64) -> bool {
         let begins = !self.writing;
+        if hint != Hint::Touched {
+            self.gone = None;
+        }
         match hint {
             Hint::Written | Hint::Appeared => {
                 if begins {
@@ -76,6 +82,7 @@ impl Hints {
                 // The writer of a name that is gone writes elsewhere, and
                 // the absence is no part of what it wrote.
                 self.leave();
+                self.take_away(next);
                 true
             }
             Hint::Touched => false,
@@ -86,6 +93,9 @@ impl Hints {
     /// if the file is still to be compared after a gap.
     pub(crate) fn take(&mut self, ticket: u64, lost: bool) -> Taken {
         let gap = std::mem::take(&mut self.gap) || lost;
+        if self.gone.is_some_and(|from| from <= ticket) {
+            self.gone = None;
+        }
         // What was read may be the middle of a write that has been closed
         // since: the close is the next read's, which that close has ordered.
         let ahead = self.closes > 0 && ticket < self.closed_from;
@@ -114,11 +124,23 @@ impl Hints {
     /// Nobody watched for a while.
     pub(crate) fn lose(&mut self) {
         self.gap = true;
+        self.gone = None;
     }
 
     /// Whoever was writing may have closed unseen.
     pub(crate) fn interrupt(&mut self) {
         self.writing = false;
+    }
+
+    /// There is nothing by this name any more, as a read of this number or a
+    /// later one will find.
+    pub(crate) fn take_away(&mut self, next: u64) {
+        self.gone = Some(next);
+    }
+
+    /// Whether the last that was told is that it was taken away.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.is_some()
     }
 
     /// What was written until now belongs to nobody who begins now.
@@ -130,6 +152,7 @@ impl Hints {
     pub(crate) fn recorded(&mut self) {
         self.closes = 0;
         self.gap = false;
+        self.gone = None;
     }
 
     /// The log begins: what was written until now is in its first content.
@@ -153,6 +176,7 @@ impl Hints {
         self.closes += u32::from(closed);
         self.writing = writer.writing;
         self.wrote = writer.wrote;
+        self.gone = None;
     }
 
     /// Takes over what was hinted at by another name.
@@ -165,6 +189,7 @@ impl Hints {
         }
         self.writing |= other.writing;
         self.wrote |= other.wrote;
+        self.gone = None;
     }
 
     /// A writer has not closed yet.
@@ -186,6 +211,6 @@ impl Hints {
 
     /// Whether forgetting them loses nothing.
     pub(super) fn is_idle(&self) -> bool {
-        !self.any() && !self.gap
+        !self.any() && !self.gap && !self.is_gone()
     }
 }

@@ -46,6 +46,8 @@ pub struct Copy {
     end: Option<Line>,
     /// The content that something was shown of last, or that was written.
     last: Option<Text>,
+    /// What that was before it was that.
+    earlier: Option<Text>,
     /// Contents of which lines were cut: they were seen.
     cut: Vec<Text>,
     /// It was read, not only written, and that counts still: else the next
@@ -211,6 +213,16 @@ impl Copy {
         self.last.as_ref() == Some(text)
     }
 
+    /// The content was shown last before the newer one was.
+    pub fn shown_before(&self, text: &Text, newer: &Text) -> bool {
+        self.earlier.as_ref() == Some(text) && self.shown_last(newer)
+    }
+
+    /// It takes the file to hold something.
+    pub fn believes(&self) -> bool {
+        !self.lines.is_empty() || self.end.is_some() || !self.changed.is_empty()
+    }
+
     /// `there`: the file holds that; else nobody knows where it ends.
     pub fn shown(&mut self, text: &Text, range: Range, there: bool) {
         let count = text.len() as u32;
@@ -228,6 +240,13 @@ impl Copy {
         }
         if self.texts && range.is_some() {
             self.moves_to(text);
+        }
+        if !ends && let Some(end) = &mut self.end {
+            // A line follows what it was shown as the last.
+            end.moved |= last.min(count) > end.of.len() as u32;
+        }
+        if !self.shown_last(text) {
+            self.earlier = self.last.take();
         }
         let shown = |number: &u32| first <= *number && (*number <= last || ends);
         self.changed.retain(|number| !shown(number));
@@ -282,6 +301,14 @@ impl Copy {
             && (first..=last.min(count)).all(|number| current(self.lines.get(&number)))
     }
 
+    /// It wants to be shown beyond a last line of which it was not shown that
+    /// it is the last: whether the line itself is enough is not said.
+    pub fn wants_the_end(&self, text: &Text, range: Range) -> bool {
+        let end = self.end.as_ref();
+        let known = end.is_some_and(|end| end.resident && !end.moved && end.of == *text);
+        range.is_some_and(|(_, last)| last > text.len() as u32) && !known
+    }
+
     /// Some of it is in the context.
     pub fn is_resident(&self) -> bool {
         self.lines
@@ -290,9 +317,11 @@ impl Copy {
             .any(|line| line.resident)
     }
 
-    /// These lines are no longer in the context.
-    pub fn cut(&mut self, range: Range) {
+    /// These lines are no longer in the context. `changed`: the file has held
+    /// something else since it was shown.
+    pub fn cut(&mut self, range: Range, changed: bool) {
         let (first, last) = range.unwrap_or((0, u32::MAX));
+        let whole = self.last.clone().is_some_and(|last| self.is_whole(&last));
         match range {
             None => self.changed.clear(),
             Some(_) if self.texts => self.open = Some("lines were cut that may have moved"),
@@ -318,6 +347,11 @@ impl Copy {
         if range.is_none() || first <= beyond && last >= beyond {
             self.end = self.end.take().filter(|line| line.own && range.is_some());
             self.end.iter_mut().for_each(|line| line.resident = false);
+        }
+        if self.texts && changed && !whole && self.lines.is_empty() {
+            // Whether somebody asked meanwhile, so that its lines were found
+            // in another content, is not followed.
+            self.open = Some("no line is left, and it may have been of another content");
         }
     }
 

@@ -295,6 +295,7 @@ impl Play {
         };
         if file.blurred.contains(&who)
             || own.by != agent(who)
+            || !held.copy.believes()
             || held.copy.open.is_some()
             || held.since <= file.from
         {
@@ -304,7 +305,10 @@ impl Play {
             return Ok(());
         };
         let before = &file.versions[held.since - 1];
+        // Who wrote it back itself knows that.
+        let by_itself = file.versions[file.newest()].by & agent(who) != 0;
         let back = before.text.as_ref() == file.text() && !before.maybe && file.text().is_some();
+        let back = back && !by_itself;
         if back && !reverts.contains(edit) {
             return Err(format!(
                 "reverts: s{who} {name} is not told that {edit} was taken back: {change:?}; {:?}",

@@ -221,7 +221,11 @@ impl Truth {
         let own = overwritten.by == agent(edit.session);
         let seen = match (&overwritten.text, file.held.get(&edit.session)) {
             (_, Some(held)) if held.copy.open.is_some() => return None,
-            (Some(text), Some(held)) => held.copy.has_some_of(text),
+            (Some(text), Some(held)) => {
+                let now = file.versions[index].text.as_ref();
+                let before = now.is_some_and(|now| held.copy.shown_before(text, now));
+                held.copy.has_some_of(text) || before
+            }
             _ => false,
         };
         let before = index - 1 <= edit.since;
@@ -272,7 +276,17 @@ impl Truth {
                     && (version.by & USER != 0 || version.by & agent(edit.session) == 0)
             };
             let versions = file.versions.iter().enumerate().skip(edit.since + 1);
-            let found = versions.rev().find(mine).map(|(index, _)| index);
+            let mut found = versions.rev().filter(mine).map(|(index, _)| index);
+            let older = found.clone().nth(1).filter(|_| named.is_some());
+            let found = found.next();
+            // What another mark of its own may have come to is not named: the
+            // same from before is.
+            let elsewhere = |index: &usize| file.versions[*index].by & agent(edit.session) != 0;
+            let older = older.filter(|_| found.as_ref().is_some_and(elsewhere));
+            if let Some(version) = older.and_then(|older| self.version_mut(id, older)) {
+                version.by |= agent(edit.session);
+            }
+            let file = &self.files[&id];
             if let Some(index) = found {
                 let newest = index == file.newest();
                 let since = file
@@ -478,10 +492,22 @@ impl Truth {
             .get_mut(&id)
             .and_then(|file| file.versions.get_mut(index))
         {
-            version.by = agent(who);
+            let unseen = version.maybe.then_some(version.by).unwrap_or_default();
+            version.by = agent(who) | unseen;
             others = (version.candidates | version.candidates_perhaps) & !agent(who);
             version.by |= others;
             version.declared = true;
+        }
+        // Where it may not have been seen, the same from before is meant.
+        if let Some(file) = self.files.get_mut(&id) {
+            let (earlier, later) = file.versions.split_at_mut(index);
+            let mut unseen = later[0].maybe;
+            for same in earlier.iter_mut().rev() {
+                if unseen && same.text == later[0].text {
+                    same.by |= agent(who);
+                    unseen = same.maybe;
+                }
+            }
         }
         // Where what came between was not seen, both are one version.
         if let Some(file) = self.files.get_mut(&id) {

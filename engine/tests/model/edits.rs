@@ -256,13 +256,15 @@ impl Play {
                 self.claimed_late(who, name, &text)
             }
             Ok(Reply::EditMark(marked)) => {
-                // The report of a save that nobody has seen may speak for the
-                // next one of the same.
-                let unseen = self.truth.file(name).versions.iter().any(|version| {
+                // The report of a save that nobody has seen, or that changed
+                // nothing, may speak for the next one of the same (ATTR-2).
+                let versions = &self.truth.file(name).versions;
+                let unseen = versions.iter().any(|version| {
                     version.maybe && version.reported && version.text.as_ref() == Some(&text)
                 });
+                let late = self.may_be_late(who, name, &text);
                 let must = !unseen
-                    && self.may_be_late(who, name, &text).is_some()
+                    && late.is_some_and(|index| !versions[index].reported)
                     && self.truth.worth(who, name) != Worth::Open;
                 let edit = EditAbort {
                     edit: marked.edit.clone(),
@@ -429,6 +431,8 @@ impl Play {
                 Some(false) => &[Overwritten],
                 _ => &[Overwritten, Clobbered],
             },
+            // Another edit of its own may have come to it.
+            Some(_) if edit.beside => &[Applied, Overwritten, Clobbered, Unchanged],
             Some(_) => &[Applied, Overwritten, Clobbered],
             None if file.text().is_none() => return Ok(()),
             None if !changed && edit.wrote => &[Unchanged],

@@ -139,6 +139,15 @@ impl File {
         self.versions.len() - 1
     }
 
+    /// These lines have left a session's context.
+    pub fn cut(&mut self, session: usize, range: Range) {
+        let newest = self.newest();
+        if let Some(held) = self.held.get_mut(&session) {
+            held.copy
+                .cut(range, held.shown.is_none_or(|shown| shown < newest));
+        }
+    }
+
     pub fn contents(&self) -> Vec<Text> {
         let texts = self
             .versions
@@ -207,6 +216,11 @@ pub struct Truth {
     pub uncompared: BTreeSet<usize>,
     /// Names first spoken of while they led to nothing.
     pub vain: BTreeSet<Name>,
+    /// When they are compared by although nobody asks: after a second loss
+    /// that takes a while (LOSS-1).
+    pub compared_by: Millis,
+    /// When events were lost last.
+    pub lost_at: Option<Millis>,
     /// How many versions each file had when the watch was lost.
     pub seen: BTreeMap<usize, usize>,
     pub now: Millis,
@@ -475,12 +489,40 @@ impl Truth {
                 self.end(slot, None);
             }
         }
+        self.halves();
     }
 
-    /// Everything has been looked at.
+    /// ATTR-5, ATTR-12: where no edit is open any more, half of a save that
+    /// goes on may be a version.
+    pub fn halves(&mut self) {
+        let edited: BTreeSet<usize> = self.edits.values().map(|e| self.of[e.name]).collect();
+        let halves = self.files.iter().filter(|(id, _)| !edited.contains(id));
+        let halves: Vec<(usize, Text)> = halves
+            .filter_map(|(id, file)| Some((*id, file.half.clone()?)))
+            .filter(|(id, half)| self.files[id].text() != Some(half))
+            .collect();
+        for (id, half) in halves {
+            self.became(id, Some(half), Actor::User, false);
+        }
+    }
+
+    /// Everything has been looked at, but for what is still to be compared.
     pub fn settle(&mut self) {
-        let all: Vec<usize> = self.files.keys().copied().collect();
+        let late = self.now < self.compared_by;
+        let all = self.files.keys().copied();
+        let all: Vec<usize> = all
+            .filter(|id| !(late && self.uncompared.contains(id)))
+            .collect();
         self.settle_of(&all);
+    }
+
+    /// Events were lost.
+    pub fn overflow(&mut self) {
+        self.lost_sight();
+        self.uncompared = self.files.keys().copied().collect();
+        let in_a_row = self.lost_at.is_some_and(|at| at + 10_000 > self.now);
+        self.compared_by = self.now + if in_a_row { 5_000 } else { 0 };
+        self.lost_at = Some(self.now);
     }
 
     /// The same of some files.

@@ -171,12 +171,13 @@ impl Play {
             for edit in self.truth.edits.values_mut().filter(|edit| edit.flag) {
                 edit.murky |= self.truth.of[edit.name] == id;
             }
-            let by_flag = self
-                .truth
-                .file(name)
-                .versions
-                .last()
-                .is_some_and(|v| v.by_flag);
+            let last = self.truth.file(name).versions.last();
+            let mut by_flag = last.is_some_and(|last| last.by_flag);
+            // Beside other edits a one-call mark may have had it.
+            by_flag |= self.truth.edits.values().any(|edit| {
+                let flag = edit.flag && !edit.declared && edit.since < before;
+                flag && self.truth.of[edit.name] == id
+            });
             let mut by = self.truth.blur(id);
             if by_flag {
                 by |= USER;
@@ -190,6 +191,7 @@ impl Play {
             }
             if let Some(version) = self.truth.file_mut(name).versions.last_mut() {
                 version.by |= by;
+                version.by_flag |= by_flag;
             }
         }
         done
@@ -342,8 +344,7 @@ impl Play {
                 self.settle();
             }
             Op::Overflow if up && self.open.is_none() => {
-                self.truth.lost_sight();
-                self.truth.uncompared = self.truth.files.keys().copied().collect();
+                self.truth.overflow();
                 self.world.overflow();
                 self.settle();
             }

@@ -142,10 +142,8 @@ impl Play {
                 )?;
                 let kept = keep.map(|name| self.truth.of[name]);
                 for (id, file) in &mut self.truth.files {
-                    if let Some(held) = file.held.get_mut(&who)
-                        && kept != Some(*id)
-                    {
-                        held.copy.cut(None);
+                    if kept != Some(*id) {
+                        file.cut(who, None);
                     }
                 }
                 if let Some(name) = keep {
@@ -168,9 +166,7 @@ impl Play {
                         }],
                     }),
                 )?;
-                if let Some(held) = self.truth.file_mut(name).held.get_mut(&who) {
-                    held.copy.cut(range);
-                }
+                self.truth.file_mut(name).cut(who, range);
                 self.unused(who, name);
                 Ok(())
             }
@@ -195,6 +191,7 @@ impl Play {
                 for slot in own {
                     self.truth.abort(slot);
                 }
+                self.truth.halves();
                 if forget {
                     self.truth.used.remove(&who);
                     for file in self.truth.files.values_mut() {
@@ -338,7 +335,8 @@ impl Play {
         let now = self.truth.now;
         let open = held.is_some_and(|held| {
             let joined = held.joined_at != 0 && held.joined_at + 10 > now;
-            held.copy.open.is_some() || joined
+            let beyond = held.copy.wants_the_end(text, range);
+            held.copy.open.is_some() || joined || beyond
         });
         let repeats =
             held.is_some_and(|held| held.copy.repeats(text, range) && file.text() == Some(text));

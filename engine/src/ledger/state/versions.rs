@@ -77,7 +77,8 @@ impl State {
             return;
         };
         // Nothing else is said of it than before: it only came later.
-        let order = kept.evidence == fact.evidence && kept.formatted >= fact.formatted;
+        let order = (kept.evidence, kept.edit()) == (fact.evidence, fact.edit)
+            && kept.formatted >= fact.formatted;
         let before = kept.author();
         let hash = kept.hash;
         kept.attribute(fact);

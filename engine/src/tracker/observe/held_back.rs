@@ -7,7 +7,8 @@ use crate::input::Content;
 use crate::ledger::record::Held;
 use crate::requests::pending::Ask;
 use crate::tracker::live::FirstLook;
-use crate::tracker::passing::HeldBack;
+use crate::tracker::passing::{HeldBack, Passing, Tentative};
+use crate::tracker::reading::WRITE_DELAY;
 use touchmark_proto::{Hash, RelPath};
 
 impl Engine {
@@ -106,6 +107,30 @@ impl Engine {
     /// is there, closed or not.
     pub(crate) fn take_held_back(&mut self, path: &RelPath) {
         self.decide_last_held_back(path, false);
+    }
+
+    /// An edit is about to end although nobody has said that its writer is
+    /// done: half of a write is none of what it left (ATTR-5).
+    pub(crate) fn leave_unclosed(&mut self, path: &RelPath) {
+        let last = self.tracker.passing(path).contents().last().copied();
+        let live = self.tracker.live(path);
+        let writing = live.is_some_and(|live| live.hints.is_writing());
+        let Some(last) = last.filter(|last| writing && !last.closed && last.held.hash.is_some())
+        else {
+            return;
+        };
+        for HeldBack { held, closed } in self.tracker.take_contents(path) {
+            if closed && held.hash != last.held.hash && held.size > 0 {
+                self.make_passed(path, held);
+            }
+        }
+        let half = Tentative {
+            held: last.held,
+            prefixes: Vec::new(),
+            due: self.now + WRITE_DELAY,
+            earlier: Vec::new(),
+        };
+        self.turn().enter(path, Passing::Tentative(Box::new(half)));
     }
 
     fn decide_last_held_back(&mut self, path: &RelPath, hold: bool) {

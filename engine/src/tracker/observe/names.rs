@@ -43,18 +43,22 @@ impl Engine {
             let state = self.state.paths.get(&file);
             let there = state.is_some_and(|state| state.held.hash.is_some());
             let copy = self.tracker.passing(&old).copy_of().is_some();
-            let known = used && state.is_some() && (there || hinted || copy);
+            let gone = live.is_some_and(|live| live.hints.is_gone());
+            let known = used && state.is_some() && (there || hinted || copy) && !gone;
             // A copy that has not settled yet and moves on: what it copies
             // moves on with it.
             let moves_on = match self.tracker.passing(&old) {
                 Passing::Copy {
                     of, copied: false, ..
-                } => Some(of.clone()),
+                } if !gone => Some(of.clone()),
                 _ => None,
             };
             let source = moves_on.or_else(|| known.then(|| file.clone()));
             let writer = self.tracker.live_mut(&file).hints.leave();
-            self.turn().order_read(&old, false);
+            let ticket = self.turn().order_read(&old, false);
+            if file == old {
+                self.tracker.live_mut(&old).hints.take_away(ticket);
+            }
             let watched = self.tracker.files.is_watched(&new);
             let episode = self.tracker.next_episode();
             let live = self.tracker.live_mut(&new);

@@ -74,16 +74,10 @@ impl Engine {
         let Some(state) = self.state.paths.get(path) else {
             return;
         };
-        let prior = state
-            .versions
-            .iter()
-            .rev()
-            .find(|kept| kept.n < by && !kept.unobserved);
+        let mut until_then = state.versions.iter().rev().filter(|kept| kept.n <= by);
+        let own = until_then.clone().find(|kept| kept.n == by);
+        let prior = until_then.find(|kept| kept.n < by && !kept.unobserved);
         let Some(prior) = prior else { return };
-        let seen = self
-            .state
-            .knowledge(session, path)
-            .is_some_and(|known| known.of(prior.hash).is_some() || known.may_have_seen(prior.hash));
         // Where there was no file, or an empty one, nothing was destroyed: an
         // empty file is mostly the middle of a save. That the file was taken
         // away while the edit was open is news all the same.
@@ -91,6 +85,15 @@ impl Engine {
             .state
             .edits_on(path)
             .any(|(edit, _)| edit.fact.session == *session && edit.n < prior.n);
+        // Lines that stand in what came meanwhile as they did before were not
+        // seen of that.
+        let seen = self.state.knowledge(session, path).is_some_and(|known| {
+            known
+                .of(prior.hash)
+                .is_some_and(|seen| !(seen.moved && meanwhile))
+                || known.may_have_seen(prior.hash)
+                || own.is_some_and(|own| known.saw_before(prior.hash, own.hash))
+        });
         let nothing = match prior.hash {
             None => !(meanwhile && prior.kind == VersionKind::Deleted),
             Some(_) => prior.size == 0,

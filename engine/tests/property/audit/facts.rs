@@ -226,7 +226,10 @@ impl Audit {
                 old.path == path && old.hash == content,
                 "amends another content: {record:?}"
             );
-            let already = old.author == version.author && old.evidence == version.evidence;
+            // Of which edit it is counts as well: that one may be taken back.
+            let already = old.author == version.author
+                && old.evidence == version.evidence
+                && old.edit == version.edit;
             // Where a write was claimed that nobody saw, a correction says
             // that the other came after it (ATTR-10).
             ensure!(

@@ -1,0 +1,146 @@
+//! Names that were given to other files.
+
+use super::{CHECK, begin, holds, read, save, saves};
+use crate::op::{How, Op};
+use crate::text::Make;
+
+/// What was known of the old name went to nobody where the new one had been
+/// spoken of.
+#[test]
+fn a_rename_to_a_name_that_another_session_has_spoken_of_tells_what_was_known() {
+    holds(
+        &[("a", Make::Whole(1, 1)), ("b", Make::Whole(2, 2))],
+        &[
+            read(0, "a"),
+            read(1, "b"),
+            Op::Remove { name: "a" },
+            Op::Settle,
+            Op::Rename { from: "b", to: "a" },
+            CHECK,
+        ],
+    );
+}
+
+#[test]
+fn what_was_gone_does_not_move_with_its_directory() {
+    holds(
+        &[("d/a", Make::Whole(1, 2)), ("d/b", Make::Whole(2, 2))],
+        &[
+            read(0, "d/a"),
+            read(0, "d/b"),
+            Op::Remove { name: "d/a" },
+            Op::Settle,
+            Op::RenameDirectory { from: "d", to: "k" },
+            save("k/a", Make::Whole(3, 2), How::InPlace),
+            CHECK,
+        ],
+    );
+}
+
+/// A change was listed by the name that the session had used before.
+#[test]
+fn a_mention_uses_the_name_it_speaks() {
+    holds(
+        &[("k/a", Make::Whole(1, 3))],
+        &[
+            read(1, "k/a"),
+            Op::Symlink {
+                name: "ld",
+                to: "k",
+                atomic: true,
+            },
+            save("ld/a", Make::Revise(2, 2), How::InPlace),
+            Op::Mention {
+                session: 1,
+                name: "ld/a",
+                hash: false,
+            },
+            CHECK,
+        ],
+    );
+}
+
+/// What was read under the old name after a rename was copied to the new one:
+/// the copy is recorded late, for an editor's backup is mostly gone by then.
+#[test]
+fn what_is_read_under_the_old_name_after_a_rename_stays_there() {
+    holds(
+        &[("d/b", Make::Whole(1, 3))],
+        &[
+            read(0, "d/b"),
+            Op::Rename {
+                from: "d/b",
+                to: "b",
+            },
+            save("d/b", Make::Whole(2, 3), How::InPlace),
+            read(1, "d/b"),
+            CHECK,
+        ],
+    );
+}
+
+/// Who had known a file by the name that was renamed was told who had changed
+/// what the new name held before.
+#[test]
+fn a_renamed_files_changes_are_those_of_its_old_name() {
+    holds(
+        &[("b", Make::Whole(1, 2))],
+        &[
+            read(1, "b"),
+            save("b", Make::Insert(1, 9), How::InPlace),
+            begin(3, 2, "a", Make::Append(10), true),
+            saves(3),
+            Op::Settle,
+            Op::Remove { name: "a" },
+            Op::Settle,
+            Op::Rename { from: "b", to: "a" },
+            Op::Check { order: 1 },
+        ],
+    );
+}
+
+/// What was seen by one of two hard links was seen by both; once one of them
+/// was replaced, each goes on by itself.
+#[test]
+fn hard_links_are_one_file_until_one_is_replaced() {
+    holds(
+        &[("d/a", Make::Whole(1, 3))],
+        &[
+            read(0, "d/a"),
+            Op::HardLink {
+                from: "d/a",
+                to: "b",
+            },
+            Op::Settle,
+            read(0, "b"),
+            read(1, "b"),
+            save("d/a", Make::Revise(0, 4), How::InPlace),
+            Op::Settle,
+            CHECK,
+            read(0, "b"),
+            read(1, "b"),
+            save("b", Make::Whole(2, 3), How::Replace),
+            Op::Settle,
+            CHECK,
+            save("d/a", Make::Revise(1, 5), How::InPlace),
+            Op::Settle,
+            Op::Check { order: 1 },
+        ],
+    );
+}
+
+/// What had been removed was copied when its directory was renamed before the
+/// file had been looked for.
+#[test]
+fn what_was_removed_a_moment_ago_does_not_move_with_its_directory() {
+    holds(
+        &[("d/a", Make::Whole(2, 4))],
+        &[
+            begin(1, 2, "k/a", Make::Append(3), false),
+            read(0, "d/a"),
+            Op::Remove { name: "d/a" },
+            Op::RenameDirectory { from: "d", to: "k" },
+            CHECK,
+        ],
+    );
+}
