@@ -155,19 +155,21 @@ impl Knowledge {
         newest.any(|record| record.source == Source::ReadMissed && record.hash == hash)
     }
 
-    /// Whether the session read that content, and then the newer one and no
-    /// other: of the older no line may be left to it, and yet it has seen it.
+    /// Whether the session read or wrote that content, and then read the newer
+    /// one and no other: of the older no line may be left to it, and yet it
+    /// has seen it.
     pub fn saw_before(&self, hash: Option<Hash>, newer: Option<Hash>) -> bool {
+        let by_edit = |record: &PastRecord| record.source == Source::AgentEdited;
+        // An edit that begins names what it finds.
+        let begun = |record: &PastRecord| by_edit(record) && self.edit_at != Some(record.time);
         let mut newest = [&self.record].into_iter().chain(self.past.iter().rev());
         let mut read = false;
-        // What is remembered of an edit names what it found, or wrote.
-        newest
-            .find(|record| {
-                read |= record.source == Source::ReadTool && record.hash == newer;
-                let again = record.source == Source::AgentEdited && record.hash == hash;
-                record.hash != newer && !again
-            })
-            .is_some_and(|before| read && before.source == Source::ReadTool && before.hash == hash)
+        let before = newest.find(|record| {
+            read |= !by_edit(record) && record.hash == newer;
+            record.hash != newer && !(record.hash == hash && begun(record))
+        });
+        let seen = |record: &PastRecord| by_edit(record) || record.source == Source::ReadTool;
+        before.is_some_and(|before| read && before.hash == hash && seen(before))
     }
 
     /// A read was missed: nothing is known of what the session believes, and
@@ -246,9 +248,13 @@ impl Knowledge {
         if unsure && self.read_count > 0 {
             return Verdict::Changed;
         }
-        match self.of(hash) {
-            Some(seen) if !seen.moved && seen.resident.covers(&wanted) => Verdict::Repeat,
-            Some(seen) if !seen.resident.is_empty() => Verdict::Extends,
+        let mut of_it = self.seen.iter().filter(|seen| seen.hash == hash);
+        let shown = |seen: &Seen| !seen.moved && seen.resident.covers(&wanted);
+        if of_it.clone().any(shown) {
+            return Verdict::Repeat;
+        }
+        match of_it.any(|seen| !seen.resident.is_empty()) {
+            true => Verdict::Extends,
             _ if self.read_count == 0 => Verdict::First,
             _ => match self.seen.iter().rev().find(|seen| seen.read) {
                 Some(read) if read.hash != hash => Verdict::Changed,

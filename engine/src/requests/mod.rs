@@ -72,12 +72,21 @@ impl View<'_> {
     /// By which names the answer to a request speaks of files (FILE-1).
     pub(crate) fn spoken_in(&self, ask: &Request) -> Spoken {
         let edit = edit_named(ask).and_then(|named| self.edit_of(named));
-        let edit = edit.and_then(|edit| Some(&self.state.edits.get(&edit)?.fact.session));
+        let edit = edit.and_then(|edit| self.state.edits.get(&edit));
         let named = paths(ask).into_iter();
         let named = named.filter_map(|path| self.resolve_name(path).ok());
+        let named = named.map(|name| (self.file_of(&name), name));
+        let begun = edit.iter().flat_map(|edit| &edit.files);
+        let begun = begun.map(|file| {
+            let name = file.name.as_ref().unwrap_or(&file.path);
+            (file.path.clone(), name.clone())
+        });
         Spoken {
-            session: session(ask).or(edit).cloned(),
-            named: named.map(|name| (self.file_of(&name), name)).collect(),
+            session: session(ask)
+                .or(edit.map(|edit| &edit.fact.session))
+                .cloned(),
+            named: named.collect(),
+            begun: begun.collect(),
         }
     }
 

@@ -15,12 +15,14 @@ pub(crate) struct Spoken {
     pub session: Option<SessionId>,
     /// Files by the names that the request named.
     pub named: BTreeMap<RelPath, RelPath>,
+    /// Files by the names that the edit it is about was begun by.
+    pub begun: BTreeMap<RelPath, RelPath>,
 }
 
 impl Spoken {
     /// The name of a file.
     fn name<'a>(&'a self, state: &'a State, file: &'a RelPath) -> &'a RelPath {
-        let named = self.named.get(file);
+        let named = self.named.get(file).or_else(|| self.begun.get(file));
         named.unwrap_or_else(|| match &self.session {
             Some(session) => state.names.spoken(session, file),
             None => file,

@@ -309,13 +309,16 @@ impl Play {
         let by_itself = file.versions[file.newest()].by & agent(who) != 0;
         let back = before.text.as_ref() == file.text() && !before.maybe && file.text().is_some();
         let back = back && !by_itself;
-        if back && !reverts.contains(edit) {
+        let named = own.named.as_ref();
+        let named = named.is_some_and(|named| reverts.contains(named));
+        if back && !reverts.contains(edit) && !named {
             return Err(format!(
                 "reverts: s{who} {name} is not told that {edit} was taken back: {change:?}; {:?}",
                 file.versions
             ));
         }
-        let ever = file.versions[..held.since]
+        let last = file.versions.iter().rposition(|v| v.by & agent(who) != 0);
+        let ever = file.versions[..last.unwrap_or(held.since)]
             .iter()
             .any(|v| v.text.as_ref() == file.text());
         if !ever && !reverts.is_empty() {

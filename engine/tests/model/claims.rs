@@ -348,6 +348,15 @@ impl Truth {
                 }
             }
         }
+        if edit.own.is_none() && named.is_some() {
+            // What another edit of its own had found.
+            let versions = self.files.get_mut(&id)?.versions.iter_mut();
+            let mut since = versions.skip(edit.since + 1).rev();
+            let found = since.find(|v| v.text.as_ref() == named && v.by == agent(edit.session));
+            if let Some(version) = found.filter(|version| !version.declared) {
+                version.named = Some(edit.id.clone());
+            }
+        }
         if edit.murky {
             self.files.get_mut(&id)?.blurred.insert(edit.session);
             let versions = self.files.get_mut(&id)?.versions.iter_mut();
@@ -479,13 +488,15 @@ impl Truth {
         let mut others = 0;
         let newest = self.file(name).newest();
         let file = self.file_mut(name);
-        if let Some(before) = index.checked_sub(1) {
-            let text = file.versions[before].text.clone();
+        for before in file.versions[..index].iter().rev() {
             file.lost.push(Lost {
                 session: who,
-                text,
+                text: before.text.clone(),
                 must: false,
             });
+            if !before.maybe {
+                break;
+            }
         }
         if let Some(version) = self
             .files

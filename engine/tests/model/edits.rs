@@ -420,6 +420,10 @@ impl Play {
             Some(_) if edit.began.as_ref() == Some(&edit.planned) => {
                 &[Applied, Clobbered, Overwritten, Unchanged]
             }
+            // The user saved the same once more, and may have it.
+            Some(own) if own == newest && file.versions[own].by_flag => {
+                &[Applied, Clobbered, Unchanged]
+            }
             Some(own) if own == newest => match ended.clobbered {
                 Some(true) => &[Clobbered],
                 Some(false) => &[Applied],

@@ -83,7 +83,10 @@ impl Truth {
                 // An edit goes with its name: what came before anybody
                 // looked is found by the other name, too.
                 let unseen = file.versions.last_mut().filter(|last| last.maybe);
-                unseen.into_iter().for_each(|last| last.by |= USER);
+                if let Some(last) = unseen {
+                    last.by |= USER;
+                    last.candidates_perhaps |= std::mem::take(&mut last.candidates);
+                }
             }
             let theirs: Vec<Name> = group.iter().copied().filter(|n| old[n] == *elder).collect();
             let all_before = old.values().filter(|file| *file == elder).count();

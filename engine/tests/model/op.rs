@@ -230,6 +230,8 @@ struct Maker {
     restarts: bool,
     parts: bool,
     bursts: bool,
+    /// Some lines stand in several places.
+    repeats: bool,
     token: u32,
     slot: usize,
 }
@@ -247,13 +249,17 @@ impl Maker {
 
     fn make(&mut self) -> Make {
         self.token += 1;
+        let token = match self.repeats && self.rng.chance(70) {
+            true => 1 + self.rng.below(2) as u32,
+            false => self.token,
+        };
         let line = self.rng.below(5) as u32;
         match self.rng.below(20) {
-            0..=6 => Make::Revise(line, self.token),
+            0..=6 => Make::Revise(line, token),
             7..=9 => Make::Whole(self.token, 1 + self.rng.below(4) as u32),
-            10 => Make::Insert(line, self.token),
+            10 => Make::Insert(line, token),
             11 => Make::Drop(line),
-            12 => Make::Append(self.token),
+            12 => Make::Append(token),
             13..=16 => Make::Back(1 + self.rng.below(3)),
             17 => Make::Empty,
             18 => Make::Same,
@@ -556,6 +562,7 @@ pub fn script(seed: u64, length: usize) -> Script {
         restarts: rng.chance(30),
         parts: rng.chance(30),
         bursts: rng.chance(35) && wants("bursts"),
+        repeats: seed % 5 == 2,
         token: 0,
         slot: 0,
         rng,

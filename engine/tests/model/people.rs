@@ -49,6 +49,8 @@ pub struct Version {
     pub by_flag: bool,
     /// The edit that it is of.
     pub edit: Option<String>,
+    /// The edit of the same session's that has named it since.
+    pub named: Option<String>,
 }
 
 impl std::fmt::Debug for Version {
@@ -325,7 +327,7 @@ impl Truth {
             && baseline.is_none()
             && file.versions.last().is_some_and(|version| version.maybe);
         let held = file.held.entry(session).or_insert_with(|| Held {
-            since: newest,
+            since: newest - usize::from(passing),
             baseline,
             told: match passing {
                 true => Told::Open,
@@ -466,11 +468,22 @@ impl Truth {
             return;
         };
         let (earlier, later) = file.versions.split_at_mut(index);
-        let before = earlier.iter().rev().find(|version| !version.maybe);
+        let before = earlier.iter_mut().rev().find(|version| !version.maybe);
         if let (Some(before), Some(version)) = (before, later.first_mut())
             && before.text == version.text
         {
             version.by |= before.by;
+            // What a one-call mark had claimed, and was saved once more.
+            if before.by_flag {
+                before.by |= version.by;
+                version.by_flag = true;
+                for (session, held) in &mut file.held {
+                    if before.by & agent(*session) != 0 {
+                        held.copy.open = Some("a one-call mark had it, and it was saved again");
+                        held.told = Told::Open;
+                    }
+                }
+            }
         }
     }
 
@@ -637,5 +650,6 @@ fn version(text: Option<Text>, by: By) -> Version {
         by_flag: false,
         reported: false,
         edit: None,
+        named: None,
     }
 }

@@ -283,3 +283,53 @@ fn what_a_commit_names_is_known_though_another_mark_had_found_it() {
         ],
     );
 }
+
+/// The same of a content that the session had written, and that somebody had
+/// put back.
+#[test]
+fn what_it_wrote_before_its_own_version_was_read_is_not_lost() {
+    holds(
+        &[],
+        &[
+            begin(2, 0, "b", Make::Whole(9, 1), true),
+            saves(2),
+            commit(2, false),
+            save("b", Make::Insert(1, 10), How::Replace),
+            Op::Settle,
+            save("b", Make::Back(1), How::Vim),
+            Op::Settle,
+            Op::Pass(1_000),
+            begin(4, 0, "b", Make::Same, false),
+            save("b", Make::Revise(0, 15), How::Vim),
+            read(0, "b"),
+            commit(4, false),
+            CHECK,
+        ],
+    );
+}
+
+/// A line that stood in the file still, as it was shown, did not count: the next
+/// read was told to be the first.
+#[test]
+fn a_read_beside_a_line_that_has_moved_here_is_not_the_first() {
+    let some = Op::Read {
+        session: 1,
+        name: "b",
+        range: Some((1, 1)),
+        hash: true,
+    };
+    holds(
+        &[("b", Make::Whole(2, 1))],
+        &[
+            read(1, "b"),
+            save("b", Make::Append(14), How::InPlace),
+            Op::Compacted {
+                session: 1,
+                keep: None,
+            },
+            some,
+            save("b", Make::Back(1), How::InPlace),
+            read(1, "b"),
+        ],
+    );
+}

@@ -1,6 +1,6 @@
 //! Names that were given to other files.
 
-use super::{CHECK, begin, holds, read, save, saves};
+use super::{CHECK, begin, commit, holds, read, save, saves};
 use crate::op::{How, Op};
 use crate::text::Make;
 
@@ -141,6 +141,24 @@ fn what_was_removed_a_moment_ago_does_not_move_with_its_directory() {
             Op::Remove { name: "d/a" },
             Op::RenameDirectory { from: "d", to: "k" },
             CHECK,
+        ],
+    );
+}
+
+/// The commit of an edit answered by another name than it was begun by.
+#[test]
+fn an_edit_is_answered_by_the_name_it_was_begun_by() {
+    holds(
+        &[("k/a", Make::Whole(5, 2))],
+        &[
+            read(0, "k/a"),
+            begin(10, 0, "k/a", Make::Revise(1, 26), true),
+            Op::HardLink {
+                from: "k/a",
+                to: "d/a",
+            },
+            read(0, "d/a"),
+            commit(10, false),
         ],
     );
 }
