@@ -258,7 +258,9 @@ impl Play {
             };
         }
         let used = self.truth.last_used(who, id);
-        let any = !file.blurred.is_empty() && self.truth.uses(who, name);
+        // Names that lead to nothing lead to nothing in common.
+        let any = !file.blurred.is_empty() || file.text().is_none();
+        let any = any && self.truth.uses(who, name);
         if used != Some(name) && !any && !held.carried && !held.joined && !open {
             return wrong("by another name");
         }

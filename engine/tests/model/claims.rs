@@ -349,6 +349,18 @@ impl Truth {
             }
         }
         if edit.own.is_none() && named.is_some() {
+            // Who names what it wrote goes before who has found it.
+            let file = self.files.get_mut(&id)?;
+            let mut again = file.rewritten.iter();
+            let again = again.any(|(who, text)| *who == edit.session && Some(text) == named);
+            let own = |v: &&mut Version| {
+                let real = v.real == Some(edit.session) || again;
+                real && v.text.as_ref() == named && !v.declared
+            };
+            let versions = file.versions.iter_mut();
+            for version in versions.skip(edit.since + 1).filter(own) {
+                version.by |= agent(edit.session);
+            }
             // What another edit of its own had found.
             let versions = self.files.get_mut(&id)?.versions.iter_mut();
             let mut since = versions.skip(edit.since + 1).rev();
@@ -360,8 +372,9 @@ impl Truth {
         if edit.murky {
             self.files.get_mut(&id)?.blurred.insert(edit.session);
             let versions = self.files.get_mut(&id)?.versions.iter_mut();
-            for version in versions.filter(|version| version.candidates & agent(edit.session) != 0)
-            {
+            let own =
+                |v: &&mut Version| (v.candidates | v.candidates_perhaps) & agent(edit.session) != 0;
+            for version in versions.filter(own) {
                 version.by |= agent(edit.session);
             }
             self.leave_open(edit.session, edit.name, "what is its own is open");

@@ -9,7 +9,7 @@ use touchmark_proto::{ErrorCode, HashOrAbsent, Reply, Request};
 use crate::belief::Worth;
 use crate::disk::Name;
 use crate::op::{How, Kind};
-use crate::people::{Actor, Edit, UNKNOWN, USER};
+use crate::people::{Actor, Edit, Told, UNKNOWN, USER};
 use crate::text::{Make, Text, bytes, hash};
 
 use crate::play::{Done, Play, session};
@@ -324,7 +324,7 @@ impl Play {
         }
         self.truth.spoke(who, name);
         self.truth.look(&self.world.disk, Actor::User);
-        self.truth.settle();
+        self.truth.settle_of(&[self.truth.of[name]]);
         self.truth
             .claimed_late(who, name, self.truth.file(name).newest());
         Ok(())
@@ -378,6 +378,16 @@ impl Play {
             }
             return Err(format!("commit: no word of {}; {committed:?}", edit.name));
         };
+        if row
+            .version
+            .as_ref()
+            .is_some_and(|v| v.unobserved == Some(true))
+        {
+            // What came after it is told once more, with what nobody had seen.
+            for held in self.truth.file_mut(edit.name).held.values_mut() {
+                held.told = Told::Open;
+            }
+        }
         let before = self.truth.file(edit.name).held.get(&edit.session).cloned();
         let ended = self.truth.end(slot, named.then_some(&edit.planned));
         let Some(ended) = ended else {

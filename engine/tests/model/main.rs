@@ -6,8 +6,7 @@
 //!
 //! By default most steps come to rest before the next, and no name leads to
 //! another: `TOUCHMARK_MODEL=bursts` adds steps that nobody looks between,
-//! `=links` links, mounts and exchanges, `=all` both. Of these, some
-//! disagreements are not decided yet.
+//! `=links` links, mounts and exchanges, `=all` both.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(unreachable_pub)] // the modules of one test are its own world
 

@@ -364,8 +364,10 @@ impl Truth {
         let sure = sure
             .enumerate()
             .rposition(|(at, v)| is(v) && (at == newest || !v.maybe));
-        let of = sure;
-        let of = of.or_else(|| file.versions.iter().rposition(is));
+        // It may be one that nobody saw, long after the one that was.
+        let last = file.versions.iter().rposition(is);
+        held.joined |= sure.is_some() && sure != last;
+        let of = sure.or(last);
         held.shown = of.or(Some(newest));
         if held.copy.worth(Some(text)) == Worth::Fresh {
             held.since = of.unwrap_or(newest);
@@ -565,6 +567,11 @@ impl Truth {
             edit.murky |= last.is_some_and(|version| version.maybe);
         }
         for file in self.files.values_mut() {
+            let unseen = file.versions.last().is_some_and(|last| last.maybe);
+            for held in file.held.values_mut().filter(|held| held.carried && unseen) {
+                held.copy.open = Some("it was renamed right before nobody watched");
+                held.told = Told::Open;
+            }
             let mut part = 0;
             for version in file.versions.iter_mut().filter(|version| version.maybe) {
                 part |= version.by;

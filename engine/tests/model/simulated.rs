@@ -423,7 +423,7 @@ impl World {
     /// Lets everything under way arrive, time standing still.
     pub fn drain(&mut self) {
         for _ in 0..5_000 {
-            if !self.turn() {
+            if self.failure.is_some() || !self.turn() {
                 return;
             }
         }
@@ -433,7 +433,7 @@ impl World {
     pub fn pass(&mut self, millis: Millis) {
         self.drain();
         let end = self.now + millis;
-        while self.now < end {
+        while self.now < end && self.failure.is_none() {
             let due = self.engine.as_ref().and_then(Engine::deadline);
             self.now = due.map_or(end, |due| due.clamp(self.now + 1, end));
             self.disk.now = self.now;

@@ -200,8 +200,11 @@ impl State {
         owner.files.change(path, |knowledge| {
             knowledge.copied = false;
             // What is confirmed only now may lie before what the session has
-            // seen since.
-            if !knowledge.any() || at >= knowledge.at || held == hash.hash() {
+            // seen since. To have found its lines in a newer content is not to
+            // have seen that (SEEN-8).
+            let unseen = knowledge.seen.iter().all(|seen| seen.moved);
+            let later = at >= knowledge.at || held == hash.hash();
+            if later || unseen && !knowledge.uncertain && knowledge.unsure.is_empty() {
                 knowledge.wrote(hash.hash(), assumed);
                 knowledge.at = at;
                 knowledge.brought = None;

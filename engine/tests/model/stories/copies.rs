@@ -333,3 +333,27 @@ fn a_read_beside_a_line_that_has_moved_here_is_not_the_first() {
         ],
     );
 }
+
+/// The session's own write, named when somebody had put back what it had read
+/// before, was forgotten if anybody had asked in between: lines that were found
+/// in the newer content counted as seen of it.
+#[test]
+fn what_a_commit_names_is_believed_though_lines_were_found_elsewhere() {
+    holds(
+        &[("b", Make::Whole(2, 3))],
+        &[
+            read(1, "b"),
+            begin(3, 1, "b", Make::Insert(0, 1), false),
+            saves(3),
+            Op::Truncated {
+                session: 1,
+                name: "b",
+                range: Some((4, 5)),
+            },
+            CHECK,
+            save("b", Make::Back(1), How::InPlace),
+            commit(3, true),
+            CHECK,
+        ],
+    );
+}
