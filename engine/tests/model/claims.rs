@@ -516,7 +516,7 @@ impl Truth {
             .get_mut(&id)
             .and_then(|file| file.versions.get_mut(index))
         {
-            let unseen = version.maybe.then_some(version.by).unwrap_or_default();
+            let unseen = if version.maybe { version.by } else { 0 };
             version.by = agent(who) | unseen;
             others = (version.candidates | version.candidates_perhaps) & !agent(who);
             version.by |= others;
