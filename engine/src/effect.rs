@@ -189,8 +189,8 @@ pub enum Recall {
         path: RelPath,
         /// Only facts before this one.
         before: Option<u64>,
-        /// Other names whose facts up to these belong to the file's history
-        /// (FILE-2).
+        /// Other names whose facts up to these belong to the file's history;
+        /// see [`spans`](crate::recall::spans).
         earlier: Vec<(RelPath, u64)>,
         /// The name to tell it by.
         spoken: RelPath,

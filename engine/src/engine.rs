@@ -227,6 +227,7 @@ impl Engine {
                 }
             }
             Input::Renamed { from, to } => self.renamed(&from, &to),
+            Input::Exchanged { from, to } => self.exchanged(&from, &to),
             Input::Overflow => {
                 self.publish(Happening::Overflow {}, None);
                 let paths = self.turn().lose_everything();

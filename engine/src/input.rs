@@ -37,6 +37,14 @@ pub enum Input {
         /// The new name.
         to: RelPath,
     },
+    /// The watcher saw two names change places, and has said the first half of
+    /// it as [`Renamed`](Self::Renamed). That was no rename (ATTR-12).
+    Exchanged {
+        /// The old name of that rename.
+        from: RelPath,
+        /// The new name of that rename.
+        to: RelPath,
+    },
     /// Coverage was lost (queue overflow, or the watcher had to be made
     /// anew): everything tracked is compared with the disk (ATTR-13).
     Overflow,

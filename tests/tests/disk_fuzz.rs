@@ -2,7 +2,8 @@
 //! `tests/src/disk_fuzz` for what is done and compared.
 //!
 //! `TOUCHMARK_SEED=N` runs that seed alone, `TOUCHMARK_ONLY=3,7,9` these steps
-//! of it, and prints them; `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000
+//! of it (or all, if it is empty) without looking for
+//! fewer, and prints them; `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000
 //! seeds, or `TOUCHMARK_SEEDS`, the first of which is `TOUCHMARK_FROM`;
 //! `TOUCHMARK_FAILURES` goes on until that many have failed.
 #![cfg(target_os = "linux")]
@@ -53,7 +54,8 @@ fn fuzz(soak: bool, may_mount: bool) {
         left_open.1 += run.left_open.1;
         if let Some(failure) = run.failure {
             let text = if std::env::var_os("TOUCHMARK_ONLY").is_some() {
-                failure.wrong.what
+                let shrink::Failure { at, wrong } = failure;
+                format!("{:?}: seed {seed}, step {at}: {}", wrong.row, wrong.what)
             } else {
                 shrink::shrunk(seed, &steps, failure, may_mount)
             };

@@ -25,6 +25,7 @@ pub(super) fn without_temporary_names(input: Input) -> Option<Input> {
             path: from,
             hint: Hint::Removed,
         }),
+        Input::Exchanged { from, to } if is_temporary(&from) || is_temporary(&to) => None,
         input => Some(input),
     }
 }

@@ -263,13 +263,13 @@ impl Daemon {
             } => {
                 // One more, to know whether there is more.
                 let most = limit.saturating_add(1);
-                let mut records = log.history(&path, before, most)?;
-                for (path, until) in earlier {
-                    let until = until.saturating_add(1).min(before.unwrap_or(u64::MAX));
-                    records.extend(log.history(&path, Some(until), most)?);
+                let mut records = Vec::new();
+                for (name, after, end) in recall::spans(&path, &earlier) {
+                    let end = end.min(before.unwrap_or(u64::MAX));
+                    let of_name = log.history(name, Some(end), most)?.into_iter();
+                    records.extend(of_name.filter(|record| record.n > after));
                 }
                 records.sort_by_key(|record| std::cmp::Reverse(record.n));
-                records.dedup_by_key(|record| record.n);
                 records.truncate(most);
                 let mut versions = recall::history(epoch, &records, limit, &marks);
                 for version in &mut versions.versions {

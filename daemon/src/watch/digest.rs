@@ -305,6 +305,13 @@ impl Watcher {
         self.last_rename = rename;
         if let Some(held) = held {
             if exchanged {
+                if self.cover.holds_tracked(&to) {
+                    // As the first half was told.
+                    out.push(Input::Exchanged {
+                        from: to.clone(),
+                        to: held.from.clone(),
+                    });
+                }
                 self.appeared(&held.from, true, out);
             } else {
                 let renamed = self.cover.holds_tracked(&held.from);
@@ -321,7 +328,7 @@ impl Watcher {
     }
 
     /// An exchange of two names is reported as two renames, the second the
-    /// mirror of the first. Nothing was renamed away then.
+    /// mirror of the first. Nothing was renamed then, and nothing is gone.
     fn is_exchange(&self, rename: Option<&(RelPath, RelPath)>) -> bool {
         let (Some((from, to)), Some((last_from, last_to))) = (rename, &self.last_rename) else {
             return false;

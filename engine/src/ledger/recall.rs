@@ -53,6 +53,22 @@ pub fn version_of(
     }
 }
 
+/// Whose facts a file's history is of (FILE-2), from which and up to which,
+/// both left out: of each earlier name those since the one before it was left,
+/// of its own those since it left the last. What the name held before it
+/// became another file's is no part of that.
+pub fn spans<'a>(
+    path: &'a RelPath,
+    earlier: &'a [(RelPath, u64)],
+) -> impl Iterator<Item = (&'a RelPath, u64, u64)> {
+    let ends = earlier.iter().map(|(name, last)| (name, last + 1));
+    ends.chain([(path, u64::MAX)])
+        .scan(0, |after, (name, end)| {
+            let from = std::mem::replace(after, end - 1);
+            Some((name, from, end))
+        })
+}
+
 /// Answers `file/history` from the path's baselines and versions, newest
 /// first; `records` holds one more than `limit` where there is more.
 pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> Versions {
@@ -278,4 +294,21 @@ pub fn edit_number(name: &str) -> Option<u64> {
 /// A checkpoint's name.
 pub fn checkpoint_name(number: u64) -> String {
     format!("k{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_history_leaves_out_what_a_name_was_before() {
+        let [a, b, c] = ["a", "b", "c"].map(|name| RelPath::new(name.as_bytes()).unwrap());
+        let alone: Vec<_> = spans(&c, &[]).collect();
+        assert_eq!(alone, [(&c, 0, u64::MAX)]);
+        // `b` left `a` after its fact 5, `c` left `b` after 9.
+        let earlier = [(a.clone(), 5), (b.clone(), 9)];
+        let all: Vec<_> = spans(&c, &earlier).collect();
+        assert_eq!(all, [(&a, 0, 6), (&b, 5, 10), (&c, 9, u64::MAX)]);
+    }
 }

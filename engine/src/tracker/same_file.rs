@@ -4,7 +4,7 @@
 //! Two names lead to one file if they have the same real name, or if the same
 //! object was found by both. An inode's number alone decides nothing
 //! (ATTR-15): an object is told by it only while it has several links, and
-//! only if the one name was looked at after the other had been found.
+//! only if the one name was found to lead to it before and after the other was.
 
 use touchmark_proto::RelPath;
 
@@ -43,7 +43,7 @@ impl Engine {
                 Some(way) if way.real == real && way.object == outcome.object => way.first,
                 // It has got another name.
                 _ if real.is_none() && before.is_some() && before == inode(&outcome.found) => 0,
-                _ => ticket,
+                _ => self.tracker.next_ticket,
             };
             let way = Way {
                 real,
@@ -150,6 +150,14 @@ impl Engine {
                 self.look_too(name, &first);
             }
         }
+        // What was found by a name that has left was not found of the file.
+        for pending in self.pending.values_mut() {
+            let found = |name: &RelPath| Some(&pending.found.get(name)?.found);
+            let brought = |name: &RelPath| found(name).is_some() && found(name) == found(file);
+            if leaving.iter().any(brought) {
+                pending.found.remove(file);
+            }
+        }
         self.unwatch(file);
         for name in leaving {
             self.unwatch(&name);
@@ -183,11 +191,10 @@ impl Engine {
     /// Has names be one file that a look found to be (FILE-1). Of those that
     /// may be, and are not known to be, one more look is ordered; whoever waits
     /// for the first one waits for that.
-    pub(crate) fn join_alike(&mut self, name: &RelPath, ticket: u64) {
+    pub(crate) fn join_alike(&mut self, name: &RelPath) {
         if self.tracker.ways.is_empty() {
             return;
         }
-        let file = self.view().file_of(name);
         let object = self.tracker.ways.ways.get(name).and_then(|way| way.object);
         let alone = object.and_then(|object| self.tracker.ways.by_object.get(&object));
         if alone.is_some_and(|names| names.len() == 1) {
@@ -199,23 +206,7 @@ impl Engine {
             return;
         }
         let (alike, perhaps) = self.tracker.ways.alike(name);
-        for other in alike {
-            if self.tracker.files.is_watched(&other) && self.view().file_of(&other) != file {
-                let earlier = self
-                    .tracker
-                    .ways
-                    .ways
-                    .get(&other)
-                    .map_or(0, |way| way.since);
-                if self.tracker.ways.real(&other) == self.tracker.ways.real(name)
-                    || earlier <= ticket
-                {
-                    self.join(name, &other);
-                } else {
-                    self.look_too(name, &other);
-                }
-            }
-        }
+        self.join_found(name, alike);
         for other in perhaps {
             if self.tracker.files.is_watched(&other)
                 && self.view().file_of(&other) != self.view().file_of(name)
@@ -228,20 +219,44 @@ impl Engine {
     /// The same for a name that was no file of its own until now (ATTR-12), by
     /// what the last looks found.
     pub(crate) fn join_as_found(&mut self, name: &RelPath) {
-        let ways = &self.tracker.ways;
-        let way = |name: &RelPath| ways.ways.get(name);
-        let later = |one: &Way, other: &Way| one.since <= other.ticket || other.since <= one.ticket;
-        let (mut alike, _) = ways.alike(name);
-        alike.retain(|other| {
-            let later = way(name)
-                .zip(way(other))
-                .is_some_and(|(one, other)| later(one, other));
-            let same = ways.real(other) == ways.real(name);
-            (later || same) && self.tracker.files.is_watched(other)
-        });
+        let (alike, _) = self.tracker.ways.alike(name);
+        self.join_found(name, alike);
+    }
+
+    fn join_found(&mut self, name: &RelPath, alike: Vec<RelPath>) {
         for other in alike {
-            self.join(name, &other);
+            let apart = self.view().file_of(&other) != self.view().file_of(name);
+            if !apart || !self.tracker.files.is_watched(&other) {
+                continue;
+            }
+            let doubtful = self.doubtful(name, &other);
+            if doubtful.is_empty() {
+                self.join(name, &other);
+            }
+            for doubtful in doubtful {
+                self.look_too(name, &doubtful);
+            }
         }
+    }
+
+    /// The names of the two files, of which these are one each, by which what
+    /// was found by these may have been lost since to the other file: they are
+    /// looked at once more.
+    fn doubtful(&self, one: &RelPath, other: &RelPath) -> Vec<RelPath> {
+        let ways = &self.tracker.ways;
+        if ways.real(one) == ways.real(other) {
+            return Vec::new();
+        }
+        let lost = |name: &RelPath, to: &RelPath| {
+            let mut names = self.view().names_of(&self.view().file_of(name));
+            // What is behind a link is looked at by its own name.
+            let is_own = |known: &RelPath| ways.has(known) && ways.real(known) == known;
+            names.retain(|known| known != name && is_own(known) && !ways.at_once(known, to));
+            names
+        };
+        let mut names = [lost(one, other), lost(other, one)].concat();
+        names.extend((!ways.at_once(one, other)).then(|| other.clone()));
+        names
     }
 
     /// Orders a look at another name, for which waits who waits for a look at
@@ -309,10 +324,15 @@ impl Engine {
                 pending.found.entry(file.clone()).or_insert(found);
             }
         }
-        // Both are compared at the next look, however plain they are.
+        // Both are compared at the next look, however plain they are. What was
+        // found through a link to one of them was found of that one.
         for name in [name, file] {
             if !self.tracker.ways.ways.contains_key(&name) {
+                let by = [one, other].map(|by| self.tracker.ways.ways.get(by));
+                let through = |way: &&Way| way.real.as_ref() == Some(&name);
+                let object = by.into_iter().flatten().find(through);
                 let way = Way {
+                    object: object.and_then(|way| way.object),
                     since: self.tracker.next_ticket,
                     ..Way::default()
                 };

@@ -22,7 +22,8 @@ pub(super) struct Way {
     pub(super) ticket: u64,
     /// Reads ordered from this one on look later.
     pub(super) since: u64,
-    /// The first that found it there; 0 if it was there before.
+    /// Reads ordered from this one on look later than the first that found it
+    /// there; 0 if it was there before.
     pub(super) first: u64,
 }
 
@@ -111,6 +112,21 @@ impl Ways {
         let object = |name| self.ways.get(name).and_then(|way: &Way| way.object);
         self.real(one) == self.real(other)
             || object(one).is_some_and(|found| object(other) == Some(found))
+    }
+
+    pub(super) fn has(&self, name: &RelPath) -> bool {
+        self.ways.contains_key(name)
+    }
+
+    /// Whether two names have led to one object at the same time: one was found
+    /// to before the other was, and after that as well. Else it may have left
+    /// the one for the other between the two looks.
+    pub(super) fn at_once(&self, one: &RelPath, other: &RelPath) -> bool {
+        let around = |one: &Way, other: &Way| {
+            one.first <= other.ticket && other.since <= one.ticket && one.object == other.object
+        };
+        let ways = self.ways.get(one).zip(self.ways.get(other));
+        ways.is_some_and(|(one, other)| around(one, other) || around(other, one))
     }
 
     /// Other names that lead to where this one does; of the second kind, those

@@ -501,13 +501,7 @@ impl Truth {
     /// ATTR-12: what sessions know of a name is copied to the one it was given
     /// by a rename, unless they know that one already. A rename that nobody
     /// watched tells nothing.
-    pub fn carried(
-        &mut self,
-        before: &View,
-        murky: &BTreeSet<Name>,
-        moved: &[(Name, Name)],
-        exchange: bool,
-    ) {
+    pub fn carried(&mut self, before: &View, murky: &BTreeSet<Name>, moved: &[(Name, Name)]) {
         let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
         for session in 0..self.people.len() {
             let then = self.people[session].held.clone();
@@ -541,9 +535,7 @@ impl Truth {
                     && moved == object(&self.view, to)
                     && moved != object(before, to)
                 {
-                    let open = if exchange {
-                        Some("two names were exchanged")
-                    } else if before.contains_key(to) {
+                    let open = if before.contains_key(to) {
                         Some("it was renamed onto a file that was there")
                     } else if !watched || !self.watched(from, to) {
                         Some("it was renamed to a directory in which nothing is tracked")

@@ -144,6 +144,7 @@ pub(super) fn word(input: &Input) -> String {
     match input {
         Input::Hint { path, hint } => format!("{hint:?}({path})"),
         Input::Renamed { from, to } => format!("Renamed({from},{to})"),
+        Input::Exchanged { from, to } => format!("Exchanged({from},{to})"),
         Input::Gap { below } => format!("Gap({below})"),
         Input::FenceReached { fence } => format!("Fence({fence})"),
         Input::FenceFailed { fence } => format!("FenceFailed({fence})"),

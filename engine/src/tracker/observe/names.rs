@@ -103,6 +103,22 @@ impl Engine {
         }
     }
 
+    /// What was told as a rename is half of an exchange: many save by one, with
+    /// a temporary file, and it copies nothing (ATTR-12).
+    pub(crate) fn exchanged(&mut self, from: &RelPath, to: &RelPath) {
+        let (from, to) = (
+            self.view().spelling(from.clone()),
+            self.view().spelling(to.clone()),
+        );
+        for copy in self.tracker.uncopied.clone() {
+            let came = copy == to || copy.rebase(&to, &from).is_some();
+            if came {
+                self.tracker.settled(&copy);
+                self.unwatch(&copy);
+            }
+        }
+    }
+
     pub(super) fn observe_copy(&mut self, path: &RelPath, outcome: &ReadOutcome) {
         let Passing::Copy { of, copied, found } = self.tracker.passing(path) else {
             return;

@@ -1,0 +1,286 @@
+//! Names of one file while they come and go (FILE-1, FILE-2, ATTR-12): lists of
+//! inputs in an order in which a busy machine may give them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, VecDeque};
+
+use touchmark_engine::{
+    Config, Content, Effect, Engine, Fact, Found, Hint, Input, Object, ReadOrder, ReadOutcome,
+    Record, Stamp, State,
+};
+use touchmark_proto::files::{FileRead, FileStatus};
+use touchmark_proto::{
+    ClientPath, ConnectionId, Hash, RelPath, Reply, Request, RequestId, SessionId, State as FileIs,
+    VersionKind,
+};
+
+/// A file by its inode: what it holds.
+type Inode = u64;
+
+struct Stage {
+    engine: Engine,
+    records: Vec<Record>,
+    names: BTreeMap<&'static str, Inode>,
+    contents: BTreeMap<Inode, &'static str>,
+    /// Names that are symlinks, and where they lead.
+    links: BTreeMap<&'static str, &'static str>,
+    /// Fences that were asked for.
+    fences: Vec<u64>,
+    answer: Option<Reply>,
+    requests: u64,
+}
+
+fn path(name: &str) -> RelPath {
+    RelPath::new(name.as_bytes()).unwrap()
+}
+
+impl Stage {
+    fn new(files: &[(&'static str, Inode)], contents: &[(Inode, &'static str)]) -> Self {
+        let config = Config {
+            root: b"/w".to_vec(),
+            ..Config::default()
+        };
+        Self {
+            engine: Engine::restore(config, State::new(1, false), [], 1_000),
+            records: Vec::new(),
+            names: files.iter().copied().collect(),
+            contents: contents.iter().copied().collect(),
+            links: BTreeMap::new(),
+            fences: Vec::new(),
+            answer: None,
+            requests: 0,
+        }
+    }
+
+    fn look(&self, order: &ReadOrder) -> ReadOutcome {
+        let spoken = order.path.to_string_lossy();
+        let real = self.links.get(&*spoken);
+        let name = real.map_or(&*spoken, |real| real);
+        let mut outcome = ReadOutcome::from(match self.names.get(name) {
+            None => Found::Absent,
+            Some(inode) => {
+                let text = self.contents[inode];
+                Found::File(Content {
+                    hash: Hash::of(text.as_bytes()),
+                    size: text.len() as u64,
+                    lines: 1,
+                    mtime_ms: 1,
+                    stamp: Stamp {
+                        inode: *inode,
+                        size: text.len() as u64,
+                        ..Stamp::default()
+                    },
+                    settled: false,
+                })
+            }
+        });
+        outcome.real = real.map(|real| path(real));
+        let inode = self.names.get(name).copied();
+        let several = self.names.values().filter(|of| Some(**of) == inode).count() > 1;
+        let object = inode.filter(|_| several);
+        outcome.object = object.map(|inode| Object { device: 1, inode });
+        outcome
+    }
+
+    /// Reads are done at once, in the order in which they are ordered.
+    fn feed(&mut self, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let mut effects = Vec::new();
+            self.engine.handle(1_000, input, &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Record(record) => self.records.push(record),
+                    Effect::Read(order) => inputs.push_back(Input::Read {
+                        outcome: self.look(&order),
+                        path: order.path,
+                        ticket: order.ticket,
+                    }),
+                    Effect::Fence(fence) => self.fences.push(fence),
+                    Effect::Reply { answer, .. } => self.answer = Some(answer.unwrap().reply),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn hint(&mut self, name: &str, hint: Hint) {
+        let path = path(name);
+        self.feed(Input::Hint { path, hint });
+    }
+
+    /// A request that waits behind its fence.
+    fn ask(&mut self, ask: Request) {
+        self.requests += 1;
+        self.feed(Input::Request {
+            request: RequestId(self.requests),
+            connection: ConnectionId(1),
+            ask,
+            until: None,
+        });
+    }
+
+    /// Everything that was told before is in the answer.
+    fn answered(&mut self) -> Reply {
+        for fence in std::mem::take(&mut self.fences) {
+            self.feed(Input::FenceReached { fence });
+        }
+        self.answer.take().expect("an answer")
+    }
+
+    fn ask_read(&mut self, name: &str) {
+        self.ask(Request::FileRead(FileRead {
+            session: SessionId::new("A").unwrap(),
+            path: ClientPath::new(name.as_bytes()),
+            hash: None,
+            range: None,
+            total_lines: None,
+            text: None,
+            step: None,
+            source: None,
+            sync: None,
+            verify: None,
+        }));
+    }
+
+    fn read(&mut self, name: &str) {
+        self.ask_read(name);
+        self.answered();
+    }
+
+    fn ask_status(&mut self, names: &[&str]) {
+        let paths = names.iter().map(|name| ClientPath::new(name.as_bytes()));
+        self.ask(Request::FileStatus(FileStatus {
+            session: SessionId::new("A").unwrap(),
+            paths: Some(paths.collect()),
+            state: Vec::new(),
+            sync: None,
+            verify: None,
+            limit: None,
+            cursor: None,
+        }));
+    }
+
+    fn states(&mut self) -> Vec<FileIs> {
+        let Reply::FileStatus(states) = self.answered() else {
+            panic!("no states");
+        };
+        states.files.iter().map(|file| file.state).collect()
+    }
+
+    fn file_of(&self, name: &str) -> RelPath {
+        self.engine.state().file_of(&path(name)).clone()
+    }
+
+    fn joined(&self) -> Vec<(String, String)> {
+        let joined = self.records.iter().filter_map(|record| match &record.fact {
+            Fact::NamesJoined { name, file } => Some((name, file)),
+            _ => None,
+        });
+        let text = |path: &RelPath| path.to_string_lossy();
+        joined
+            .map(|(name, file)| (text(name), text(file)))
+            .collect()
+    }
+}
+
+/// `m/a` was renamed to `b` and made anew as a hard link of it, and a link to
+/// its directory was looked at before the system had told of that.
+#[test]
+fn what_is_found_through_a_link_is_not_gone() {
+    let mut stage = Stage::new(&[("m/a", 1), ("b", 2)], &[(1, "one"), (2, "two")]);
+    stage.links.insert("ld/a", "m/a");
+    stage.read("m/a");
+    stage.read("b");
+    stage.names.remove("m/a");
+    stage.hint("m/a", Hint::Removed);
+    stage.names.insert("b", 1);
+    stage.hint("b", Hint::Closed);
+    stage.names.insert("m/a", 1);
+    stage.ask_status(&["b", "ld/a", "m/a"]);
+    stage.hint("b", Hint::Touched);
+    stage.feed(Input::Hints {
+        paths: vec![path("m/a"), path("ld/a")],
+        hint: Hint::Closed,
+    });
+    stage.states();
+    for record in &stage.records {
+        let wrong = match &record.fact {
+            Fact::Version(version) => version.kind == VersionKind::Deleted,
+            Fact::NamesParted { .. } => true,
+            _ => false,
+        };
+        assert!(!wrong, "{record:?}");
+    }
+    assert_eq!(stage.file_of("m/a"), stage.file_of("b"));
+}
+
+/// `a` and `b` are one file, `a` and `c` are exchanged, and only of `c` that
+/// was told.
+fn exchanged(ask: impl FnOnce(&mut Stage)) -> Stage {
+    let mut stage = Stage::new(&[("a", 1), ("b", 1), ("c", 2)], &[(1, "one"), (2, "two")]);
+    for name in ["a", "b", "c"] {
+        stage.read(name);
+    }
+    assert_eq!(stage.file_of("a"), stage.file_of("b"));
+    stage.records.clear();
+    stage.names.insert("a", 2);
+    stage.names.insert("c", 1);
+    stage.hint("c", Hint::Removed);
+    ask(&mut stage);
+    stage.hint("c", Hint::Closed);
+    let (from, to) = (path("a"), path("c"));
+    stage.feed(Input::Renamed {
+        from: from.clone(),
+        to: to.clone(),
+    });
+    stage.hint("c", Hint::Closed);
+    stage.feed(Input::Exchanged { from, to });
+    stage.hint("a", Hint::Closed);
+    stage
+}
+
+#[test]
+fn a_name_that_takes_anothers_file_is_never_one_with_it() {
+    let mut stage = exchanged(|stage| stage.ask_status(&["a", "b", "c"]));
+    // Of what `b` and `c` are now, it holds what `c` was as well (FILE-2).
+    assert_eq!(stage.states(), [FileIs::Stale; 3]);
+    assert_eq!(stage.file_of("b"), stage.file_of("c"));
+    assert_ne!(stage.file_of("a"), stage.file_of("b"));
+    for (name, file) in stage.joined() {
+        assert!(name != "a" && file != "a", "{name} joined {file}");
+    }
+}
+
+/// It changed before the question was asked (SEEN-1).
+#[test]
+fn a_read_behind_an_exchange_has_read_what_is_there() {
+    let mut stage = exchanged(|stage| stage.ask_read("c"));
+    stage.answered();
+    let read = stage.records.iter().find_map(|record| match &record.fact {
+        Fact::Read { hash, .. } => Some(*hash),
+        _ => None,
+    });
+    assert_eq!(read, Some(Some(Hash::of(b"one"))));
+}
+
+#[test]
+fn an_exchange_copies_nothing() {
+    let files = [("d/a", 1), ("k/a", 2)];
+    let mut stage = Stage::new(&files, &[(1, "one"), (2, "two")]);
+    stage.read("d/a");
+    stage.names = BTreeMap::from([("d/a", 2), ("k/a", 1)]);
+    stage.feed(Input::Renamed {
+        from: path("d"),
+        to: path("k"),
+    });
+    stage.feed(Input::Exchanged {
+        from: path("d"),
+        to: path("k"),
+    });
+    stage.hint("d/a", Hint::Closed);
+    stage.ask_status(&["d/a", "k/a"]);
+    let states = stage.states();
+    assert_eq!(states, [FileIs::Stale, FileIs::Unread]);
+    assert!(!stage.engine.state().paths.contains_key(&path("k/a")));
+}
