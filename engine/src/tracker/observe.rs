@@ -61,9 +61,7 @@ impl Engine {
             self.join_alike(path);
             let file = self.view().file_of(path);
             let held = self.state.paths.get(&file).map(|state| state.held.hash);
-            // An absence, for one, may be waiting to be recorded.
-            let known = matches!(self.tracker.passing(&file), Passing::Settled);
-            if file != alone && held.is_some_and(|held| !known || held != outcome.hash()) {
+            if file != alone && held.is_some_and(|held| held != outcome.hash()) {
                 // What was found by this name is not known of the file yet.
                 self.look_too(path, &file);
             }

@@ -150,14 +150,6 @@ impl Engine {
                 self.look_too(name, &first);
             }
         }
-        // What was found by a name that has left was not found of the file.
-        for pending in self.pending.values_mut() {
-            let found = |name: &RelPath| Some(&pending.found.get(name)?.found);
-            let brought = |name: &RelPath| found(name).is_some() && found(name) == found(file);
-            if leaving.iter().any(brought) {
-                pending.found.remove(file);
-            }
-        }
         self.unwatch(file);
         for name in leaving {
             self.unwatch(&name);
@@ -324,15 +316,10 @@ impl Engine {
                 pending.found.entry(file.clone()).or_insert(found);
             }
         }
-        // Both are compared at the next look, however plain they are. What was
-        // found through a link to one of them was found of that one.
+        // Both are compared at the next look, however plain they are.
         for name in [name, file] {
             if !self.tracker.ways.ways.contains_key(&name) {
-                let by = [one, other].map(|by| self.tracker.ways.ways.get(by));
-                let through = |way: &&Way| way.real.as_ref() == Some(&name);
-                let object = by.into_iter().flatten().find(through);
                 let way = Way {
-                    object: object.and_then(|way| way.object),
                     since: self.tracker.next_ticket,
                     ..Way::default()
                 };
