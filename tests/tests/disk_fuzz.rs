@@ -1,10 +1,11 @@
 //! Random steps on a real file system, and every answer compared with it. See
 //! `tests/src/disk_fuzz` for what is done and compared.
 //!
-//! `TOUCHMARK_SEED=N` runs that seed alone, `TOUCHMARK_ONLY=3,7,9` these steps
-//! of it (or all, if it is empty) without looking for
-//! fewer, and prints them; `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000
-//! seeds, or `TOUCHMARK_SEEDS`, the first of which is `TOUCHMARK_FROM`;
+//! `TOUCHMARK_SEED=N` runs that seed alone and prints its steps,
+//! `TOUCHMARK_ONLY=3,7,9` these steps of it. With `TOUCHMARK_ONLY`, also empty,
+//! a failure is told as it is, and no shorter list of steps is looked for.
+//! `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000 seeds, or
+//! `TOUCHMARK_SEEDS`, the first of which is `TOUCHMARK_FROM`;
 //! `TOUCHMARK_FAILURES` goes on until that many have failed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

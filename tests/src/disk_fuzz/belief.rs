@@ -188,11 +188,14 @@ impl Copy {
             return Worth::Open;
         }
         let now = lines(now);
-        if self.evicted && self.layers.last().is_some_and(|layer| layer.lines != now) {
-            return Worth::Open;
-        }
         if self.evicted {
-            return Worth::Fresh;
+            // SEEN-2: what it saw last decides; a content in which its lines
+            // stood unchanged may have become that before they were gone.
+            return match self.layers.last() {
+                Some(layer) if layer.lines == now => Worth::Fresh,
+                _ if self.layers.iter().all(|layer| layer.is_so(&now, false)) => Worth::Open,
+                _ => Worth::Stale,
+            };
         }
         let is_so = |coarse| self.layers.iter().all(|layer| layer.is_so(&now, coarse));
         match is_so(self.coarse) {

@@ -104,7 +104,11 @@ impl Play {
             Worth::Deleted => state["state"] == "deleted",
             Worth::Open => {
                 self.left_open.0 += 1;
-                true
+                // Whether there is a file is never open.
+                match text {
+                    Some(_) => state["state"] != "deleted",
+                    None => state["state"] == "unread" || state["state"] == "deleted",
+                }
             }
         };
         expect(Row::Worth, right, || {

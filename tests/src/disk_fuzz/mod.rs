@@ -4,12 +4,13 @@
 //! each session was shown last. After every few steps every answer of the
 //! daemon is compared with that.
 //!
-//! - [`step`]: what is done, as a list that a seed makes.
+//! - [`step`]: what is done; [`seed`] makes a list of it.
 //! - [`text`]: contents, whose lines can be told apart.
 //! - [`disk`]: the user's steps on the disk, and what names lead to.
 //! - [`belief`]: what one session holds of one name, and what that is worth.
-//! - [`people`]: who wrote what, and what each session was shown and told.
-//! - [`play`]: the steps one by one, the agents' among them.
+//! - [`people`]: who wrote what, and what each session was shown and told;
+//!   [`sharing`]: how that goes with the names of a file.
+//! - [`play`]: the steps one by one; [`edits`]: those that agents write by.
 //! - [`check`]: the comparisons.
 //! - [`rows`]: which steps and comparisons are on.
 //! - [`shrink`]: the shortest list of steps that still fails.
@@ -37,9 +38,12 @@
 pub mod belief;
 pub mod check;
 pub mod disk;
+pub mod edits;
 pub mod people;
 pub mod play;
 pub mod rows;
+pub mod seed;
+pub mod sharing;
 pub mod shrink;
 pub mod step;
 pub mod text;

@@ -59,6 +59,9 @@ pub struct Held {
     pub since: usize,
     /// The lines are still in its context.
     pub resident: bool,
+    /// The name came to a file that the session knows by another, and has not
+    /// been asked about since: until it is, nobody may know (FILE-2).
+    pub came: bool,
     /// What it holds came together by a name that joined the file, and no
     /// question was answered since.
     pub joined_unseen: bool,
@@ -70,7 +73,7 @@ pub struct Held {
 impl Held {
     /// The session holds the file by this name: it has used it, or a rename
     /// gave it to a file that it knew.
-    fn by_itself(&self) -> bool {
+    pub(super) fn by_itself(&self) -> bool {
         self.used || self.carried
     }
 }
@@ -195,7 +198,7 @@ impl Truth {
         NAMES.iter().filter(same).copied().collect()
     }
 
-    fn names_of_file(&self, file: Object) -> Vec<Name> {
+    pub(super) fn names_of_file(&self, file: Object) -> Vec<Name> {
         let names = self.view.iter().filter(|(_, at)| at.object == file);
         names.map(|(name, _)| *name).collect()
     }
@@ -415,6 +418,11 @@ impl Truth {
             all.extend(self.names_of(name));
         }
         let half = self.half;
+        for name in names {
+            let held = self.people.iter_mut();
+            let held = held.filter_map(|person| person.held.get_mut(name));
+            held.for_each(|held| held.came = false);
+        }
         for name in all {
             self.murky.remove(name);
             for person in &mut self.people {
@@ -426,176 +434,6 @@ impl Truth {
             for event in self.events.get_mut(name).into_iter().flatten() {
                 event.unseen &= event.half && half;
             }
-        }
-    }
-
-    /// FILE-1, FILE-2: what a session knows by one name it knows by all. It
-    /// goes with the names that the session has used: a name that it has not
-    /// used, and that is a name of no such file any more, it does not know.
-    fn share(&mut self, before: &View) {
-        let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
-        let files: BTreeSet<Object> = self.view.values().map(|at| at.object).collect();
-        for session in 0..self.people.len() {
-            for name in NAMES {
-                let was = object(before, name);
-                let joined = self.held(session, name).joined_unseen;
-                if joined && was != object(&self.view, name) {
-                    for other in NAMES.iter().filter(|other| object(before, other) == was) {
-                        self.held(session, other).copy.open =
-                            Some("names were one file for a moment, and nobody looked");
-                    }
-                }
-                let there = self.view.contains_key(name);
-                let held = self.held(session, name);
-                // A name that a rename made is forgotten if it goes before
-                // anybody asks about it (ATTR-12).
-                let known = held.used || held.carried && held.named;
-                if !there && !known && held.copy.known() {
-                    held.copy.open = Some("a name never used, of what was a file");
-                }
-            }
-            for file in &files {
-                let names = self.names_of_file(*file);
-                self.share_one(session, &names);
-            }
-        }
-    }
-
-    fn share_one(&mut self, session: usize, names: &[Name]) {
-        let all = names.iter().map(|name| self.held(session, name).clone());
-        let holders: Vec<Held> = all.filter(|held| held.by_itself()).collect();
-        let mut known = holders.iter().filter(|held| held.copy.known());
-        let mut copy = known
-            .next()
-            .map_or_else(Copy::default, |held| held.copy.clone());
-        known.for_each(|held| copy.join(&held.copy));
-        if !holders
-            .iter()
-            .any(|held| held.copy.known() && !held.perhaps)
-            && copy.known()
-        {
-            copy.open = Some("known by a name alone that perhaps nobody watched");
-        }
-        let news = holders
-            .iter()
-            .any(|held| held.copy.layers() != copy.layers());
-        let resident = holders.iter().any(|held| held.resident);
-        for name in names {
-            let held = self.held(session, name);
-            let coarse = held.copy.coarse || copy.coarse;
-            if held.by_itself() && news {
-                held.joined_unseen = true;
-                held.mixed = true;
-                held.told = Told::Open;
-            } else if !held.by_itself() && !held.copy.known() {
-                held.since = usize::MAX;
-            }
-            held.copy = copy.clone();
-            // A content of the file may be kept by one of its names only.
-            held.copy.may_be_coarse |= names.iter().any(|name| name.starts_with(".env"));
-            held.copy.coarse = coarse;
-            held.resident = resident;
-        }
-    }
-
-    /// ATTR-12: what sessions know of a name is copied to the one it was given
-    /// by a rename, unless they know that one already. A rename that nobody
-    /// watched tells nothing.
-    pub fn carried(&mut self, before: &View, murky: &BTreeSet<Name>, moved: &[(Name, Name)]) {
-        let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
-        for session in 0..self.people.len() {
-            let then = self.people[session].held.clone();
-            // By whichever of its names it was renamed, it left those that lead
-            // there no more.
-            let mut gone: Vec<(Name, Name, bool)> = Vec::new();
-            let place = |name: Name| self.places.get(name);
-            let entries = moved.iter().flat_map(|&(from, to)| {
-                // The same entry, by a way through a link to its directory.
-                let last = |name: Name| name.rsplit_once('/').map(|(_, last)| last);
-                let same = |other: &&Name| {
-                    let by_directory = last(other).is_some() && last(other) == last(to);
-                    by_directory && place(other).is_some() && place(other) == place(to)
-                };
-                let others = NAMES.iter().filter(same).copied();
-                let all = [to].into_iter().chain(others);
-                let watched = self.watched(from, to);
-                all.map(|other| (from, other, watched)).collect::<Vec<_>>()
-            });
-            for (from, to, watched) in entries {
-                let was = object(before, from);
-                let left = NAMES
-                    .iter()
-                    .filter(|name| object(before, name) == was && object(&self.view, name) != was);
-                gone.extend(left.map(|name| (*name, to, watched)));
-            }
-            for (from, to, watched) in gone {
-                let moved = object(before, from);
-                if let Some(known) = then.get(from)
-                    && moved.is_some()
-                    && moved == object(&self.view, to)
-                    && moved != object(before, to)
-                {
-                    let open = if before.contains_key(to) {
-                        Some("it was renamed onto a file that was there")
-                    } else if !watched || !self.watched(from, to) {
-                        Some("it was renamed to a directory in which nothing is tracked")
-                    } else if self.down || murky.contains(from) || murky.contains(to) {
-                        Some("it was renamed while nobody watched")
-                    } else {
-                        None
-                    };
-                    self.carry(session, to, known.clone(), open);
-                }
-            }
-        }
-        self.share(before);
-    }
-
-    /// Whether the directory that a name was moved to is watched for sure: it
-    /// is the same, or moved itself, or somebody has used a name in it.
-    fn watched(&self, from: Name, to: Name) -> bool {
-        let parts = |name: Name| name.rsplit_once('/').unwrap_or(("", name));
-        let ((old, file), (new, renamed)) = (parts(from), parts(to));
-        let used = |name: &Name| {
-            let held = self
-                .people
-                .iter()
-                .filter_map(|person| person.held.get(name));
-            held.clone().any(|held| held.used)
-        };
-        old == new
-            || new.is_empty()
-            || (file == renamed
-                && matches!(
-                    (old, new),
-                    ("d" | "d/e", "k" | "k/e") | ("k" | "k/e", "d" | "d/e")
-                ))
-            || NAMES.iter().any(|name| parts(name).0 == new && used(name))
-    }
-
-    fn carry(&mut self, session: usize, to: Name, known: Held, open: Option<&'static str>) {
-        let own = self.held(session, to);
-        own.carried |= known.used || known.carried;
-        own.perhaps |= !own.used && (open.is_some() || known.perhaps);
-        if own.copy.known() {
-            // By another name of the file. Whether it is known by this one as
-            // well is seen when the two part.
-            own.copy.open = own.copy.open.or(open);
-            return;
-        }
-        if !known.copy.known() {
-            return;
-        }
-        own.named = false;
-        let coarse = own.copy.coarse || known.copy.coarse;
-        own.copy = known.copy;
-        own.copy.coarse = coarse;
-        own.resident = known.resident;
-        own.since = usize::MAX;
-        own.carried_unseen = true;
-        own.copy.open = own.copy.open.or(open);
-        if own.used {
-            own.copy.open = Some("a name that was spoken of was given to a known file");
         }
     }
 
@@ -622,7 +460,18 @@ impl Truth {
             held.resident = true;
             held.perhaps &= other != name;
         }
+        self.came_before(session, name);
         self.uses(session, name);
+    }
+
+    /// What a session held by a name that came to the file, and that nobody has
+    /// looked at, is found later to be out of date, though the session knows
+    /// better by now: it is told once too often.
+    fn came_before(&mut self, session: usize, name: Name) {
+        let names = self.names_of(name);
+        if names.iter().any(|other| self.held(session, other).came) {
+            self.leave_open(session, name, "another name of it was not looked at");
+        }
     }
 
     /// A session uses a name.
@@ -641,6 +490,7 @@ impl Truth {
             held.mixed = false;
             held.resident = false;
         }
+        self.came_before(session, name);
     }
 
     /// What a session has of a file is left open.

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::play::{Play, Wrong};
 use super::rows::Row;
-use super::step::{self, Step};
+use super::seed;
+use super::step::Step;
 
 /// Steps in a run.
 const STEPS: usize = 60;
@@ -32,7 +33,7 @@ pub struct Run {
 
 /// The steps of a seed; with `TOUCHMARK_ONLY=3,7,9` these only.
 pub fn steps(seed: u64) -> Vec<(usize, Step)> {
-    let all = step::steps(seed, STEPS).into_iter().enumerate();
+    let all = seed::steps(seed, STEPS).into_iter().enumerate();
     let only = std::env::var("TOUCHMARK_ONLY").unwrap_or_default();
     let only: Vec<usize> = only.split(',').filter_map(|n| n.parse().ok()).collect();
     all.filter(|(n, _)| only.is_empty() || only.contains(n))
