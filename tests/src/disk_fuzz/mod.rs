@@ -24,8 +24,10 @@
 //! - Who is the author of a content that came by another way (a link, a
 //!   directory, a mount) is not compared; of one that was renamed it is who
 //!   renamed it, or who wrote it.
-//! - Of lines that are no longer in the context it may be said that they are
-//!   so, or not.
+//! - Where lines that are no longer in the context stand unchanged in another
+//!   content, the copy may be fresh, or stale.
+//! - What was held by a name that came to the file, and was not asked about
+//!   before the file was read by another name, may make the copy stale (FILE-2).
 //! - A content that was replaced before any question was answered may never
 //!   have been noticed.
 //! - A name that a session never used, of what was a file it knew, and where
