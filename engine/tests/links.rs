@@ -34,14 +34,18 @@ fn path(name: &str) -> RelPath {
     RelPath::new(name.as_bytes()).unwrap()
 }
 
+fn engine(records: Vec<Record>) -> Engine {
+    let config = Config {
+        root: b"/w".to_vec(),
+        ..Config::default()
+    };
+    Engine::restore(config, State::new(1, false), records, 1_000)
+}
+
 impl Stage {
     fn new(files: &[(&'static str, Inode)], contents: &[(Inode, &'static str)]) -> Self {
-        let config = Config {
-            root: b"/w".to_vec(),
-            ..Config::default()
-        };
         Self {
-            engine: Engine::restore(config, State::new(1, false), [], 1_000),
+            engine: engine(Vec::new()),
             records: Vec::new(),
             names: files.iter().copied().collect(),
             contents: contents.iter().copied().collect(),
@@ -82,24 +86,39 @@ impl Stage {
         outcome
     }
 
-    /// Reads are done at once, in the order in which they are ordered.
+    /// Nobody watched until now.
+    fn restart(&mut self) {
+        self.engine = engine(self.records.clone());
+        let mut effects = Vec::new();
+        self.engine.start(1_000, &mut effects);
+        self.carry_out(effects);
+    }
+
     fn feed(&mut self, input: Input) {
-        let mut inputs = VecDeque::from([input]);
-        while let Some(input) = inputs.pop_front() {
-            let mut effects = Vec::new();
-            self.engine.handle(1_000, input, &mut effects);
-            for effect in effects {
-                match effect {
-                    Effect::Record(record) => self.records.push(record),
-                    Effect::Read(order) => inputs.push_back(Input::Read {
+        let mut effects = Vec::new();
+        self.engine.handle(1_000, input, &mut effects);
+        self.carry_out(effects);
+    }
+
+    /// Reads are done at once, in the order in which they are ordered.
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Record(record) => self.records.push(record),
+                Effect::Read(order) => {
+                    let read = Input::Read {
                         outcome: self.look(&order),
                         path: order.path,
                         ticket: order.ticket,
-                    }),
-                    Effect::Fence(fence) => self.fences.push(fence),
-                    Effect::Reply { answer, .. } => self.answer = Some(answer.unwrap().reply),
-                    _ => {}
+                    };
+                    let mut more = Vec::new();
+                    self.engine.handle(1_000, read, &mut more);
+                    effects.extend(more);
                 }
+                Effect::Fence(fence) => self.fences.push(fence),
+                Effect::Reply { answer, .. } => self.answer = Some(answer.unwrap().reply),
+                _ => {}
             }
         }
     }
@@ -269,4 +288,24 @@ fn an_exchange_copies_nothing() {
     let states = stage.states();
     assert_eq!(states, [FileIs::Stale, FileIs::Unread]);
     assert!(!stage.engine.state().paths.contains_key(&path("k/a")));
+}
+
+/// `b` left the file while nobody watched, and comes back to it.
+#[test]
+fn a_name_that_was_left_alone_at_a_start_gets_another_again() {
+    let names = [("b", 1), ("k/a", 1)];
+    let mut stage = Stage::new(&names, &[(1, "one"), (2, "two")]);
+    stage.read("b");
+    stage.read("k/a");
+    assert_eq!(stage.file_of("b"), stage.file_of("k/a"));
+    stage.names.insert("b", 2);
+    stage.restart();
+    stage.ask_status(&["b", "k/a"]);
+    stage.states();
+    assert_ne!(stage.file_of("b"), stage.file_of("k/a"));
+    stage.names.insert("b", 1);
+    stage.hint("b", Hint::Closed);
+    stage.ask_status(&["b", "k/a"]);
+    stage.states();
+    assert_eq!(stage.file_of("b"), stage.file_of("k/a"));
 }

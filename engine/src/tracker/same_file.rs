@@ -58,6 +58,10 @@ impl Engine {
         }
         if told && names.len() > 1 {
             self.part_from(name, &file, &names);
+            if self.state.paths.contains_key(name) {
+                // Perhaps by itself only now.
+                self.tracker.note_inode(name, &outcome.found);
+            }
             for other in names.iter().filter(|_| *name == file) {
                 if self.tracker.ways.unsure.remove(other) {
                     match self.view().file_of(other) == file {

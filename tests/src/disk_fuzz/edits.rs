@@ -1,5 +1,7 @@
 //! What agents write: edits, and writes through the daemon.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::belief::Worth;
@@ -10,6 +12,10 @@ use super::step::{Declared, How, NAMES, Name, session};
 use super::text::Make;
 use crate::sha256;
 use crate::wire::Answer;
+
+/// A file that is gone for so long counts as deleted, also in the middle of a
+/// save on a busy machine (ATTR-5).
+const GONE: Duration = Duration::from_millis(100);
 
 impl Play {
     /// What a request for writing may be refused with; `None` where it may not.
@@ -123,11 +129,14 @@ impl Play {
         } else {
             Act::Marked(who)
         };
+        let begun = Instant::now();
         if self.disk.save(name, &edit.text, how).is_err() {
             return;
         }
+        let gone = matches!(how, How::Recreate | How::Vim) && begun.elapsed() >= GONE;
         if let Some(edit) = &mut self.truth.people[who].edit {
             edit.wrote = Some(name);
+            edit.foreign |= gone;
         }
         self.truth.look(&self.disk, &act);
         if edit.declared {
