@@ -191,3 +191,17 @@ fn sec3_what_is_forgotten_is_in_no_file() {
     assert_eq!(world.wait_end(), Some(0));
     assert!(world.left_behind().is_empty(), "{:?}", world.left_behind());
 }
+
+/// A dump of the daemon's memory would hold contents of files.
+#[test]
+fn sec3_no_daemon_leaves_a_core_file() {
+    let mut world = World::asleep();
+    world.launch_through(&["sh", "-c", "ulimit -c unlimited; exec \"$@\"", "sh"]);
+    world.start();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", world.pid())).unwrap();
+    let core = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"));
+    let words: Vec<&str> = core.unwrap().split_whitespace().collect();
+    assert_eq!(words[4..6], ["0", "0"], "{limits}");
+}

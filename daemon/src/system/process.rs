@@ -19,7 +19,7 @@ pub struct Umask(pub u32);
 
 /// Leaves the starter's terminal and directory (LIFE-1): a working directory
 /// inside the workspace would keep its removal from being seen. From here on
-/// new files are the user's alone, unless made otherwise; returned is the mask
+/// a crash leaves no core file, and new files are the user's alone, unless made otherwise; returned is the mask
 /// of before.
 pub(crate) fn detach(on_demand: bool) -> Umask {
     if on_demand {
@@ -27,6 +27,12 @@ pub(crate) fn detach(on_demand: bool) -> Umask {
         let _is_leader = rustix::process::setsid();
     }
     let _stays = std::env::set_current_dir("/");
+    // A dump would hold contents of files. Fails nowhere: it lowers a limit.
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let _lowered = setrlimit(Resource::Core, none);
     let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     // As wide as macOS has it, this type is narrower.
     #[allow(clippy::useless_conversion)]
