@@ -127,3 +127,38 @@ fn a_repository_within_another_has_a_daemon_of_its_own() {
     assert!(stopped.status.success(), "{stopped:?}");
     world.healthy();
 }
+
+/// SEC-6, SEC-8: where the guard is off, the agent's user is told why.
+#[test]
+fn sec6_a_hook_says_why_a_directory_is_no_workspace() {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Stdio;
+    let world = World::asleep();
+    let shared = world.outside().join("shared");
+    fs::create_dir_all(shared.join(".git")).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    let mut hook = Command::new(binary());
+    world.dress(&mut hook);
+    let mut hook = hook
+        .args(["hook", AGENT])
+        .env("TOUCHMARK_HOOK_MS", "60000")
+        .current_dir(&shared)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let event = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": shared, "prompt": "go"});
+    let mut input = hook.stdin.take().unwrap();
+    input.write_all(event.to_string().as_bytes()).unwrap();
+    drop(input);
+    let output = hook.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stdout, b"{}\n");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        told.contains(".git does not count: everybody may write"),
+        "{told}"
+    );
+}

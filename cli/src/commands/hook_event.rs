@@ -19,7 +19,7 @@ use touchmark_client::proto::hooks::{
     HookAck, HookClaude, HookCodex, HookCursor, HookGemini, HookOpencode, HookPrinted,
 };
 use touchmark_client::proto::{FreeJson, Reply, Request};
-use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start};
+use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
 
 use crate::args::Global;
 use crate::commands::daemon::Unanswered;
@@ -226,18 +226,26 @@ fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Cli
         Ok(client) => Some(client),
         Err(error) if error.is_disconnected() => {
             if !may_start(workspace, global) {
+                let environment = Environment::read().ok()?;
+                let (mark, why) = find::passed_over(&workspace.root, &environment)?;
+                warn(&format!("{} does not count: {why}", mark.display()));
                 return None;
             }
             connect_or_start(workspace, &hello, &Start::default()).ok()
         }
         Err(error) => {
-            // A guard that is off is not off in silence.
             if error.code() == "place" {
-                let _nobody_reads = writeln!(io::stderr(), "touchmark: {error}");
+                warn(&error.to_string());
             }
             None
         }
     }
+}
+
+/// A guard that is off is not off in silence.
+fn warn(why: &str) {
+    let why = crate::text::escaped(why, 2 * crate::text::MAX_NAME);
+    let _nobody_reads = writeln!(io::stderr(), "touchmark: {why}");
 }
 
 /// Where to look for the workspace: at the file that the event is about, or
