@@ -212,31 +212,6 @@ fn the_last_line_is_a_repeat_without_the_end() {
     );
 }
 
-/// Who had read a version, and then lines of the next, was told to have
-/// overwritten the first unseen when the second proved to be its own.
-#[test]
-fn what_was_read_before_its_own_version_was_read_is_not_lost() {
-    for range in [Some((3, 4)), None] {
-        let some = Op::Read {
-            session: 0,
-            name: "b",
-            range,
-            hash: false,
-        };
-        holds(
-            &[("b", Make::Whole(2, 4))],
-            &[
-                read(0, "b"),
-                begin(3, 0, "b", Make::Revise(1, 11), false),
-                save("b", Make::Insert(0, 17), How::Replace),
-                some,
-                commit(3, false),
-                CHECK,
-            ],
-        );
-    }
-}
-
 /// Lines of before that stood in the user's version counted as seen of it, if
 /// somebody had asked meanwhile; so it was not told to be lost.
 #[test]
@@ -279,30 +254,6 @@ fn what_a_commit_names_is_known_though_another_mark_had_found_it() {
             commit(8, true),
             Op::Check { order: 1 },
             save("b", Make::Back(2), How::InPlace),
-            CHECK,
-        ],
-    );
-}
-
-/// The same of a content that the session had written, and that somebody had
-/// put back.
-#[test]
-fn what_it_wrote_before_its_own_version_was_read_is_not_lost() {
-    holds(
-        &[],
-        &[
-            begin(2, 0, "b", Make::Whole(9, 1), true),
-            saves(2),
-            commit(2, false),
-            save("b", Make::Insert(1, 10), How::Replace),
-            Op::Settle,
-            save("b", Make::Back(1), How::Vim),
-            Op::Settle,
-            Op::Pass(1_000),
-            begin(4, 0, "b", Make::Same, false),
-            save("b", Make::Revise(0, 15), How::Vim),
-            read(0, "b"),
-            commit(4, false),
             CHECK,
         ],
     );

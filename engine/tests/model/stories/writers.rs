@@ -254,23 +254,3 @@ fn a_removal_is_no_marks_where_the_file_was_made_anew() {
     ];
     holds(&[("a", Make::Whole(1, 2))], &steps);
 }
-
-/// Half of what the user was writing became the session's version when its mark
-/// came to its deadline.
-#[test]
-fn half_of_a_save_is_no_version_of_a_mark_that_lapses() {
-    let make = Make::Whole(8, 2);
-    let steps = [
-        read(1, "d/a"),
-        begin(1, 1, "d/a", Make::Revise(1, 6), false),
-        saves(1),
-        Op::Settle,
-        Op::OpenPart { name: "d/a", make },
-        Op::Pass(70_000),
-        Op::ClosePart,
-        Op::Check { order: 2 },
-    ];
-    ends(&[("d/a", Make::Whole(1, 2))], &steps, |play| {
-        assert_eq!(writer(play, "d/a"), None);
-    });
-}
