@@ -454,7 +454,9 @@ impl World {
         self.drain();
         // Some looks come a little later, so as not to read without pause.
         let asked = self.now;
-        while !self.answered.contains_key(&id) && self.now < asked + 2_000 {
+        // Time stands still once something has failed.
+        while !self.answered.contains_key(&id) && self.failure.is_none() && self.now < asked + 2_000
+        {
             let due = self.engine.as_ref().and_then(Engine::deadline);
             let due = due.map_or(1, |due| due.saturating_sub(self.now));
             self.pass(due.clamp(1, 100));
