@@ -481,6 +481,10 @@ impl Daemon {
         {
             self.feed(Input::Tick);
         }
+        let waits = |asked: &Asked| asked.until.is_some();
+        if self.engine.deadline().is_none() && !self.asked.values().any(waits) {
+            self.time.follow();
+        }
         self.look_at_coverage(now);
         if self.mend_place_at.is_some_and(|at| at <= now) {
             self.look_at_places();

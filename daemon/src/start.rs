@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use touchmark_proto::Places;
 
@@ -15,6 +15,7 @@ use crate::log::{self, Target};
 use crate::run::{Options, run};
 use crate::socket::{Listener, Passed};
 use crate::system::{process, signals};
+use crate::time::Timeline;
 
 /// How long a daemon may take to give way to one that the manager starts.
 const GIVING_WAY: Duration = Duration::from_secs(10);
@@ -175,5 +176,7 @@ fn sweep(places: &Places, config: &Config) -> Sweep {
         .sessions_keep
         .max(config.versions_age)
         .max(config.recovery_age);
-    Sweep::start(places.clone(), Duration::from_millis(keep))
+    // By what daemons of this workspace have seen pass (LIM-3).
+    let oldest = Timeline::open(&places.state, 0).before(keep);
+    Sweep::start(places.clone(), UNIX_EPOCH + Duration::from_millis(oldest))
 }

@@ -1,13 +1,17 @@
 //! The daemon's time.
 
+mod history;
+
 use std::fmt::Debug;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use touchmark_proto::Millis;
 
-use crate::system::clock;
+use self::history::{AWAY, History};
+use crate::system::{clock, proc};
 
 /// Where a timeline takes the time from, in milliseconds.
 pub trait Clocks: Debug + Send + Sync {
@@ -32,9 +36,13 @@ impl Clocks for System {
     }
 }
 
-/// Wall-clock time that never goes back. It follows the wall clock forward,
-/// also over a sleep of the machine; where that was set back, it goes on from
-/// where it was. Clones are the same timeline.
+/// A wall clock that differs by more from the time that has passed was set.
+const JUMP: i64 = 10_000;
+
+/// Wall-clock time that never goes back. Where the wall clock was set back, it
+/// goes on from where it was; where that was set forward, the time follows
+/// once nothing waits for a deadline ([`Timeline::follow`]), and no age counts
+/// what was skipped ([`Timeline::before`]). Clones are the same timeline.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     clocks: Arc<dyn Clocks>,
@@ -42,33 +50,121 @@ pub struct Timeline {
     ahead: Arc<AtomicI64>,
     /// The running time at the start.
     start: Millis,
+    history: Arc<Mutex<History>>,
+    /// Where the history is kept.
+    file: Option<Arc<Path>>,
+    /// That the wall clock is behind was said.
+    behind: Arc<AtomicBool>,
 }
 
 impl Timeline {
-    /// From now on, but not before `least`, the newest time on record: the
-    /// wall clock may have been set back since.
-    pub fn start(least: Millis) -> Self {
-        Self::by(Arc::new(System), least)
+    /// From now on, kept nowhere.
+    pub fn start() -> Self {
+        Self::by(Arc::new(System), History::default(), None, 0)
     }
 
-    fn by(clocks: Arc<dyn Clocks>, least: Millis) -> Self {
-        let start = clocks.running();
+    /// Goes on from what is kept in a workspace's state directory, but not
+    /// before `least`, the newest time on record.
+    pub fn open(state: &Path, least: Millis) -> Self {
+        let file = state.join("clock");
+        let history = History::read(&file);
         Self {
-            ahead: Arc::new(AtomicI64::new(difference(least, start))),
+            file: Some(Arc::from(file)),
+            ..Self::by(Arc::new(System), history, proc::boot(), least)
+        }
+    }
+
+    fn by(
+        clocks: Arc<dyn Clocks>,
+        mut history: History,
+        boot: Option<String>,
+        least: Millis,
+    ) -> Self {
+        let (wall, start) = (clocks.wall(), clocks.running());
+        let last = history.seen.max(least);
+        let now = if boot.is_some() && history.boot == boot {
+            last.max(start.saturating_add_signed(history.ahead))
+        } else if last > 0 {
+            last.max(wall.min(last.saturating_add(AWAY)))
+        } else {
+            // What is older than that was seen by nobody.
+            history.skip(0, wall);
+            wall
+        };
+        history.boot = boot;
+        Self {
+            ahead: Arc::new(AtomicI64::new(difference(now, start))),
             clocks,
             start,
+            history: Arc::new(Mutex::new(history)),
+            file: None,
+            behind: Arc::default(),
         }
     }
 
     /// Now.
     pub fn now(&self) -> Millis {
+        let (running, ahead, seen) = self.look();
+        // Small steps are how a clock is kept right.
+        let ahead = match seen - ahead {
+            0..=JUMP => self.ahead.fetch_max(seen, Ordering::Relaxed).max(seen),
+            _ => ahead,
+        };
+        running.saturating_add_signed(ahead)
+    }
+
+    /// The running time, what is added to it, and what the wall clock adds.
+    fn look(&self) -> (Millis, i64, i64) {
         // In this order: whatever time passes in between makes the wall clock
         // seem late, which changes nothing, and never early.
         let wall = self.clocks.wall();
         let running = self.clocks.running();
-        let seen = difference(wall, running);
-        let ahead = self.ahead.fetch_max(seen, Ordering::Relaxed).max(seen);
-        running.saturating_add_signed(ahead)
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        (running, ahead, difference(wall, running))
+    }
+
+    /// Follows a wall clock that was set forward. Deadlines that are waited
+    /// for would pass by that: it is the caller's to know that there are none.
+    pub fn follow(&self) {
+        let (running, ahead, seen) = self.look();
+        if seen - ahead > JUMP {
+            let (from, to) = (ahead, seen);
+            let moment = |ahead| running.saturating_add_signed(ahead);
+            lock(&self.history).skip(moment(from), moment(to));
+            self.ahead.fetch_max(seen, Ordering::Relaxed);
+            tracing::warn!(
+                "the clock is {} s ahead of the time that has passed: that makes nothing older",
+                (to - from) / 1000
+            );
+            self.keep();
+        }
+        let behind = ahead - seen > JUMP;
+        if self.behind.swap(behind, Ordering::Relaxed) != behind && behind {
+            tracing::warn!(
+                "the clock is {} s behind the newest time on record, from which times go on",
+                (ahead - seen) / 1000
+            );
+        }
+    }
+
+    /// Keeps for the next start how much time has passed.
+    pub fn keep(&self) {
+        let Some(file) = &self.file else { return };
+        let seen = self.now();
+        let mut history = lock(&self.history);
+        history.seen = seen;
+        history.ahead = self.ahead.load(Ordering::Relaxed);
+        // Without it, things stay longer.
+        if let Err(error) = history.write(file) {
+            tracing::debug!("{}: {error}", file.display());
+        }
+    }
+
+    /// The moment since which so much time has passed that daemons have seen:
+    /// what is from before is older (LIM-3).
+    pub fn before(&self, age: Millis) -> Millis {
+        let now = self.now();
+        lock(&self.history).before(now, age)
     }
 
     /// How long it has run.
@@ -77,13 +173,17 @@ impl Timeline {
     }
 
     /// The moment at which [`Timeline::now`] reaches `time`, or later: sleeps
-    /// of the machine and jumps of the wall clock bring it nearer.
+    /// of the machine bring it nearer.
     pub fn instant(&self, time: Millis) -> Instant {
         // A deadline that far away is as good as none, and cannot overflow.
         const FAR: Millis = 365 * 86_400_000;
         let left = time.saturating_sub(self.now()).min(FAR);
         Instant::now() + Duration::from_millis(left)
     }
+}
+
+fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
+    history.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn difference(a: Millis, b: Millis) -> i64 {
@@ -104,8 +204,6 @@ pub fn utc_offset() -> i64 {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::sync::Mutex;
-
     use super::*;
 
     /// Clocks that a test sets: the wall clock's time, and the running time.
@@ -130,11 +228,24 @@ mod tests {
 
     const HOUR: Millis = 3_600_000;
 
+    const DAY: Millis = 24 * HOUR;
+
+    /// A life in one run of the machine, after what another has kept.
+    fn life(hands: &Arc<Hands>, kept: &History, boot: &str, least: Millis) -> Timeline {
+        Timeline::by(hands.clone(), kept.clone(), Some(boot.into()), least)
+    }
+
+    /// What a life keeps at its end.
+    fn end(time: &Timeline) -> History {
+        let mut history = lock(&time.history).clone();
+        history.seen = time.now();
+        history.ahead = time.ahead.load(Ordering::Relaxed);
+        history
+    }
+
     #[test]
-    fn no_earlier_than_what_is_on_record() {
-        let future = Timeline::start(0).now() + 1_000_000;
-        let time = Timeline::start(future);
-        assert!(time.now() >= future);
+    fn deadlines_are_in_reach() {
+        let time = Timeline::start();
         assert!(time.instant(time.now() + 1) > Instant::now() - Duration::from_millis(1));
         assert!(time.instant(0) <= Instant::now());
         let _far = time.instant(Millis::MAX);
@@ -144,28 +255,92 @@ mod tests {
     fn a_sleep_of_the_machine_is_time_that_has_passed() {
         let hands = Arc::new(Hands::default());
         hands.set(100 * HOUR, HOUR);
-        let time = Timeline::by(hands.clone(), 0);
+        let time = life(&hands, &History::default(), "one", 0);
         assert_eq!(time.now(), 100 * HOUR);
         hands.set(108 * HOUR, 9 * HOUR);
         assert_eq!(time.now(), 108 * HOUR);
         assert_eq!(time.uptime(), 8 * HOUR);
-        // A virtual machine is stopped with all of its clocks but the wall's.
-        hands.set(116 * HOUR, 9 * HOUR);
-        assert_eq!(time.now(), 116 * HOUR);
+        assert_eq!(time.before(8 * HOUR), 100 * HOUR);
+        // Steps by which a clock is kept right.
+        hands.set(108 * HOUR + 500, 9 * HOUR);
+        assert_eq!(time.now(), 108 * HOUR + 500);
     }
 
     #[test]
     fn a_wall_clock_that_is_set_back_does_not_take_the_time_back() {
         let hands = Arc::new(Hands::default());
         hands.set(100 * HOUR, HOUR);
-        let time = Timeline::by(hands.clone(), 101 * HOUR);
+        let time = life(&hands, &History::default(), "one", 101 * HOUR);
         assert_eq!(time.now(), 101 * HOUR, "no earlier than what is on record");
         hands.set(90 * HOUR, 2 * HOUR);
+        time.follow();
         assert_eq!(time.now(), 102 * HOUR, "it goes on");
-        // Every clone is the same time, by whomever the clock was looked at.
-        hands.set(104 * HOUR, 3 * HOUR);
-        assert_eq!(time.clone().now(), 104 * HOUR);
-        hands.set(50 * HOUR, 4 * HOUR);
-        assert_eq!(time.now(), 105 * HOUR);
+        // Every clone is the same time.
+        assert_eq!(time.clone().now(), 102 * HOUR);
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_forward_makes_nothing_older() {
+        let hands = Arc::new(Hands::default());
+        hands.set(1000 * DAY, HOUR);
+        let time = life(&hands, &History::default(), "one", 999 * DAY);
+        hands.set(1040 * DAY, 2 * HOUR);
+        let deadline = 1000 * DAY + 2 * HOUR;
+        assert!(time.now() < deadline, "no deadline passes by it");
+        time.follow();
+        assert_eq!(time.now(), 1040 * DAY);
+        let oldest = time.before(30 * DAY);
+        assert!(oldest <= 971 * DAY, "{} days", oldest / DAY);
+        // What passes from then on counts.
+        hands.set(1071 * DAY, 31 * DAY + 2 * HOUR);
+        assert!(time.before(30 * DAY) > 1040 * DAY);
+    }
+
+    #[test]
+    fn a_start_with_a_wrong_clock_makes_nothing_older() {
+        let hands = Arc::new(Hands::default());
+        hands.set(1000 * DAY, HOUR);
+        let mut kept = end(&life(&hands, &History::default(), "one", 0));
+        for (boot, wall, running) in [
+            // Forty days ahead, in the same run of the machine and in another.
+            ("one", 1040 * DAY, 2 * HOUR),
+            ("two", 1090 * DAY, HOUR),
+            // A thousand days behind, right again.
+            ("three", 90 * DAY, HOUR),
+            ("four", 1091 * DAY, HOUR),
+        ] {
+            hands.set(wall, running);
+            let time = life(&hands, &kept, boot, 0);
+            time.follow();
+            let oldest = time.before(30 * DAY);
+            assert!(oldest < 1000 * DAY, "{boot}: {} days", oldest / DAY);
+            kept = end(&time);
+        }
+        // Time that did pass while no daemon ran counts.
+        let by = Timeline::by;
+        let time = by(hands.clone(), kept.clone(), Some("four".into()), 0);
+        let now = time.now();
+        hands.set(1121 * DAY, 30 * DAY + HOUR);
+        let time = by(hands, kept, Some("four".into()), 0);
+        assert_eq!(time.before(30 * DAY), now);
+    }
+
+    #[test]
+    fn without_a_history_nothing_is_old() {
+        let hands = Arc::new(Hands::default());
+        hands.set(1000 * DAY, HOUR);
+        let time = life(&hands, &History::default(), "one", 0);
+        assert_eq!(time.before(1), 0);
+        assert_eq!(time.before(0), 1000 * DAY);
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        let state = tempfile::tempdir().unwrap();
+        let time = Timeline::open(state.path(), 0);
+        time.keep();
+        let again = Timeline::open(state.path(), 0);
+        assert_eq!(end(&again).skipped(), end(&time).skipped());
+        assert!(again.now() >= time.now());
     }
 }

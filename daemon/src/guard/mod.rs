@@ -171,7 +171,7 @@ impl Guard {
             late: Mutex::default(),
         };
         if writable {
-            guard.recovery.prune(guard.time.now(), None);
+            guard.recovery.prune_old(&guard.time);
             guard.resume();
         }
         Ok(guard)
@@ -341,8 +341,8 @@ impl Guard {
 
     fn keep_copy(&self, job: &Job<'_>, file: &File) -> std::io::Result<RecoveryItem> {
         let author = job.order.base_author.clone();
-        let now = self.time.now();
-        self.recovery.keep(&job.order.path, file, author, now)
+        self.recovery
+            .keep(&job.order.path, file, author, &self.time)
     }
 
     fn drop_copy(&self, copy: Option<&RecoveryItem>) {
@@ -366,7 +366,7 @@ impl Guard {
         if let Some(file) = file
             && !self.is_secret(paths)
         {
-            match self.recovery.keep(paths.0, file, None, self.time.now()) {
+            match self.recovery.keep(paths.0, file, None, &self.time) {
                 Ok(item) => {
                     failpoint::pass("guard: what came out is kept");
                     place.unlink(aside);
@@ -398,7 +398,7 @@ impl Guard {
         if !self.is_secret(paths) {
             match self
                 .recovery
-                .keep(&moved.path, &moved.file, None, self.time.now())
+                .keep(&moved.path, &moved.file, None, &self.time)
             {
                 Ok(item) => return self.late([(moved.path.clone(), item.file)]),
                 Err(error) => {

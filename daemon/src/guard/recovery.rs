@@ -17,6 +17,7 @@ use touchmark_proto::{Author, Hash, Millis, RelPath};
 use super::settings::Keep;
 use crate::failpoint;
 use crate::life::usable_directory;
+use crate::time::Timeline;
 
 /// The longest part of a file's own name in the name it is kept by.
 const LONGEST_NAME: usize = 80;
@@ -60,7 +61,18 @@ impl Recovery {
         path: &RelPath,
         file: &File,
         author: Option<Author>,
-        now: Millis,
+        time: &Timeline,
+    ) -> io::Result<RecoveryItem> {
+        let oldest = time.before(self.keep.age);
+        self.keep_at(path, file, author, (time.now(), oldest))
+    }
+
+    fn keep_at(
+        &self,
+        path: &RelPath,
+        file: &File,
+        author: Option<Author>,
+        (now, oldest): (Millis, Millis),
     ) -> io::Result<RecoveryItem> {
         let number = {
             let mut last = self.last.lock().unwrap_or_else(|e| e.into_inner());
@@ -93,7 +105,7 @@ impl Recovery {
         if kept.is_err() {
             let _not_there = fs::remove_file(&data);
         }
-        self.prune(now, Some(number));
+        self.prune(oldest, Some(number));
         kept
     }
 
@@ -125,12 +137,17 @@ impl Recovery {
         fs::remove_file(&item.file)
     }
 
-    /// Removes what is too old or too much, never `newest`.
-    pub(super) fn prune(&self, now: Millis, newest: Option<u64>) {
+    /// Removes what is past its age.
+    pub(super) fn prune_old(&self, time: &Timeline) {
+        self.prune(time.before(self.keep.age), None);
+    }
+
+    /// Removes what is from before `oldest` or too much, never `newest`.
+    fn prune(&self, oldest: Millis, newest: Option<u64>) {
         let mut total = 0_u64;
         for item in self.list() {
             total = total.saturating_add(item.size);
-            let old = item.time.saturating_add(self.keep.age) < now;
+            let old = item.time < oldest;
             let over = total > self.keep.bytes;
             if (old || over) && number_of(&item.id) != newest {
                 tracing::info!(path = %item.path, "{} ({}) is kept no longer", item.file, item.path);
@@ -282,8 +299,9 @@ mod tests {
         let file = directory.path().join("f");
         fs::write(&file, content).unwrap();
         let path = RelPath::new(name.as_bytes()).unwrap();
+        let oldest = now.saturating_sub(recovery.keep.age);
         recovery
-            .keep(&path, &File::open(file).unwrap(), None, now)
+            .keep_at(&path, &File::open(file).unwrap(), None, (now, oldest))
             .unwrap()
     }
 

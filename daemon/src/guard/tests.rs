@@ -41,7 +41,7 @@ fn open(base: &Path) -> Guard {
         writable: true,
         protected: Patterns::new(PROTECTED.iter().copied()).unwrap(),
     };
-    Guard::open(settings, reader, Timeline::start(0)).unwrap()
+    Guard::open(settings, reader, Timeline::start()).unwrap()
 }
 
 impl World {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use touchmark_proto::{Holder, Places};
 
@@ -19,8 +19,8 @@ use crate::{Error, guard, store};
 /// Which state of workspaces that are gone is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unused {
-    /// Nothing was written in it for so long.
-    keep: Duration,
+    /// Nothing was written in it since; `None` for whatever its age.
+    oldest: Option<SystemTime>,
     /// Also where bytes are kept that guarded writes replaced, and that may be
     /// nowhere else (GUARD-1).
     recovered: bool,
@@ -40,7 +40,7 @@ pub struct Vanished {
 /// age, and says of which. `own` is left alone, and so is what a daemon uses.
 pub fn forget_vanished(own: &Places, recovered: bool) -> Vanished {
     let unused = Unused {
-        keep: Duration::ZERO,
+        oldest: None,
         recovered,
     };
     sweep(own, unused, &AtomicBool::new(false))
@@ -55,14 +55,14 @@ pub struct Sweep {
 
 impl Sweep {
     /// Removes what daemons of workspaces that are gone have left: locks,
-    /// sockets and fences at once, state that was not used for `keep`. `own`
+    /// sockets and fences at once, state that was not used since `oldest`. `own`
     /// is left alone, and so is whatever is not understood.
-    pub fn start(own: Places, keep: Duration) -> Self {
+    pub fn start(own: Places, oldest: SystemTime) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("sweep".into());
         let unused = Unused {
-            keep,
+            oldest: Some(oldest),
             // Their time is longer than that of everything else.
             recovered: true,
         };
@@ -108,7 +108,7 @@ fn sweep(own: &Places, unused: Unused, stopped: &AtomicBool) -> Vanished {
             return vanished;
         }
         let state = states.join(&key);
-        if key == own.key || !is_unused(&state, unused.keep) {
+        if key == own.key || !is_unused(&state, unused.oldest) {
             continue;
         }
         let Ok(Some(workspace)) = store::workspace(&state) else {
@@ -193,26 +193,24 @@ fn is_gone(workspace: &Path) -> bool {
     fs::symlink_metadata(workspace).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Whether nothing in a state directory was written for so long. Its daemon
-/// writes at each start and end.
-fn is_unused(state: &Path, keep: Duration) -> bool {
+/// Whether nothing in a state directory was written since. Its daemon writes at
+/// each start and end.
+fn is_unused(state: &Path, oldest: Option<SystemTime>) -> bool {
+    let Some(oldest) = oldest else { return true };
     let written = |path: &Path| fs::symlink_metadata(path)?.modified();
     let entries = fs::read_dir(state).into_iter().flatten().flatten();
     let newest = entries
         .filter_map(|entry| written(&entry.path()).ok())
         .chain(written(state).ok())
         .max();
-    newest.is_some_and(|newest| {
-        // One from the future is not old.
-        SystemTime::now()
-            .duration_since(newest)
-            .is_ok_and(|age| age >= keep)
-    })
+    newest.is_some_and(|newest| newest <= oldest)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::time::Duration;
+
     use touchmark_proto::BaseDirectories;
 
     use super::*;
@@ -270,7 +268,7 @@ mod tests {
         fs::create_dir_all(bytes.parent().unwrap()).unwrap();
         fs::write(&bytes, "{}").unwrap();
         let an_hour = Unused {
-            keep: Duration::from_secs(3600),
+            oldest: Some(SystemTime::now() - Duration::from_secs(3600)),
             recovered: true,
         };
         let nothing = Vanished::default();

@@ -88,6 +88,7 @@ impl Daemon {
         if !again && news && self.storage_trouble.is_none() {
             self.snapshot();
         }
+        self.time.keep();
         let Self {
             store,
             log,

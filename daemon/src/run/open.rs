@@ -75,7 +75,7 @@ impl Daemon {
         // By a client, right before the last daemon ended.
         let forgotten = facts.iter().any(Record::forgets);
         let newest = facts.last().map_or(0, |fact| fact.time);
-        let time = Timeline::start(newest.max(kept.state.time));
+        let time = Timeline::open(&places.state, newest.max(kept.state.time));
         let case_insensitive = match config.case {
             Some(case) => case == Case::Insensitive,
             None => probe_case_insensitive(workspace),
@@ -91,6 +91,9 @@ impl Daemon {
         engine_config.utc_offset = crate::time::utc_offset();
         let mut engine = Engine::restore(engine_config, kept, facts, time.now());
         engine.set_heard(false);
+        if engine.deadline().is_none() {
+            time.follow();
+        }
 
         failpoint::pass("start: the state is restored");
         let backlog = Arc::new(Backlog::default());
@@ -215,10 +218,7 @@ impl Daemon {
 
     /// Forgets the sessions that nobody has used for long.
     pub(super) fn forget_unused(&mut self) {
-        let oldest = self
-            .time
-            .now()
-            .saturating_sub(self.options.config.sessions_keep);
+        let oldest = self.time.before(self.options.config.sessions_keep);
         let sessions = &self.engine.state().sessions;
         let unused: Vec<SessionId> = sessions
             .iter()
@@ -248,10 +248,11 @@ impl Daemon {
     }
 
     pub(super) fn prune(&self) {
+        self.time.keep();
         let config = &self.options.config;
         self.store.prune(store::Prune {
             keep_per_path: config.versions_per_path,
-            older_than: self.time.now().saturating_sub(config.versions_age),
+            older_than: self.time.before(config.versions_age),
             // What a checkpoint may be asked about is kept (CHK-1).
             floor: self.engine.state().oldest_needed(),
         });

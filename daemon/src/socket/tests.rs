@@ -35,7 +35,7 @@ fn connect() -> World {
         requests: AtomicU64::new(1),
         max_frame: MAX_FRAME,
         root: Arc::from(b"/w".as_slice()),
-        time: Timeline::start(0),
+        time: Timeline::start(),
     };
     tokio::spawn(serve(Arc::clone(&peer), Arc::new(hub)));
     World {
