@@ -182,8 +182,15 @@ impl Guard {
     /// the disk does.
     pub fn write(&self, order: &WriteOrder, umask: Umask) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        self.attempt(order, umask)
-            .unwrap_or_else(WriteOutcome::from)
+        let mut result = self.attempt(order, umask);
+        if let Err(Stop::Failed(error)) = &result
+            && error.code == ErrorCode::Storage
+            && self.net.give_up(|moved| self.changed(moved))
+        {
+            // What was given up may have been the room that is missing.
+            result = self.attempt(order, umask);
+        }
+        result.unwrap_or_else(WriteOutcome::from)
     }
 
     fn attempt(&self, order: &WriteOrder, umask: Umask) -> Result<WriteOutcome, Stop> {

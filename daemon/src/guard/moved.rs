@@ -17,6 +17,7 @@ use touchmark_proto::{Hash, RelPath};
 use super::content::{self, Stamp};
 use super::lease::Lease;
 use super::leased::{Kind, Refused};
+use crate::system::disk;
 
 /// How long a file is held at least. An open that had found the file before it
 /// was moved is done within that time, and is seen from then on.
@@ -29,6 +30,11 @@ const LONGEST: Duration = Duration::from_secs(10 * 60);
 
 /// Files held at most; the oldest is given up for a new one.
 const MOST: usize = 256;
+
+/// Room that they take up at most, in bytes, and of what is left on their file
+/// system one in so many. The oldest are given up first, after a last look.
+const MOST_BYTES: u64 = 256 << 20;
+const OF_ROOM: u64 = 4;
 
 /// A file without a name.
 #[derive(Debug)]
@@ -64,6 +70,17 @@ impl Net {
         }
     }
 
+    /// Gives up all, since room is short.
+    pub(super) fn give_up(&self, mut changed: impl FnMut(&Moved)) -> bool {
+        let mut held = lock(&self.held);
+        let any = !held.is_empty();
+        for mut moved in held.drain(..) {
+            moved.look(true, &mut changed);
+        }
+        self.plan(&held);
+        any
+    }
+
     /// Holds a file that held `hash`. What falls out of the net for it has
     /// been looked at by `changed`.
     pub(super) fn hold(
@@ -74,7 +91,14 @@ impl Net {
         mut changed: impl FnMut(&Moved),
     ) {
         let mut held = lock(&self.held);
-        let over = (held.len() + 1).saturating_sub(MOST);
+        let room = disk::room_at(&file).map_or(MOST_BYTES, |room| room / OF_ROOM);
+        let mut left = MOST_BYTES.min(room).saturating_sub(taken(&file));
+        let kept = held.iter().rev().take(MOST - 1).take_while(|moved| {
+            let fits = left.checked_sub(taken(&moved.file));
+            left = fits.unwrap_or_default();
+            fits.is_some()
+        });
+        let over = held.len() - kept.count();
         for mut moved in held.drain(..over) {
             moved.look(true, &mut changed);
         }
@@ -121,6 +145,15 @@ impl Net {
         self.plan(&held);
     }
 
+    /// The room that all take up.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> u64 {
+        lock(&self.held)
+            .iter()
+            .map(|moved| taken(&moved.file))
+            .sum()
+    }
+
     /// When the next is to be looked at.
     pub(super) fn next(&self) -> Option<Instant> {
         *lock(&self.next)
@@ -135,6 +168,12 @@ impl Net {
     fn plan(&self, held: &[Moved]) {
         *lock(&self.next) = held.iter().map(|moved| moved.next).min();
     }
+}
+
+/// The room that a file takes up.
+fn taken(file: &File) -> u64 {
+    let metadata = file.metadata();
+    metadata.map_or(0, |metadata| metadata.blocks().saturating_mul(512))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -465,3 +465,39 @@ fn the_old_file_is_held_only_while_somebody_may_write_to_it() {
     look_until_nothing_is_held(&world.guard);
     assert_eq!(world.kept(), ["late"]);
 }
+
+/// They take up room that nobody sees: bytes count, not only files.
+#[test]
+fn old_files_that_are_held_take_up_bounded_room() {
+    let world = World::new();
+    let size = 32_usize << 20;
+    let content = |number: usize| vec![b'a' + u8::try_from(number).unwrap(); size];
+    fs::write(world.path("f"), content(0)).unwrap();
+    // Each is open for writing, so that none is let go of by itself.
+    let mut writers = Vec::new();
+    for number in 0..12 {
+        let (old, new) = (content(number), content(number + 1));
+        writers.push(
+            OpenOptions::new()
+                .append(true)
+                .open(world.path("f"))
+                .unwrap(),
+        );
+        world.guard.net.hold(
+            fs::File::open(world.path("f")).unwrap(),
+            (&RelPath::new(b"f").unwrap(), &RelPath::new(b"f").unwrap()),
+            Hash::of(&old),
+            |_| {},
+        );
+        fs::remove_file(world.path("f")).unwrap();
+        fs::write(world.path("f"), new).unwrap();
+    }
+    let held = world.guard.net.held_bytes();
+    assert!((32 << 20..=256 << 20).contains(&held), "{held} bytes");
+    // Written to, and given up for a newer one: looked at first.
+    let last = writers.last_mut().unwrap();
+    children::unshared(|| last.write_all(b"late")).unwrap();
+    let mut late = 0;
+    assert!(world.guard.net.give_up(|_| late += 1));
+    assert_eq!((late, world.guard.net.held_bytes()), (1, 0));
+}

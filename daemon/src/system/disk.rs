@@ -1,9 +1,10 @@
 //! What may be done in a directory, and how much room there is.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
+use rustix::fs::{Access, StatVfsMountFlags, access, fstatvfs, statvfs};
 
 /// What is left on a file system.
 pub(crate) struct Room {
@@ -39,4 +40,11 @@ pub(crate) fn room(path: &Path) -> Option<Room> {
         read_only: room.f_flag.contains(StatVfsMountFlags::RDONLY),
         no_files: room.f_files > 0 && room.f_favail == 0,
     })
+}
+
+/// The bytes left on a file's file system; `None` where the system does not
+/// say.
+pub(crate) fn room_at(file: &File) -> Option<u64> {
+    let room = fstatvfs(file).ok()?;
+    Some(room.f_bavail.saturating_mul(room.f_frsize))
 }
