@@ -29,7 +29,7 @@ use crate::failpoint;
 use crate::guard::{self, Guard};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
-use crate::socket::{Hub, Listener};
+use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
 use crate::time::Timeline;
 use crate::watch::Watcher;
@@ -131,6 +131,7 @@ impl Daemon {
             max_frame: usize::try_from(config.frame).unwrap_or(usize::MAX),
             root: Arc::from(&*root),
             time: time.clone(),
+            unfinished: Unfinished::default(),
         };
         let daemon = Self {
             time,

@@ -15,6 +15,7 @@ use touchmark_proto::{Error, ErrorCode, RequestId};
 use super::credentials::error_line;
 use super::peer::Peer;
 use super::stream::{hung_up, shut, take};
+use super::unfinished::{FREE, Unfinished};
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -39,6 +40,8 @@ pub struct Hub {
     pub root: Arc<[u8]>,
     /// When a request came.
     pub time: Timeline,
+    /// Half-sent requests.
+    pub unfinished: Unfinished,
 }
 
 /// Serves one connection until it ends, and tells the loop that it has.
@@ -47,10 +50,12 @@ pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
         peer: &peer,
         hub: &hub,
         incoming: None,
+        unfinished: 0,
     };
     if let Err(error) = connection.run().await {
         tracing::debug!("connection {}: {error}", peer.id.0);
     }
+    hub.unfinished.forget(peer.id);
     // The client need not wait for the loop to let go of its end, too.
     let _gone_already = shut(&peer.stream);
     let _loop_has_ended = hub.events.send(Event::Disconnected(peer.id));
@@ -58,19 +63,25 @@ pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
 
 /// What reads from a connection.
 struct Connection<'a> {
-    peer: &'a Peer,
+    peer: &'a Arc<Peer>,
     hub: &'a Hub,
     /// Bytes on their way to requests; made by the first byte.
     incoming: Option<Decoder>,
+    /// Bytes that have come since the last complete request.
+    unfinished: usize,
 }
 
 impl Connection<'_> {
     async fn run(&mut self) -> io::Result<()> {
         loop {
             self.take_requests();
+            self.count();
             let wanted = self.peer.wanted();
             if wanted.end || (wanted.half_closed && wanted.silent) {
                 return Ok(());
+            }
+            if wanted.deaf {
+                self.incoming = None;
             }
             let interest = match (wanted.read && !wanted.half_closed, wanted.write) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
@@ -137,6 +148,7 @@ impl Connection<'_> {
             }
         };
         decoder.push(bytes);
+        self.unfinished += bytes.len();
     }
 
     /// Hands over what has come, as far as it may.
@@ -151,6 +163,9 @@ impl Connection<'_> {
             } else {
                 decoder.next()
             };
+            if let Ok(Some(_)) = next {
+                self.complete();
+            }
             match next {
                 Ok(Some(Incoming::One(message))) => self.take(*message, None),
                 Ok(Some(Incoming::Batch(messages))) => {
@@ -166,6 +181,21 @@ impl Connection<'_> {
                     self.peer.last_words(b"");
                 }
             }
+        }
+    }
+
+    /// What is left is less than what is read at a time.
+    fn complete(&mut self) {
+        if self.unfinished > FREE {
+            self.hub.unfinished.forget(self.peer.id);
+        }
+        self.unfinished = 0;
+    }
+
+    /// Counts a large half of a request against what all may hold.
+    fn count(&self) {
+        if self.unfinished > FREE && self.incoming.is_some() {
+            self.hub.unfinished.note(self.peer, self.unfinished - FREE);
         }
     }
 

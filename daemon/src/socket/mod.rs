@@ -7,12 +7,14 @@
 //!   bytes.
 //! - [`peer`]: the loop's end of a connection: answers and events, and the
 //!   bounds on what waits for a slow reader (LIM-1).
+//! - `unfinished`: the bound on half-sent requests (LIM-4).
 
 pub mod connection;
 pub mod credentials;
 pub mod listener;
 pub mod peer;
 pub mod stream;
+mod unfinished;
 
 #[cfg(test)]
 mod tests;
@@ -21,3 +23,4 @@ pub use connection::{Hub, serve};
 pub use listener::{Listener, Passed};
 pub use peer::Peer;
 pub use stream::Stream;
+pub use unfinished::Unfinished;

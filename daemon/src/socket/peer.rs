@@ -93,6 +93,8 @@ pub(super) struct Wanted {
     /// No more will be asked than what has come.
     pub(super) half_closed: bool,
     pub(super) end: bool,
+    /// Nothing is heard any more.
+    pub(super) deaf: bool,
 }
 
 impl Peer {
@@ -208,6 +210,7 @@ impl Peer {
         Wanted {
             read,
             write,
+            deaf: outgoing.end != End::Open,
             half_closed: outgoing.half_closed,
             silent: !write && outgoing.waiting.is_empty() && outgoing.subscriptions == 0,
             end: outgoing.end == End::Now || (outgoing.end == End::AfterFlush && !write),

@@ -13,7 +13,7 @@ use touchmark_proto::daemon::{Done, Ping};
 use touchmark_proto::events::{Event as Notification, Happening};
 use touchmark_proto::{Clock, ConnectionId, ErrorCode, Reply, Request};
 
-use super::{Hub, Peer, serve};
+use super::{Hub, Peer, Unfinished, serve};
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -27,22 +27,74 @@ struct World {
 }
 
 fn connect() -> World {
-    let (client, server) = UnixStream::pair().unwrap();
-    let (sender, events) = unbounded_channel();
-    let peer = Arc::new(Peer::new(ConnectionId(1), server));
-    let hub = Hub {
-        events: sender,
-        requests: AtomicU64::new(1),
-        max_frame: MAX_FRAME,
-        root: Arc::from(b"/w".as_slice()),
-        time: Timeline::start(),
-    };
-    tokio::spawn(serve(Arc::clone(&peer), Arc::new(hub)));
+    let (hub, events) = hub(MAX_FRAME);
+    let (client, peer) = connect_to(&hub, 1);
     World {
         client,
         peer,
         events,
     }
+}
+
+fn hub(max_frame: usize) -> (Arc<Hub>, UnboundedReceiver<Event>) {
+    let (sender, events) = unbounded_channel();
+    let hub = Hub {
+        events: sender,
+        requests: AtomicU64::new(1),
+        max_frame,
+        root: Arc::from(b"/w".as_slice()),
+        time: Timeline::start(),
+        unfinished: Unfinished::default(),
+    };
+    (Arc::new(hub), events)
+}
+
+fn connect_to(hub: &Arc<Hub>, number: u64) -> (UnixStream, Arc<Peer>) {
+    let (client, server) = UnixStream::pair().unwrap();
+    let peer = Arc::new(Peer::new(ConnectionId(number), server));
+    tokio::spawn(serve(Arc::clone(&peer), Arc::clone(hub)));
+    (client, peer)
+}
+
+/// Many connections with a large half of a request each: those with the most
+/// are refused, and one that sends a large request to its end is answered.
+#[tokio::test]
+async fn half_sent_requests_are_bounded_all_together() {
+    let (hub, mut events) = hub(touchmark_proto::codec::MAX_FRAME);
+    let half = [b"{\"x\":\"".as_slice(), &vec![b'y'; 15 << 20]].concat();
+    let mut clients = Vec::new();
+    for number in 1..=10 {
+        let (mut client, peer) = connect_to(&hub, number);
+        // One that is refused meanwhile hears no more.
+        let _refused = client.write_all(&half).await;
+        clients.push((client, peer));
+    }
+    let (mut other, peer) = connect_to(&hub, 99);
+    let mut whole = vec![b' '; 1 << 20];
+    whole.extend(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+    other.write_all(&whole).await.unwrap();
+    let request = loop {
+        match events.recv().await.unwrap() {
+            Event::Ask { request, .. } => break request,
+            Event::Disconnected(_) => {}
+            event => panic!("{event:?}"),
+        }
+    };
+    peer.answer(request, Ok(Reply::Ping(Done {})));
+    peer.flush();
+    let mut said = vec![0; 7];
+    other.read_exact(&mut said).await.unwrap();
+    assert!(hub.unfinished.bytes() <= 64 << 20);
+    let open = clients.iter().filter(|(_, peer)| !peer.wanted().deaf);
+    assert!((1..=4).contains(&open.count()), "of 10");
+    let (mut first, refused) = clients
+        .into_iter()
+        .find(|(_, peer)| peer.wanted().deaf)
+        .unwrap();
+    let mut said = Vec::new();
+    let _reset = first.read_to_end(&mut said).await;
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("tooLarge"), "{said}: {refused:?}");
 }
 
 impl World {
