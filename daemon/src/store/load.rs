@@ -18,6 +18,7 @@ use super::unreadable::{self, Bad};
 use super::{Durability, Options, beside, file, seal};
 use crate::failpoint;
 use crate::system::open::private_directory;
+use crate::time::Timeline;
 
 /// The store as it was read back.
 pub(super) struct Loaded {
@@ -143,7 +144,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     )?;
     failpoint::pass("store: it is loaded");
     Ok(Loaded {
-        unreadable: unreadable::count(&connection)?,
+        unreadable: unreadable::count(&connection, &Timeline::open(&options.directory, 0))?,
         secrets: contents::secrets(&connection)?,
         connection,
         mark,

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 
 use super::load::now;
 use super::schema::{int, meta, set_meta, uint};
+use crate::time::Timeline;
 
 /// How long a record that cannot be read is kept and counted, in
 /// milliseconds: 30 days.
@@ -127,9 +128,10 @@ fn raise(connection: &Connection, key: &str, to: u64) -> Result<(), rusqlite::Er
     Ok(())
 }
 
-/// How many records are aside. Those that were found long ago are let go.
-pub(super) fn count(connection: &Connection) -> Result<u64, rusqlite::Error> {
-    let long_ago = int(now().saturating_sub(KEPT));
+/// How many records are aside. Those that were found long ago, as far as
+/// daemons have seen time pass (LIM-3), are let go.
+pub(super) fn count(connection: &Connection, time: &Timeline) -> Result<u64, rusqlite::Error> {
+    let long_ago = int(time.before(KEPT));
     let old = connection
         .prepare("SELECT 1 FROM unreadable WHERE found < ?1 LIMIT 1")?
         .exists([long_ago])?;

@@ -69,7 +69,7 @@ impl History {
             if *to <= moment {
                 break;
             }
-            moment = moment.saturating_sub(to - from);
+            moment = moment.saturating_sub(to.saturating_sub(*from));
         }
         moment
     }
