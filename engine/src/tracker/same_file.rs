@@ -6,12 +6,13 @@
 //! (ATTR-15): an object is told by it only while it has several links, and
 //! only if the one name was found to lead to it before and after the other was.
 
+use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
 use crate::ledger::record::Fact;
-use crate::tracker::ways::Way;
+use crate::tracker::ways::{LOOKS, Look, Way};
 
 impl Engine {
     /// A name was read: whether it has left its file, and which file the
@@ -39,17 +40,26 @@ impl Engine {
         let names = self.view().names_of(&file);
         if told && (!plain || names.len() > 1) {
             let real = outcome.real.clone().filter(|real| real != name);
-            let first = match self.tracker.ways.ways.get(name) {
-                Some(way) if way.real == real && way.object == outcome.object => way.first,
+            let same = self.tracker.ways.ways.get(name);
+            let same = same.filter(|way| way.real == real && way.object == outcome.object);
+            let first = match same {
+                Some(way) => way.first,
                 // It has got another name.
-                _ if real.is_none() && before.is_some() && before == inode(&outcome.found) => 0,
-                _ => self.tracker.next_ticket,
+                None if real.is_none() && before.is_some() && before == inode(&outcome.found) => 0,
+                None => self.tracker.next_ticket,
             };
+            let mut looks = same.map_or_else(SmallVec::new, |way| way.looks.clone());
+            if looks.len() == LOOKS {
+                looks.remove(0);
+            }
+            looks.push(Look {
+                ticket,
+                since: self.tracker.next_ticket,
+            });
             let way = Way {
                 real,
                 object: outcome.object,
-                ticket,
-                since: self.tracker.next_ticket,
+                looks,
                 first,
             };
             self.tracker.ways.note(name, way);
@@ -323,8 +333,12 @@ impl Engine {
         // Both are compared at the next look, however plain they are.
         for name in [name, file] {
             if !self.tracker.ways.ways.contains_key(&name) {
-                let way = Way {
+                let look = Look {
+                    ticket: 0,
                     since: self.tracker.next_ticket,
+                };
+                let way = Way {
+                    looks: [look].into_iter().collect(),
                     ..Way::default()
                 };
                 self.tracker.ways.note(&name, way);

@@ -4,12 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
 use crate::by_path::ByPath;
 use crate::input::{Found, Object};
 use crate::tracker::Tracker;
 use crate::view::View;
+
+/// Looks remembered for each name. A read that is owed has its number from
+/// before the one that is under way, so a look may seem twice as long as it
+/// was, and three before it may overlap it.
+pub(super) const LOOKS: usize = 4;
 
 /// Where a name was found to lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,13 +24,22 @@ pub(super) struct Way {
     pub(super) real: Option<RelPath>,
     /// The file, where it has several links.
     pub(super) object: Option<Object>,
-    /// The read that found it.
-    pub(super) ticket: u64,
-    /// Reads ordered from this one on look later.
-    pub(super) since: u64,
+    /// The last looks that found it there, the newest last. One would not do:
+    /// where names are looked at in turn without a pause, each look overlaps
+    /// the last one at every other name.
+    pub(super) looks: SmallVec<[Look; LOOKS]>,
     /// Reads ordered from this one on look later than the first that found it
     /// there; 0 if it was there before.
     pub(super) first: u64,
+}
+
+/// A look at where a name leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Look {
+    /// The read.
+    pub(super) ticket: u64,
+    /// Reads ordered from this one on look later.
+    pub(super) since: u64,
 }
 
 /// Where names lead that are not plain, or have been taken for a file's
@@ -123,7 +138,9 @@ impl Ways {
     /// the one for the other between the two looks.
     pub(super) fn at_once(&self, one: &RelPath, other: &RelPath) -> bool {
         let around = |one: &Way, other: &Way| {
-            one.first <= other.ticket && other.since <= one.ticket && one.object == other.object
+            let last = one.looks.last().map_or(0, |look| look.ticket);
+            let between = |look: &Look| one.first <= look.ticket && look.since <= last;
+            one.object == other.object && other.looks.iter().any(between)
         };
         let ways = self.ways.get(one).zip(self.ways.get(other));
         ways.is_some_and(|(one, other)| around(one, other) || around(other, one))

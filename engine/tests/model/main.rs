@@ -7,7 +7,7 @@
 //! By default most steps come to rest before the next, and no name leads to
 //! another: `TOUCHMARK_MODEL=bursts` adds steps that nobody looks between,
 //! `=links` links, mounts and exchanges, `=all` both. Of the last, some
-//! disagreements are not decided yet, and seed 1998 never comes to rest.
+//! disagreements are not decided yet.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(unreachable_pub)] // the modules of one test are its own world
 

@@ -162,3 +162,52 @@ fn an_edit_is_answered_by_the_name_it_was_begun_by() {
         ],
     );
 }
+
+/// Each look at one of two links overlapped the last look at the other, and
+/// ordered one more of it: the engine read both without end.
+#[test]
+fn two_links_that_are_read_in_turn_are_found_to_be_one() {
+    holds(
+        &[("b", Make::Whole(1, 1))],
+        &[
+            read(0, "b"),
+            save("la", Make::Revise(0, 10), How::Replace),
+            read(0, "la"),
+            Op::HardLink {
+                from: "b",
+                to: "la",
+            },
+            Op::ReadBefore {
+                session: 0,
+                name: "b",
+                make: Make::Empty,
+                range: Some((3, 4)),
+            },
+            CHECK,
+        ],
+    );
+}
+
+/// The same of three links, and a symlink to the directory of one.
+#[test]
+fn three_links_that_are_read_in_turn_are_found_to_be_one() {
+    holds(
+        &[("a", Make::Whole(1, 1))],
+        &[
+            Op::Symlink {
+                name: "ld",
+                to: "d",
+                atomic: false,
+            },
+            Op::HardLink {
+                from: "a",
+                to: "d/a",
+            },
+            Op::HardLink {
+                from: "a",
+                to: "la",
+            },
+            CHECK,
+        ],
+    );
+}
