@@ -134,7 +134,8 @@ fn sec6_a_hook_says_why_a_directory_is_no_workspace() {
     use std::io::Write as _;
     use std::os::unix::fs::PermissionsExt as _;
     use std::process::Stdio;
-    let world = World::asleep();
+    // Where no directory above is a workspace.
+    let world = World::asleep_in(&std::env::temp_dir());
     let shared = world.outside().join("shared");
     fs::create_dir_all(shared.join(".git")).unwrap();
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();

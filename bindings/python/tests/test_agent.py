@@ -61,7 +61,7 @@ class Agent(unittest.TestCase):
         example = Path(__file__).resolve().parent.parent / "examples" / "agent.py"
         environ = {**self.world.environ, "PYTHONPATH": str(example.parent.parent), "TOUCHMARK_BIN": self.world.start.binary}
         said = subprocess.check_output([sys.executable, str(example)], env=environ, universal_newlines=True)
-        self.assertIn("refused: greet.py has changed", said)
+        self.assertIn('refused: "greet.py" has changed', said)
         self.assertTrue(said.endswith("done\n# the user was here\nprint('good morning')\n"), said)
 
 
