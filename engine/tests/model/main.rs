@@ -4,10 +4,8 @@
 //! engine keeps them, and plays the people itself, so it knows the truth.
 //! `runs` says how to repeat a run.
 //!
-//! By default most steps come to rest before the next, and no name leads to
-//! another: `TOUCHMARK_MODEL=bursts` adds steps that nobody looks between,
-//! `=links` links, mounts and exchanges, `=all` both. Of the last, some
-//! disagreements are not decided yet.
+//! In plain runs most steps come to rest before the next, and no name leads to
+//! another; the harder ones add what [`op::Harder`] lists.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(unreachable_pub)] // the modules of one test are its own world
 
@@ -30,9 +28,40 @@ mod text;
 
 #[test]
 fn the_engine_answers_what_a_person_would_say() {
+    explore((100_000, 2_000_000), op::Harder::default());
+}
+
+#[test]
+fn and_so_it_does_where_names_lead_to_others() {
+    let links = op::Harder {
+        links: true,
+        bursts: false,
+    };
+    explore((10_000, 200_000), links);
+}
+
+#[test]
+fn and_where_nobody_looks_between_the_steps() {
+    let bursts = op::Harder {
+        links: false,
+        bursts: true,
+    };
+    explore((10_000, 200_000), bursts);
+}
+
+#[test]
+fn and_where_both_come_together() {
+    let both = op::Harder {
+        links: true,
+        bursts: true,
+    };
+    explore((10_000, 200_000), both);
+}
+
+fn explore(steps: (u64, u64), harder: op::Harder) {
     runs::explore(
-        (100_000, 2_000_000),
-        |seed| op::script(seed, if seed.is_multiple_of(4) { 30 } else { 120 }),
+        steps,
+        |seed| op::script(seed, if seed.is_multiple_of(4) { 30 } else { 120 }, harder),
         play::run,
     );
 }

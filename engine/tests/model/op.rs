@@ -544,24 +544,27 @@ impl Maker {
 const FEW: &[Name] = &["a", "b"];
 const SOME: &[Name] = &["a", "b", "d/a", "k/a", "la"];
 
-/// What is left out of runs, unless `TOUCHMARK_MODEL=all` asks for it: these
-/// come to rest after each step, and no name leads to another.
-fn wants(what: &str) -> bool {
-    std::env::var("TOUCHMARK_MODEL").is_ok_and(|wanted| wanted == "all" || wanted == what)
+/// What happens in a script beside plain steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Harder {
+    /// Links, mounts and exchanges: names lead to others.
+    pub links: bool,
+    /// Steps that nobody looks between: they do not come to rest.
+    pub bursts: bool,
 }
 
-pub fn script(seed: u64, length: usize) -> Script {
+pub fn script(seed: u64, length: usize, harder: Harder) -> Script {
     let mut rng = Rng::new(seed);
     let names = rng.pick(&[FEW, FEW, SOME, NAMES]);
     let mut maker = Maker {
         names,
         sessions: 1 + rng.below(SESSIONS),
-        links: names.len() > 2 && rng.chance(70) && wants("links"),
+        links: names.len() > 2 && rng.chance(70) && harder.links,
         renames: rng.chance(50),
         directories: names.len() > 2 && rng.chance(40),
         restarts: rng.chance(30),
         parts: rng.chance(30),
-        bursts: rng.chance(35) && wants("bursts"),
+        bursts: rng.chance(35) && harder.bursts,
         repeats: seed % 5 == 2,
         token: 0,
         slot: 0,
