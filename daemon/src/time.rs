@@ -160,8 +160,8 @@ impl Timeline {
         }
     }
 
-    /// The moment since which so much time has passed that daemons have seen:
-    /// what is from before is older (LIM-3).
+    /// The moment that lies `age` back, in time that daemons have seen pass.
+    /// Whatever has an earlier time is older than `age` (LIM-3).
     pub fn before(&self, age: Millis) -> Millis {
         let now = self.now();
         lock(&self.history).before(now, age)

@@ -10,8 +10,8 @@ use crate::watch::Choice;
 
 type Value<'de> = Spanned<DeValue<'de>>;
 type Read = fn(&mut Config, Value<'_>) -> Result<(), Wrong>;
-/// Takes from what a repository says what is stricter; whether that is all of
-/// it.
+/// Puts into force what a repository's value makes stricter. Returns whether
+/// all of that value is in force.
 type Tighten = fn(&mut Config, Config) -> bool;
 
 /// A key of the configuration.

@@ -187,7 +187,7 @@ impl Guard {
             && error.code == ErrorCode::Storage
             && self.net.give_up(|moved| self.changed(moved))
         {
-            // What was given up may have been the room that is missing.
+            // The files that were given up may have taken the missing room.
             result = self.attempt(order, umask);
         }
         result.unwrap_or_else(WriteOutcome::from)

@@ -234,7 +234,8 @@ impl Daemon {
                 forget: true,
             }));
         }
-        // Nobody waits for what has only become old to be gone from the file.
+        // A session that was dropped for its age needs no purge: no client
+        // asked for one.
         self.forgotten = forgotten;
     }
 

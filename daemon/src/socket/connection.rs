@@ -184,7 +184,8 @@ impl Connection<'_> {
         }
     }
 
-    /// What is left is less than what is read at a time.
+    /// A request is complete: the count begins anew. The bytes behind it are
+    /// fewer than one read takes, and are not counted.
     fn complete(&mut self) {
         if self.unfinished > FREE {
             self.hub.unfinished.forget(self.peer.id);

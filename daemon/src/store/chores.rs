@@ -41,7 +41,8 @@ pub(super) struct Chores {
     used: Vec<Hash>,
     /// Whom to tell that all contents are gone.
     forget: Vec<Box<dyn FnOnce() + Send>>,
-    /// What was deleted is to be gone from the file, too; whom to tell.
+    /// The file is to be written anew, without what was deleted; whom to tell
+    /// then. `None` if that is not asked for.
     purge: Option<Vec<Box<dyn FnOnce() + Send>>>,
     snapshot: Option<Snapshot>,
     /// Facts that the snapshot covers may be left; not known before a look.
@@ -108,7 +109,7 @@ impl Chores {
             || !self.deletions.is_empty()
             || !self.bad.is_empty()
             || !self.used.is_empty()
-            || !self.waiting.new_secrets().is_empty()
+            || self.waiting.has_new_secrets()
             || !self.waiting.is_empty();
         any.then(|| {
             self.paused.map_or(Duration::ZERO, |until| {
@@ -136,7 +137,7 @@ impl Chores {
             self.contents.forget(connection)?;
             let told = self.purge.get_or_insert_default();
             told.append(&mut self.forget);
-        } else if !self.waiting.new_secrets().is_empty() {
+        } else if self.waiting.has_new_secrets() {
             self.contents.keep_out(connection, &self.waiting)?;
         } else if let Some(snapshot) = &mut self.snapshot {
             if snapshot.step(connection)? {

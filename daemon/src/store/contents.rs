@@ -83,8 +83,12 @@ impl Waiting {
         self.secrets().known.contains(hash)
     }
 
-    /// Those that the table does not have.
-    pub(super) fn new_secrets(&self) -> Vec<Hash> {
+    /// Whether there are secrets that the table does not have.
+    pub(super) fn has_new_secrets(&self) -> bool {
+        !self.secrets().new.is_empty()
+    }
+
+    fn new_secrets(&self) -> Vec<Hash> {
         self.secrets().new.clone()
     }
 
