@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use super::tests::parse;
 use super::{Config, Whose, keys};
 
 const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
@@ -20,15 +21,6 @@ fn documented() -> Vec<(&'static str, &'static str)> {
             Some((cell(cells.next()?), cell(cells.next()?)))
         })
         .collect()
-}
-
-fn load(text: &str) -> Result<Config, String> {
-    let mut config = Config::default();
-    let wrong = config.apply(Path::new("c.toml"), text.as_bytes(), Whose::User);
-    match wrong.first() {
-        Some(wrong) => Err(wrong.to_string()),
-        None => Ok(config),
-    }
 }
 
 #[test]
@@ -58,7 +50,7 @@ fn the_documented_defaults_are_in_force() {
             assert_eq!(Config::default().case, None);
             continue;
         }
-        let config = load(&format!("{key} = {default}\n"))
+        let config = parse(&format!("{key} = {default}\n"))
             .unwrap_or_else(|error| panic!("{key} = {default}: {error}"));
         assert_eq!(config, Config::default(), "{key} = {default}");
     }
@@ -85,7 +77,7 @@ const OTHERS: &str = r#"
 #[test]
 fn what_waits_for_a_restart_is_marked() {
     let mut running = Config::default();
-    let changes = running.reload(load(OTHERS).unwrap());
+    let changes = running.reload(parse(OTHERS).unwrap());
     let marked = |key: &str| {
         let row = DOCUMENT
             .lines()
@@ -99,7 +91,7 @@ fn what_waits_for_a_restart_is_marked() {
     assert_eq!(changes.taken, taken);
     assert_eq!(changes.at_restart, at_restart);
     // What was taken is in force, what was not has not become so by half.
-    let again = running.reload(load(OTHERS).unwrap());
+    let again = running.reload(parse(OTHERS).unwrap());
     assert_eq!(again.taken, Vec::<&str>::new());
     assert_eq!(again.at_restart, at_restart);
     let back = running.reload(Config::default());
@@ -111,7 +103,7 @@ fn what_waits_for_a_restart_is_marked() {
 fn the_documented_examples_are_understood() {
     let (_, example) = DOCUMENT.split_once("```toml\n").expect("the example");
     let (users, rest) = example.split_once("```").expect("its end");
-    assert_ne!(load(users).unwrap(), Config::default());
+    assert_ne!(parse(users).unwrap(), Config::default());
     let (_, example) = rest.split_once("```toml\n").expect("the repository's");
     let (repositorys, _) = example.split_once("```").expect("its end");
     let mut config = Config::default();

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
-fn parse(text: &str) -> Result<Config, String> {
+/// The default with what a user's file says; else what is wrong with it first.
+pub(super) fn parse(text: &str) -> Result<Config, String> {
     let mut config = Config::default();
     let wrong = config.apply(Path::new("c.toml"), text.as_bytes(), Whose::User);
     match wrong.first() {
