@@ -9,6 +9,7 @@ mod beneath;
 mod compare;
 mod grown;
 mod opened;
+mod part;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 mod vouch;
@@ -23,12 +24,15 @@ use std::time::{Duration, Instant, SystemTime};
 use sha2::{Digest as _, Sha256};
 use touchmark_engine::patterns::Patterns;
 use touchmark_engine::text::tokens;
-use touchmark_engine::{Content, Found, Object, ReadOrder, ReadOutcome, Stamp};
+use touchmark_engine::{
+    Content, Found, LinesOrder, Object, ReadOrder, ReadOutcome, Stamp,
+};
 use touchmark_proto::{Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, Root};
 use self::compare::stamp;
 use self::grown::{GROWS, Grown, Progress};
+use self::part::Part;
 use self::vouch::Vouching;
 use crate::system::stat::MetadataExt as _;
 
@@ -151,6 +155,21 @@ impl Reader {
         }
     }
 
+    /// Reads some lines of a file that begins with a content; `None` if it does
+    /// not any more. What was appended meanwhile does not matter.
+    pub fn lines(&self, order: &LinesOrder) -> Option<Arc<[u8]>> {
+        let root = Root::open(&self.root);
+        let Opened::File { mut file, .. } = root.file(&order.path) else {
+            return None;
+        };
+        let part = Some(Part::of(order.range, order.most));
+        let read = hash(&mut file, order.size, &[], part, None)
+            .inspect_err(|error| tracing::debug!("{}: {error}", order.path))
+            .ok()??;
+        let bytes = read.bytes.filter(|_| read.hash == order.hash)?;
+        Some(bytes.into())
+    }
+
     /// Goes to read some files in a row.
     pub fn visit(&self) -> Visit<'_> {
         Visit {
@@ -262,7 +281,7 @@ impl Reader {
         if size - known.as_ref().map_or(0, |known| known.size) > most {
             return Ok(Ok(Looked::Larger(size)));
         }
-        let collect = keep || bytes;
+        let collect = (keep || bytes).then(Part::whole);
         let Some(read) = hash(file, size, &order.prefixes, collect, known.as_ref())? else {
             return Ok(Err(file.metadata()?.len()));
         };
@@ -320,13 +339,14 @@ thread_local! {
     static CHUNK: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
 }
 
-/// Hashes `size` bytes, going on from where an earlier hash stopped; `None` as
-/// soon as there turn out to be more or fewer.
+/// Hashes `size` bytes, going on from where an earlier hash stopped, and
+/// collects a part of those that are read; `None` as soon as there turn out to
+/// be more or fewer.
 fn hash(
     file: &mut File,
     size: u64,
     prefixes: &[u64],
-    collect: bool,
+    mut collect: Option<Part>,
     known: Option<&Progress>,
 ) -> io::Result<Option<Hashed>> {
     let mut wanted: Vec<u64> = prefixes.iter().copied().filter(|n| *n <= size).collect();
@@ -338,7 +358,7 @@ fn hash(
         line_feeds: 0,
         last: b'\n',
         prefixes: Vec::new(),
-        bytes: collect.then(Vec::new),
+        bytes: None,
     };
     let mut total = 0_u64;
     if size >= GROWS {
@@ -378,8 +398,8 @@ fn hash(
             read.line_feeds = read
                 .line_feeds
                 .saturating_add(u32::try_from(line_feeds).unwrap_or(u32::MAX));
-            if let Some(bytes) = &mut read.bytes {
-                bytes.extend_from_slice(data);
+            if let Some(part) = &mut collect {
+                part.take(data);
             }
             while let Some(cut) = wanted.next_if(|cut| *cut <= total + data.len() as u64) {
                 let (head, rest) = data.split_at((cut - total) as usize);
@@ -404,6 +424,7 @@ fn hash(
             read.prefixes.push((cut, finish(read.hasher.clone())));
         }
         read.hash = finish(read.hasher.clone());
+        read.bytes = collect.map(Part::into_bytes);
         Ok(Some(read))
     })
 }

@@ -6,7 +6,7 @@ use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, Requ
 use crate::content::Report;
 use crate::hooks::Consult;
 use crate::store::StoreEvent;
-use crate::watch::RawEvent;
+use crate::run::Waiting;
 
 /// A read that is done.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Reading {
 #[allow(private_interfaces)] // hooks ask the loop alone
 pub enum Event {
     /// The watcher saw something.
-    Watch(RawEvent),
+    Watch(Waiting),
     /// A client asks.
     Ask {
         /// The daemon's number for it.

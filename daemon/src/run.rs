@@ -60,6 +60,7 @@ use crate::time::Timeline;
 use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
+pub use backlog::Waiting;
 use end::Ending;
 use hooks::Hooks;
 use outbox::Outbox;
@@ -295,8 +296,8 @@ impl Daemon {
 
     fn take(&mut self, event: Event) {
         match event {
-            Event::Watch(raw) => {
-                self.backlog.taken();
+            Event::Watch(waiting) => {
+                let raw = self.backlog.take(waiting);
                 let mut inputs = Vec::new();
                 self.watcher.digest(raw, &mut inputs);
                 self.feed_all(inputs);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use touchmark_proto::events::Happening;
 use touchmark_proto::{
-    Author, Clock, ConnectionId, Error, Hash, Millis, RelPath, Reply, RequestId,
+    Author, Clock, ConnectionId, Error, Hash, LineRange, Millis, RelPath, Reply, RequestId,
 };
 
 use crate::input::Stamp;
@@ -222,6 +222,8 @@ pub enum Question {
     Processes(Vec<u32>),
     /// Where these pairs of texts differ (SEEN-8).
     Differences(Vec<TextPair>),
+    /// Some lines of a file too large to be handed over whole.
+    Lines(LinesOrder),
     /// What the log holds of versions after a moment (CHK-1). By then it holds
     /// all that was recorded before.
     Edited {
@@ -232,6 +234,21 @@ pub enum Question {
         /// Paths whose content at the moment is wanted in any case.
         also: Vec<RelPath>,
     },
+}
+
+/// An order to read some lines of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinesOrder {
+    /// Which file.
+    pub path: RelPath,
+    /// The content they are to be from: what the file begins with.
+    pub hash: Hash,
+    /// Its length in bytes.
+    pub size: u64,
+    /// Which lines. The file may end before the last of them.
+    pub range: LineRange,
+    /// So many bytes of them at most, and one more where there are more.
+    pub most: u64,
 }
 
 /// An older and a newer content of one file.

@@ -155,6 +155,8 @@ pub enum Learned {
     /// Where texts differ. Pairs that are not here could not be compared: one
     /// is not kept, is no text, or is too large.
     Differences(Vec<Difference>),
+    /// Lines of a file; `None` if it does not begin with that content any more.
+    Lines(Option<Arc<[u8]>>),
 }
 
 /// What the log holds of versions after a moment.

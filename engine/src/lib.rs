@@ -28,7 +28,7 @@ mod view;
 
 pub use config::Config;
 pub use effect::{
-    Answer, Comparison, Effect, LinesWanted, Marks, Moment, Notice, Question, ReadOrder, Recall,
+    Answer, Comparison, Effect, LinesOrder, LinesWanted, Marks, Moment, Notice, Question, ReadOrder, Recall,
     TextPair, WriteOrder,
 };
 pub use engine::{Counts, Engine, Saved};

@@ -16,6 +16,12 @@ pub struct LineRange {
 }
 
 impl LineRange {
+    /// All lines of any file.
+    pub const ALL: Self = Self {
+        start: 1,
+        end: u32::MAX,
+    };
+
     /// Whether it names at least one line, counting from 1.
     pub fn is_valid(self) -> bool {
         self.start >= 1 && self.start <= self.end

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{CWD, RenameFlags};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use touchmark_tests::fuse::{self, Hanging};
@@ -161,4 +162,97 @@ fn loss4_a_local_mount_that_turns_slow_costs_what_is_on_it() {
         drop(remote);
         mounts::detach(&lower);
     });
+}
+
+/// Exchanges two names without a pause, as fast as the system can.
+#[test]
+fn a_rename_storm_delays_no_answer_about_another_file() {
+    let mut world = World::new();
+    for name in ["a", "b", "other.txt"] {
+        world.file(name, &format!("{name}\n"));
+    }
+    let mut agent = world.session("s");
+    for name in ["a", "b", "other.txt"] {
+        agent.read(name);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let storm = std::thread::spawn({
+        let (stop, a, b) = (Arc::clone(&stop), world.path("a"), world.path("b"));
+        move || {
+            let mut exchanges = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                rustix::fs::renameat_with(CWD, &a, CWD, &b, RenameFlags::EXCHANGE).unwrap();
+                exchanges += 1;
+            }
+            exchanges
+        }
+    });
+    let began = Instant::now();
+    let mut neighbour = world.client();
+    let (mut slowest, mut most) = (Duration::ZERO, 0);
+    let mut round = 0;
+    // Far more events than the daemon would let wait of all names together.
+    while began.elapsed() < Duration::from_secs(6) {
+        round += 1;
+        user::write(&world.path("other.txt"), &format!("{round}\n"));
+        let asked = Instant::now();
+        let status = agent.ok("file/status", json!({"paths": ["other.txt"]}));
+        slowest = slowest.max(asked.elapsed());
+        assert_eq!(status["files"][0]["state"], "stale", "{status}");
+        agent.read("other.txt");
+        most = most.max(neighbour.ok("status", json!({}))["rssBytes"].as_u64().unwrap());
+    }
+    stop.store(true, Ordering::Relaxed);
+    let exchanges = storm.join().unwrap();
+    assert!(exchanges > 10_000, "{exchanges} exchanges are no storm");
+    assert!(slowest < SOON / 5, "{slowest:?} in {round} rounds");
+    assert!(most < 128 << 20, "{most} bytes");
+    let status = agent.ok("file/status", json!({"paths": ["a", "b"]}));
+    for (row, name) in status["files"].as_array().unwrap().iter().zip(["a", "b"]) {
+        let truth = fs::read(world.path(name)).unwrap();
+        let state = if truth == format!("{name}\n").as_bytes() {
+            "fresh"
+        } else {
+            "stale"
+        };
+        assert_eq!(row["hash"], sha(&truth), "{row}");
+        assert_eq!(row["state"], state, "{row}");
+    }
+    world.healthy();
+}
+
+/// Of what is too large to be held, lines are handed over all the same.
+#[test]
+fn a_file_of_any_size_is_read_by_lines() {
+    let mut world = World::new();
+    let path = world.path("large.log");
+    let mut large = std::io::BufWriter::new(File::create(&path).unwrap());
+    for line in 1..=5_000_000 {
+        writeln!(large, "line {line:>9}").unwrap();
+    }
+    large.flush().unwrap();
+    drop(large);
+    assert!(fs::metadata(&path).unwrap().len() > 70 << 20);
+    let mut agent = world.session("s");
+    let mut read = |start: u32, end: u32| {
+        let range = json!({"start": start, "end": end});
+        agent.ok("file/readText", json!({"path": "large.log", "range": range}))
+    };
+    let text = read(4_999_999, 6_000_000);
+    assert_eq!(text["text"], "line   4999999\nline   5000000\n", "{text}");
+    assert_eq!(text["range"], json!({"start": 4_999_999, "end": 5_000_000}));
+    assert_eq!(text["truncated"], false);
+    assert_eq!(text["hash"], sha(&fs::read(&path).unwrap()));
+    assert_eq!(read(4_999_999, 5_000_000)["verdict"], "repeat");
+    // A log that grows meanwhile.
+    let mut log = File::options().append(true).open(&path).unwrap();
+    writeln!(log, "one more").unwrap();
+    assert_eq!(read(5_000_001, 5_000_001)["text"], "one more\n");
+    // All of it: as much as fits, and where to go on.
+    let all = agent.ok("file/readText", json!({"path": "large.log"}));
+    assert_eq!(all["truncated"], true);
+    let end = all["range"]["end"].as_u64().unwrap();
+    let text = all["text"].as_str().unwrap();
+    assert!(text.ends_with(&format!("line {end:>9}\n")), "{end}");
+    world.healthy();
 }

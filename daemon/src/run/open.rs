@@ -99,8 +99,8 @@ impl Daemon {
         let backlog = Arc::new(Backlog::default());
         let (seen, waiting) = (events.clone(), Arc::clone(&backlog));
         let mut watcher = Watcher::new(workspace, &places.fence, config.watch, move |raw| {
-            if let Some(raw) = waiting.admit(raw) {
-                let _loop_has_ended = seen.send(Event::Watch(raw));
+            if let Some(admitted) = waiting.admit(raw) {
+                let _loop_has_ended = seen.send(Event::Watch(admitted));
             }
         })
         .map_err(|error| part("watcher", &error))?;

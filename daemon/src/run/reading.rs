@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
-use touchmark_engine::{Comparison, Found, Hint, Input, ReadOrder};
+use touchmark_engine::{Comparison, Found, Hint, Input, Learned, LinesOrder, ReadOrder};
+use touchmark_proto::{RelPath, RequestId};
 
 use super::Daemon;
 use super::lane::Lane;
@@ -52,13 +53,22 @@ struct Slow {
     avoided: Duration,
 }
 
+/// A read that nothing else is read with.
+#[derive(Debug)]
+enum Single {
+    /// Of a whole file.
+    File(ReadOrder),
+    /// Of lines, for a request.
+    Lines(RequestId, LinesOrder),
+}
+
 /// Reads beside the loop.
 #[derive(Debug)]
 pub(super) struct Aside {
     batches: Lane<Vec<ReadOrder>>,
-    large: Lane<ReadOrder>,
+    large: Lane<Single>,
     /// For each place of which a read may hang.
-    mounts: BTreeMap<PathBuf, Lane<ReadOrder>>,
+    mounts: BTreeMap<PathBuf, Lane<Single>>,
     /// Places whose reads have taken long, though nothing said they might.
     slow: BTreeMap<PathBuf, Slow>,
     /// Those that are not handed over yet.
@@ -117,13 +127,8 @@ impl Daemon {
     /// A few small files are read at once, which is faster than handing them
     /// over; many, large ones, and those that may block, aside.
     pub(super) fn read(&mut self, order: ReadOrder) {
-        if let Some(place) = self.slow_place(&order) {
-            // It may hang: nobody else's read waits for it.
-            let lanes = &mut self.aside.mounts;
-            let lane = lanes.entry(place);
-            let lane = lane.or_insert_with(|| Lane::of(MOUNT_THREADS));
-            lane.push(order, one_by_one(&self.reader, &self.events));
-            return;
+        if let Some(place) = self.slow_place(&order.path) {
+            return self.read_slowly(place, Single::File(order));
         }
         let inline = self.inline_reads < INLINE_READS;
         self.inline_reads += usize::from(inline);
@@ -138,14 +143,36 @@ impl Daemon {
         }
     }
 
+    /// Reads lines of a large file aside; what they are is
+    /// [learned](Event::Learned).
+    pub(super) fn read_lines(&mut self, request: RequestId, order: LinesOrder) {
+        let place = self.slow_place(&order.path);
+        let single = Single::Lines(request, order);
+        match place {
+            Some(place) => self.read_slowly(place, single),
+            None => {
+                let how = one_by_one(&self.reader, &self.events);
+                self.aside.large.push(single, how);
+            }
+        }
+    }
+
+    /// Reads what may hang: nobody else's read waits for it.
+    fn read_slowly(&mut self, place: PathBuf, single: Single) {
+        let lanes = &mut self.aside.mounts;
+        let lane = lanes.entry(place);
+        let lane = lane.or_insert_with(|| Lane::of(MOUNT_THREADS));
+        lane.push(single, one_by_one(&self.reader, &self.events));
+    }
+
     /// The place that a file is on, if a read of it may take long.
-    fn slow_place(&self, order: &ReadOrder) -> Option<PathBuf> {
-        let known = self.watcher.slow_place(&order.path);
+    fn slow_place(&self, path: &RelPath) -> Option<PathBuf> {
+        let known = self.watcher.slow_place(path);
         known.or_else(|| {
             if self.aside.slow.is_empty() {
                 return None;
             }
-            let mount = self.watcher.mount_of(&order.path);
+            let mount = self.watcher.mount_of(path);
             self.aside.avoids(&mount, Instant::now()).then_some(mount)
         })
     }
@@ -169,7 +196,7 @@ impl Daemon {
                 match visit.read_up_to(INLINE_BYTES, &order) {
                     Looked::Read(report) => readings.push(Reading::of(order, report)),
                     Looked::Larger(BATCH_BYTES..) => {
-                        lane.push(order, one_by_one(&reader, &events));
+                        lane.push(Single::File(order), one_by_one(&reader, &events));
                     }
                     Looked::Larger(_) => later.push(order),
                 }
@@ -262,18 +289,27 @@ impl Daemon {
     }
 }
 
-/// Reads one file and hands over what it found.
+/// Reads one and hands over what it found.
 fn one_by_one(
     reader: &Reader,
     events: &UnboundedSender<Event>,
-) -> impl Fn(ReadOrder) + Send + 'static {
+) -> impl Fn(Single) + Send + 'static {
     let (reader, events) = (reader.clone(), events.clone());
-    move |order| {
-        let report = reader.read(&order);
-        let _loop_has_ended = events.send(Event::Read {
-            readings: vec![Reading::of(order, Box::new(report))],
-            last: false,
-        });
+    move |single| {
+        let event = match single {
+            Single::File(order) => {
+                let report = reader.read(&order);
+                Event::Read {
+                    readings: vec![Reading::of(order, Box::new(report))],
+                    last: false,
+                }
+            }
+            Single::Lines(request, order) => Event::Learned {
+                request,
+                learned: Ok(Learned::Lines(reader.lines(&order))),
+            },
+        };
+        let _loop_has_ended = events.send(event);
     }
 }
 

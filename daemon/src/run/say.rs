@@ -18,7 +18,7 @@ use super::replay;
 use super::subscriptions::Subscription;
 use crate::event::Event;
 use crate::failpoint;
-use crate::store::StoreEvent;
+use crate::store::{self, StoreEvent};
 use crate::system::proc;
 
 /// Something that waits for its facts to be stored.
@@ -144,8 +144,7 @@ impl Daemon {
                 }
             }
             Say::Learned { request, question } => {
-                let learned = self.learn(question);
-                let _loop_has_ended = self.events.send(Event::Learned { request, learned });
+                self.learn(request, question);
             }
             Say::Write(request, order) => self.write(request, *order, failed),
             Say::Notice(notice) => self.tell(*notice),
@@ -303,27 +302,34 @@ impl Daemon {
         reply
     }
 
-    /// Finds something out in the log.
-    fn learn(&mut self, question: Question) -> Result<Learned, Error> {
+    /// Finds something out: in the log, or by a read aside.
+    fn learn(&mut self, request: RequestId, question: Question) {
         let epoch = self.engine.state().epoch;
-        self.connect_log();
-        let Some(log) = &self.log else {
-            return Err(storage("the log cannot be read"));
-        };
-        match question {
+        let learned = match question {
             Question::Processes(processes) => {
                 proc::process_starts(&processes).map(Learned::Processes)
             }
-            Question::Differences(pairs) => {
+            Question::Lines(order) => return self.read_lines(request, order),
+            Question::Differences(pairs) => self.log().map(|log| {
                 let mut contents = Contents::new(Some(log));
-                Ok(Learned::Differences(contents.differences(pairs)))
-            }
+                Learned::Differences(contents.differences(pairs))
+            }),
             Question::Edited {
                 moment,
                 paths,
                 also,
-            } => edited(log, epoch, moment, paths.as_deref(), &also).map(Learned::Edited),
-        }
+            } => self.log().and_then(|log| {
+                edited(log, epoch, moment, paths.as_deref(), &also).map(Learned::Edited)
+            }),
+        };
+        let _loop_has_ended = self.events.send(Event::Learned { request, learned });
+    }
+
+    /// The log, to be read.
+    fn log(&mut self) -> Result<&store::Reader, Error> {
+        self.connect_log();
+        let log = self.log.as_ref();
+        log.ok_or_else(|| storage("the log cannot be read"))
     }
 
     /// Tells those subscribers who want to know.

@@ -1,6 +1,6 @@
 //! What stands between the watcher and the system's way to watch.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where events go. Called by whoever took them from the system, in order: it
@@ -38,6 +38,38 @@ impl RawEvent {
         }
     }
 
+    /// An event of a kind about a path.
+    #[cfg(test)]
+    pub(crate) fn written(generation: u64, path: &Path) -> Self {
+        Self {
+            kind: RawKind::Written,
+            path: path.to_path_buf(),
+            ..Self::loss(generation)
+        }
+    }
+
+    /// The name it is about, absolute; `None` if it is about none.
+    pub fn name(&self) -> Option<&Path> {
+        let of_none = matches!(self.kind, RawKind::Lost | RawKind::Fence(_));
+        (!of_none).then_some(&*self.path)
+    }
+
+    /// Says, in the place of this event, that it and perhaps later ones of its
+    /// name were left out.
+    #[must_use]
+    pub fn into_crowd(self) -> Self {
+        Self {
+            kind: RawKind::Crowd,
+            cookie: None,
+            ..self
+        }
+    }
+
+    /// Whether it says that events of its name were left out.
+    pub fn is_crowd(&self) -> bool {
+        self.kind == RawKind::Crowd
+    }
+
     /// Says, in the place of this event, that it and later ones were lost.
     #[must_use]
     pub fn into_loss(self) -> Self {
@@ -71,6 +103,8 @@ pub(super) enum RawKind {
     MovedTo,
     /// The watched thing itself was moved.
     MovedSelf,
+    /// More happened to this name than can wait: it is to be looked at.
+    Crowd,
     /// Events were lost: nothing before this is known to be complete.
     Lost,
     /// Not of the system's: everything that happened before

@@ -78,6 +78,7 @@ impl Watcher {
                 self.happened_to_file(&path, Hint::WrittenAndClosed, out);
             }
             RawKind::Attributes => self.attributes(&path, out),
+            RawKind::Crowd => self.crowded(path, out),
             RawKind::MovedSelf | RawKind::Lost | RawKind::Fence(_) => {}
         }
         self.look_at_renewed(out);
@@ -237,6 +238,16 @@ impl Watcher {
         names
     }
 
+    /// Anything may have happened to a name, in any order (LIM-6).
+    fn crowded(&mut self, path: RelPath, out: &mut Vec<Input>) {
+        self.last_from = None;
+        self.last_rename = None;
+        if !self.cover.spoken_for(&path).is_empty() || self.directories.has(&path) {
+            self.directories.made_anew(&path);
+            self.gap_at(path, out);
+        }
+    }
+
     fn moved_from(&mut self, path: RelPath, cookie: Option<usize>, out: &mut Vec<Input>) {
         let Some(cookie) = cookie else {
             return self.removed(&path, out);
@@ -339,7 +350,10 @@ impl Watcher {
     fn fence_event(&mut self, raw: &RawEvent, out: &mut Vec<Input>) {
         if raw.path == self.fence.dir() {
             // Late news, if it has been made anew since.
-            let gone = matches!(raw.kind, RawKind::Removed | RawKind::MovedSelf);
+            let gone = matches!(
+                raw.kind,
+                RawKind::Removed | RawKind::MovedSelf | RawKind::Crowd
+            );
             if gone && !self.fence.is_there() {
                 self.fence_broken = Some("its directory was removed".to_owned());
                 self.give_up_held(out);
@@ -370,7 +384,8 @@ impl Watcher {
             RawKind::MovedSelf => {
                 self.check_root();
             }
-            RawKind::Attributes => {
+            RawKind::Attributes | RawKind::Crowd => {
+                self.check_root();
                 for path in self.cover.all_tracked() {
                     out.push(Input::Hint {
                         path,

@@ -259,6 +259,12 @@ impl Directories {
         self.remote = remote.to_vec();
         // A number of the old one's may be another's now.
         self.file_systems.clear();
+        self.made_anew(path);
+    }
+
+    /// Whatever may have become of `path`: the watches there and below end,
+    /// and what is a directory there now is watched.
+    pub(super) fn made_anew(&mut self, path: &RelPath) {
         let mut places = at_or_below(&self.spare, path);
         places.extend(at_or_below(&self.below, path));
         let names: Vec<_> = places

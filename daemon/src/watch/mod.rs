@@ -358,21 +358,27 @@ impl Watcher {
                 continue;
             };
             self.directories.remounted(&path, self.mounts.remote());
-            let mut entries = self.cover.entries_below(&path);
-            entries.push(path.clone());
-            let mut elsewhere = Vec::new();
-            for entry in entries {
-                self.hard_links
-                    .drop_at(&entry, &self.root, self.directories.backend.as_mut());
-                // A symlink may lead here from anywhere (FILE-4).
-                elsewhere.extend(self.follow_through(&entry));
-            }
-            elsewhere.retain(|name| *name != path && name.below(&path).is_none());
-            elsewhere.sort();
-            elsewhere.dedup();
-            out.push(Input::Gap { below: path });
-            out.extend(elsewhere.into_iter().map(|below| Input::Gap { below }));
+            self.gap_at(path, out);
         }
+    }
+
+    /// Has everything looked at that is at `path` and below, or led there:
+    /// what happened to it was not seen.
+    fn gap_at(&mut self, path: RelPath, out: &mut Vec<Input>) {
+        let mut entries = self.cover.entries_below(&path);
+        entries.push(path.clone());
+        let mut elsewhere = Vec::new();
+        for entry in entries {
+            self.hard_links
+                .drop_at(&entry, &self.root, self.directories.backend.as_mut());
+            // A symlink may lead here from anywhere (FILE-4).
+            elsewhere.extend(self.follow_through(&entry));
+        }
+        elsewhere.retain(|name| *name != path && name.below(&path).is_none());
+        elsewhere.sort();
+        elsewhere.dedup();
+        out.push(Input::Gap { below: path });
+        out.extend(elsewhere.into_iter().map(|below| Input::Gap { below }));
     }
 
     /// Tries again what could not be watched, and says for which places that

@@ -1,12 +1,14 @@
 //! `file/read`, `file/readText`: what entered a session's context.
 
+use std::sync::Arc;
+
 use super::writes::unstable;
 use super::{done, show, show_authors, show_bare};
-use crate::effect::{Answer, LinesWanted};
+use crate::effect::{Answer, LinesOrder, LinesWanted, Question};
 use crate::engine::Engine;
-use crate::input::Found;
+use crate::input::{Content, Found, Learned};
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Lines, Pending, Step};
 use crate::text::cut::{count_lines, cut};
 use crate::tracker::carry::Texts;
 use crate::view::View;
@@ -42,6 +44,36 @@ pub(super) struct Recorded {
     since: Option<Millis>,
     change: Option<Change>,
     texts: Option<LinesWanted>,
+}
+
+/// What was read for a request that wants a text: the content, its bytes from
+/// the beginning of a line on, and that line's number. `None` if nothing was.
+///
+/// # Errors
+/// `unstable` where the file held something else by the time that lines of it
+/// were read.
+fn text_of(
+    pending: &mut Pending,
+    path: &RelPath,
+    range: Option<LineRange>,
+) -> Result<Option<(Content, Arc<[u8]>, u32)>, Error> {
+    let first = range.map_or(1, |range| range.start);
+    if let Lines::Awaited(content) = pending.lines {
+        let Some(Ok(Learned::Lines(Some(bytes)))) = pending.learned.take() else {
+            return Err(unstable(path));
+        };
+        pending.lines = Lines::Read(content, bytes);
+    }
+    if let Lines::Read(content, bytes) = &pending.lines {
+        return Ok(Some((*content, Arc::clone(bytes), first)));
+    }
+    Ok(pending
+        .found
+        .get(path)
+        .and_then(|outcome| match (&outcome.found, &outcome.bytes) {
+            (Found::File(content), Some(bytes)) => Some((*content, Arc::clone(bytes), 1)),
+            _ => None,
+        }))
 }
 
 impl Engine {
@@ -142,11 +174,11 @@ impl Engine {
             return Step::Done(Err(wrong_range()));
         }
         let track = ask.track != Some(false);
-        let with_bytes = pending
-            .found
-            .get(&path)
-            .is_some_and(|outcome| outcome.bytes.is_some());
-        if !with_bytes {
+        let text = match text_of(pending, &path, ask.range) {
+            Ok(text) => text,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let Some((content, bytes, first)) = text else {
             // A repeat needs no text, so nothing is read for it.
             if let Some(step) = self.read_first(pending, &path, true) {
                 return step;
@@ -174,18 +206,18 @@ impl Engine {
                 if !pending.bytes {
                     return Step::Read(vec![path], true);
                 }
-                return Step::Done(Err(match found.map(|outcome| &outcome.found) {
-                    Some(Found::File(content)) => Error::new(
-                        ErrorCode::TooLarge,
-                        format!("{} is too large to be read here", show(&path)),
-                    )
-                    .with(ErrorData {
-                        path: Some(path),
-                        size: Some(content.size),
-                        ..ErrorData::default()
-                    })
-                    .hint("read the file itself and record it with `file/read`"),
-                    _ => unstable(&path),
+                let Some(Found::File(content)) = found.map(|outcome| &outcome.found) else {
+                    return Step::Done(Err(unstable(&path)));
+                };
+                let content = *content;
+                // Too large for all of it to be brought: these lines alone.
+                pending.lines = Lines::Awaited(content);
+                return Step::Learn(Question::Lines(LinesOrder {
+                    path,
+                    hash: content.hash,
+                    size: content.size,
+                    range: ask.range.unwrap_or(LineRange::ALL),
+                    most: self.config.read_text,
                 }));
             }
             let reading = Reading {
@@ -210,19 +242,14 @@ impl Engine {
                 truncated: false,
                 encoding: TextEncoding::Utf8,
             }));
-        }
-        let Some((content, bytes)) =
-            pending
-                .found
-                .get(&path)
-                .and_then(|outcome| match (&outcome.found, &outcome.bytes) {
-                    (Found::File(content), Some(bytes)) => Some((*content, bytes.clone())),
-                    _ => None,
-                })
-        else {
-            return Step::Done(Err(not_found(&path)));
         };
-        let cut = match cut(&bytes, ask.range, content.lines, self.config.read_text) {
+        let cut = match cut(
+            &bytes,
+            first,
+            ask.range,
+            content.lines,
+            self.config.read_text,
+        ) {
             Ok(cut) => cut,
             Err(error) => {
                 return Step::Done(Err(error.with(ErrorData {

@@ -1,13 +1,14 @@
 //! A request that has not taken effect yet, and what may come of looking at it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, Millis, RelPath, Request};
 
 use crate::by_path::ByPath;
 use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::handlers::Write;
-use crate::input::{Learned, ReadOutcome};
+use crate::input::{Content, Learned, ReadOutcome};
 use crate::requests::row;
 use crate::tracker::carry::Texts;
 
@@ -75,6 +76,8 @@ pub(crate) struct Pending {
     pub write: Option<Write>,
     /// What was found out for it.
     pub learned: Option<Result<Learned, Error>>,
+    /// Lines of a large file that are read for it.
+    pub lines: Lines,
     /// Whether texts were compared for it (SEEN-8).
     pub texts: Texts,
 }
@@ -92,6 +95,17 @@ pub(crate) enum Stage {
     Learning,
     /// The shell writes for it; it cannot be taken back.
     Writing,
+}
+
+/// Lines of a file too large to be handed over whole.
+#[derive(Clone, Debug)]
+pub(crate) enum Lines {
+    /// None are wanted, as far as is known.
+    NotWanted,
+    /// The shell reads them, out of this content.
+    Awaited(Content),
+    /// The bytes from where the first of them begins.
+    Read(Content, Arc<[u8]>),
 }
 
 /// What came of looking at a request.
@@ -140,6 +154,7 @@ impl Pending {
             blocker: None,
             write: None,
             learned: None,
+            lines: Lines::NotWanted,
             texts: Texts::default(),
         }
     }

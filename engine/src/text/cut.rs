@@ -25,19 +25,23 @@ pub struct Cut {
     pub encoding: TextEncoding,
 }
 
-/// Cuts whole lines out of a file: those asked for, as many as fit in `limit`
-/// bytes.
+/// Cuts whole lines out of a file of `lines`: those asked for, as many as fit
+/// in `limit` bytes. `bytes` are the file's from the beginning of line `first`
+/// to where it ends, or to a byte more than fits.
 ///
 /// # Errors
 ///
 /// `invalidParams` if the range begins behind the file's end, `tooLarge` if its
 /// first line alone does not fit.
-pub fn cut(bytes: &[u8], range: Option<LineRange>, lines: u32, limit: u64) -> Result<Cut, Error> {
+pub fn cut(
+    bytes: &[u8],
+    first: u32,
+    range: Option<LineRange>,
+    lines: u32,
+    limit: u64,
+) -> Result<Cut, Error> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let wanted = range.unwrap_or(LineRange {
-        start: 1,
-        end: u32::MAX,
-    });
+    let wanted = range.unwrap_or(LineRange::ALL);
     if range.is_some() && wanted.start > lines.max(1) {
         return Err(Error::invalid(format!(
             "the range starts at line {}, the file has {lines}",
@@ -45,7 +49,7 @@ pub fn cut(bytes: &[u8], range: Option<LineRange>, lines: u32, limit: u64) -> Re
         )));
     }
     let (mut start, mut end) = (None, bytes.len());
-    let (mut line, mut at, mut last) = (1u32, 0usize, 0u32);
+    let (mut line, mut at, mut last) = (first, 0usize, 0u32);
     let mut truncated = false;
     while at < bytes.len() && line <= wanted.end {
         let length = bytes[at..]
@@ -104,7 +108,7 @@ mod tests {
         limit: u64,
     ) -> (String, Option<(u32, u32)>, bool) {
         let range = range.map(|(start, end)| LineRange { start, end });
-        match cut(text.as_bytes(), range, count_lines(text), limit) {
+        match cut(text.as_bytes(), 1, range, count_lines(text), limit) {
             Ok(cut) => (
                 cut.text,
                 cut.range.map(|range| (range.start, range.end)),
@@ -128,13 +132,31 @@ mod tests {
         );
         assert_eq!(part(text, None, 5), ("a\nbb\n".into(), Some((1, 2)), true));
         assert_eq!(part("", None, 5), (String::new(), None, false));
-        assert!(cut(text.as_bytes(), Some(LineRange { start: 4, end: 4 }), 3, 9).is_err());
-        assert!(cut(text.as_bytes(), None, 3, 1).is_err());
+        assert!(cut(text.as_bytes(), 1, Some(LineRange { start: 4, end: 4 }), 3, 9).is_err());
+        assert!(cut(text.as_bytes(), 1, None, 3, 1).is_err());
+    }
+
+    #[test]
+    fn lines_are_cut_out_of_a_part_as_out_of_the_whole() {
+        let text = "a\nbb\nccc\ndd\n";
+        let range = Some(LineRange { start: 2, end: 3 });
+        for limit in [0, 2, 3, 6, 7, 99] {
+            let most = usize::try_from(limit).unwrap() + 1;
+            let part = &text.as_bytes()[2..];
+            let part = &part[..part.len().min(most)];
+            let whole = cut(text.as_bytes(), 1, range, 4, limit);
+            let cut = cut(part, 2, range, 4, limit);
+            assert_eq!(
+                cut.map(|cut| (cut.text, cut.range, cut.truncated)).ok(),
+                whole.map(|cut| (cut.text, cut.range, cut.truncated)).ok(),
+                "{limit}"
+            );
+        }
     }
 
     #[test]
     fn bytes_that_are_no_text_travel_as_base64() {
-        let cut = cut(&[0xff, b'\n'], None, 1, 9).unwrap();
+        let cut = cut(&[0xff, b'\n'], 1, None, 1, 9).unwrap();
         assert_eq!(
             (cut.text.as_str(), cut.encoding),
             ("/wo=", TextEncoding::Base64)

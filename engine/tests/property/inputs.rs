@@ -238,7 +238,8 @@ impl Stage {
                 .filter(|length| **length <= size)
                 .map(|length| (*length, hash(&bytes[..*length as usize])))
                 .collect(),
-            bytes: order.bytes.then(|| bytes.into()),
+            // A file may be too large for that.
+            bytes: (order.bytes && self.rng.chance(90)).then(|| bytes.into()),
             secret: self.rng.pick(&[false, false, false, true]),
             real,
             object,
@@ -397,6 +398,10 @@ impl Stage {
                         hunks: vec![hunk],
                     });
                     Learned::Differences(differences.collect())
+                }
+                Question::Lines(_) => {
+                    let lines = self.rng.chance(80).then(|| b"one\ntwo\n"[..].into());
+                    Learned::Lines(lines)
                 }
                 Question::Edited { .. } => Learned::Edited(Edited {
                     versions: self.records.clone(),

@@ -11,6 +11,7 @@ use super::nanoseconds;
 use crate::content::beneath;
 use crate::content::vouch::Vouching;
 use crate::system::mounted::Mounted;
+use crate::system::stat::device;
 
 /// The directory of the last file stays at hand, since those that follow are
 /// mostly in it, too.
@@ -38,7 +39,7 @@ impl<'a> Directories<'a> {
 
     fn open(&self, name: &[u8]) -> Option<Directory> {
         let handle = beneath::directory(self.root, name)?;
-        let device = rustix::fs::fstat(&handle).ok()?.st_dev;
+        let device = device(&rustix::fs::fstat(&handle).ok()?);
         let mounted = self.vouching.mounted(&handle, device);
         mounted.vouches.then_some(Directory {
             handle,
@@ -64,7 +65,7 @@ impl<'a> Directories<'a> {
                 // Another name may lead to it, which has to be watched.
                 && stat.st_nlink == 1
                 // Something mounted at this very name has a mount of its own.
-                && stat.st_dev == directory.device
+                && device(&stat) == directory.device
                 && of_stat(&stat, directory.mounted.id) == *stamp
         })
     }
@@ -76,7 +77,7 @@ fn of_stat(stat: &Stat, mount: u64) -> Stamp {
         size: u64::try_from(stat.st_size).unwrap_or(0),
         modified: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
         changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
-        device: stat.st_dev,
+        device: device(stat),
         mount,
     }
 }

@@ -162,3 +162,39 @@ fn directories_replaced_again_and_again_without_a_look_between() {
         }
     }
 }
+
+#[test]
+fn after_a_crowd_of_events_a_name_is_looked_at() {
+    let mut world = World::new();
+    world.mkdir("d");
+    world.write("d/f", "1");
+    world.track(&["d/f"]);
+    world.inputs();
+    world.mv("d", "old");
+    world.mkdir("d");
+    world.write("d/f", "2");
+    // None of that was let through, but that there was too much of it.
+    world.watcher.fence(100).unwrap();
+    let fences = world.base.path().canonicalize().unwrap().join("fence");
+    let is_fence = |raw: &RawEvent| {
+        matches!(raw.kind, RawKind::Fence(_))
+            || raw.kind == RawKind::MovedTo && raw.path.starts_with(&fences)
+    };
+    let mut out = Vec::new();
+    loop {
+        let raw = world.next_event();
+        if is_fence(&raw) {
+            break world.watcher.digest(raw, &mut out);
+        }
+    }
+    out.clear();
+    let crowd = RawEvent::written(0, &world.at("d")).into_crowd();
+    world.watcher.digest(crowd, &mut out);
+    let words: Vec<_> = out.iter().map(word).collect();
+    assert_eq!(words, ["Gap(d)"]);
+    // What is there now is watched, and what was there is not.
+    world.write("d/f", "3");
+    assert_eq!(World::last_hint(&world.inputs(), "d/f"), Some(Hint::Closed));
+    world.write("old/f", "3");
+    assert_eq!(World::last_hint(&world.inputs(), "d/f"), None);
+}

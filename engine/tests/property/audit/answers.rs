@@ -160,15 +160,12 @@ impl Audit {
     }
 
     pub(super) fn read_over(&mut self, who: &SessionId, asked: &Asked) {
-        let since = if asked.asking.sync { asked.moment } else { 0 };
         let path = match &asked.asking.ask {
             Ask::Read { path, .. } | Ask::ReadText { path, .. } | Ask::Mention { path, .. } => path,
             _ => return,
         };
-        if let Some(all) = self.read_asked.get_mut(&(who.clone(), (*path).to_owned()))
-            && let Some(index) = all.iter().position(|(moment, _)| *moment == since)
-        {
-            all.remove(index);
+        if let Some(all) = self.read_asked.get_mut(&(who.clone(), (*path).to_owned())) {
+            all.retain(|(_, request)| *request != asked.id);
         }
     }
 

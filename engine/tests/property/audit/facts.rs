@@ -256,6 +256,7 @@ impl Audit {
         if let Some(old) = version.amends.and_then(|n| self.versions.get_mut(&n)) {
             old.author = version.author.clone();
             old.evidence = version.evidence;
+            old.edit = version.edit;
         }
         if version.unobserved {
             self.unobserved.insert(path.clone());

@@ -94,7 +94,9 @@ pub struct Audit {
     gaps: BTreeSet<String>,
     /// Could not be read since coverage was lost.
     unread: BTreeSet<String>,
-    read_asked: BTreeMap<Key, Vec<(u64, Option<Hash>)>>,
+    /// Reads that are not answered: since which moment of the disk each may be
+    /// of, and its request.
+    read_asked: BTreeMap<Key, Vec<(u64, u64)>>,
     /// Sessions that asked to be closed, or ended an edit without its name.
     closing: BTreeSet<SessionId>,
     /// Paths with a declared version in this step: what was held back for it

@@ -69,7 +69,7 @@ impl Audit {
                 self.read_asked
                     .entry(key)
                     .or_default()
-                    .push((if asked.asking.sync { asked.moment } else { 0 }, read.hash));
+                    .push((if asked.asking.sync { asked.moment } else { 0 }, asked.id));
             }
             Request::FileReadText(read) => {
                 let key = (who, name(&read.path));
@@ -77,7 +77,7 @@ impl Audit {
                 self.read_asked
                     .entry(key)
                     .or_default()
-                    .push((if asked.asking.sync { asked.moment } else { 0 }, None));
+                    .push((if asked.asking.sync { asked.moment } else { 0 }, asked.id));
             }
             Request::FileMention(mention) => {
                 let key = (who, name(&mention.path));
@@ -87,7 +87,7 @@ impl Audit {
                     self.gaps.insert(key.1.clone());
                     self.read_asked.entry(key.clone()).or_default().push((
                         if asked.asking.sync { asked.moment } else { 0 },
-                        mention.hash,
+                        asked.id,
                     ));
                 }
                 self.last.remove(&key);
