@@ -362,9 +362,23 @@ impl Engine {
     /// Has a path watched no longer, if nobody needs it.
     pub(crate) fn unwatch(&mut self, path: &RelPath) {
         let kept = self.state.paths.contains_key(path) || self.state.names.is_other(path);
-        if !kept {
-            self.turn().unwatch(path);
+        if kept {
+            return;
         }
+        // What was held back for a log that has ended begins no other.
+        if self.tracker.passing(path).copy_of().is_none() {
+            self.tracker.settled(path);
+        }
+        // What a request has had read may begin a log yet: what happens until
+        // then must not be missed.
+        for pending in self.pending.values_mut() {
+            let needs = pending.reads.contains_key(path) || pending.found.contains_key(path);
+            if needs && !pending.borrowed.contains(path) {
+                self.tracker.borrow(path);
+                pending.borrowed.push(path.clone());
+            }
+        }
+        self.turn().unwatch(path);
     }
 
     /// Nobody watched these paths for a while (ATTR-13).

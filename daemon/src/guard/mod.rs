@@ -5,12 +5,14 @@
 //! - [`checked`]: in place, where names cannot be swapped.
 //! - [`lease`]: who else has the file open.
 //! - [`intent`]: what the next start completes or reverts.
-//! - [`recovery`], [`moved`]: nothing that lost its name is lost.
+//! - [`recovery`], [`moved`]: nothing that lost its name is lost; [`kept`]: what
+//!   people ask of it.
 
 mod checked;
 mod content;
 mod exchange;
 mod intent;
+mod kept;
 #[cfg_attr(not(target_os = "linux"), path = "lease/unsupported.rs")]
 mod lease;
 mod leased;
@@ -28,16 +30,12 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use base64::Engine as _;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use touchmark_engine::patterns::Patterns;
 use touchmark_engine::{WriteOrder, WriteOutcome};
-use touchmark_proto::files::TextEncoding;
-use touchmark_proto::writes::{
-    Guard as Way, RecoveryItem, RecoveryItems, RecoveryRestored, RecoveryShown,
-};
-use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, RelPath};
+use touchmark_proto::writes::{Guard as Way, RecoveryItem};
+use touchmark_proto::{Error, ErrorCode, ErrorData, Hash, RelPath};
 
 use self::exchange::Old;
 use self::intent::{Intent, Intents, Phase};
@@ -463,105 +461,6 @@ impl Guard {
     pub fn take_late(&self) -> Vec<KeptBytes> {
         std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
     }
-
-    /// `recovery/list`.
-    ///
-    /// # Errors
-    /// `notFound` for an id that there is not.
-    pub fn list(&self, id: Option<&str>) -> Result<RecoveryItems, Error> {
-        self.look_at_all_moved();
-        Ok(RecoveryItems {
-            items: match id {
-                Some(id) => vec![self.item(id)?],
-                None => self.recovery.list(),
-            },
-        })
-    }
-
-    /// `recovery/show`: at most `limit` bytes.
-    ///
-    /// # Errors
-    /// `notFound` for an id that there is not, `storage`.
-    pub fn show(&self, id: &str, limit: u64) -> Result<RecoveryShown, Error> {
-        let item = self.item(id)?;
-        let (bytes, truncated) = recovery::read(&item, limit).map_err(storage)?;
-        let (text, encoding) = match String::from_utf8(bytes) {
-            Ok(text) => (text, TextEncoding::Utf8),
-            Err(error) => (
-                base64::engine::general_purpose::STANDARD.encode(error.as_bytes()),
-                TextEncoding::Base64,
-            ),
-        };
-        Ok(RecoveryShown {
-            items: vec![item],
-            text,
-            encoding,
-            truncated,
-        })
-    }
-
-    /// `recovery/restore`: what is there is kept in turn.
-    ///
-    /// # Errors
-    /// `notFound` for an id that there is not, and whatever a guarded write
-    /// answers.
-    pub fn restore(&self, id: &str, umask: Umask) -> Result<RecoveryRestored, Error> {
-        let item = self.item(id)?;
-        let bytes = std::fs::read(&item.file).map_err(storage)?;
-        let base = found(&self.find(&item.path, Some(umask))?);
-        if base == Some(item.hash) {
-            return Ok(RecoveryRestored {
-                items: vec![item],
-                recovered: Vec::new(),
-            });
-        }
-        let order = WriteOrder {
-            path: item.path.clone(),
-            ticket: 0,
-            base,
-            hash: Hash::of(&bytes),
-            bytes: bytes.into(),
-            keep_base: base.is_some(),
-            base_author: None::<Author>,
-            create_directories: true,
-        };
-        match self.write(&order, umask) {
-            WriteOutcome::Done { recovered, .. } => Ok(RecoveryRestored {
-                items: vec![item],
-                recovered,
-            }),
-            WriteOutcome::Conflict {
-                found,
-                cause,
-                recovered,
-            } => Err(
-                Error::new(ErrorCode::Conflict, format!("not restored: {cause}")).with(ErrorData {
-                    path: Some(item.path),
-                    hash: found,
-                    recovered: Some(recovered),
-                    ..ErrorData::default()
-                }),
-            ),
-            WriteOutcome::Failed(error) => Err(error),
-        }
-    }
-
-    /// `recovery/delete`.
-    ///
-    /// # Errors
-    /// `notFound` for an id that there is not, `storage`.
-    pub fn delete(&self, id: &str) -> Result<RecoveryItems, Error> {
-        let item = self.item(id)?;
-        self.recovery.delete(id).map_err(storage)?;
-        Ok(RecoveryItems { items: vec![item] })
-    }
-
-    fn item(&self, id: &str) -> Result<RecoveryItem, Error> {
-        self.recovery.get(id).ok_or_else(|| {
-            Error::new(ErrorCode::NotFound, format!("nothing is kept as {id:.40?}"))
-                .hint("see `recovery/list`")
-        })
-    }
 }
 
 impl Job<'_> {
@@ -609,14 +508,6 @@ fn left_name(place: &Place, time: &Timeline) -> Vec<u8> {
     name.truncate(200);
     name.extend_from_slice(format!(".recovered-{}", time.now()).as_bytes());
     name
-}
-
-fn storage(error: std::io::Error) -> Error {
-    let cause = error.to_string();
-    Error::new(ErrorCode::Storage, format!("kept bytes: {cause}")).with(ErrorData {
-        cause: Some(cause),
-        ..ErrorData::default()
-    })
 }
 
 /// A failpoint between two steps of a write.

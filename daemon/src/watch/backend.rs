@@ -92,6 +92,7 @@ pub(super) enum RawKind {
     /// A descriptor open for writing was closed.
     Closed,
     /// Both, one right after the other.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     WrittenAndClosed,
     /// Mode, owner, times, number of links.
     Attributes,

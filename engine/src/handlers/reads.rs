@@ -67,13 +67,8 @@ fn text_of(
     if let Lines::Read(content, bytes) = &pending.lines {
         return Ok(Some((*content, Arc::clone(bytes), first)));
     }
-    Ok(pending
-        .found
-        .get(path)
-        .and_then(|outcome| match (&outcome.found, &outcome.bytes) {
-            (Found::File(content), Some(bytes)) => Some((*content, Arc::clone(bytes), 1)),
-            _ => None,
-        }))
+    let read = pending.texts_read.get(path);
+    Ok(read.map(|(content, bytes)| (*content, Arc::clone(bytes), 1)))
 }
 
 impl Engine {

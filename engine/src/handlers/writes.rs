@@ -7,7 +7,6 @@
 //! what was found. Nothing else takes effect meanwhile, so what lies between
 //! is seen by nobody.
 
-use std::sync::Arc;
 
 use base64::Engine as _;
 use touchmark_proto::edits::Outcome;
@@ -137,26 +136,19 @@ impl Engine {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
-        let with_bytes = |pending: &Pending| {
-            let outcome = pending.found.get(&path)?;
-            match (&outcome.found, &outcome.bytes) {
-                (Found::File(content), Some(bytes)) => Some((content.hash, Arc::clone(bytes))),
-                _ => None,
-            }
-        };
         if !pending.rechecked {
             pending.rechecked = true;
             return Step::Read(vec![path], true);
         }
-        let content = with_bytes(pending);
-        let base = content.as_ref().map(|(hash, _)| *hash);
+        let content = pending.texts_read.get(&path).cloned();
+        let base = content.as_ref().map(|(content, _)| content.hash);
         let plan = self
             .view()
             .write_plan(&ask.session, &path, base, ask.force, ask.step);
         if let Err(step) = self.view().may_begin(pending, &plan) {
             return *step;
         }
-        let Some((base, bytes)) = content else {
+        let Some((_, bytes)) = content else {
             return Step::Done(Err(match pending.found.get(&path).map(|o| &o.found) {
                 Some(Found::File(content)) => Error::new(
                     ErrorCode::TooLarge,
@@ -189,7 +181,7 @@ impl Engine {
             pending,
             Draft {
                 plan,
-                base: Some(base),
+                base,
                 found: Some(TextFound {
                     matched: replaced.matched,
                     count: replaced.count,

@@ -8,7 +8,7 @@ use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, Millis, RelPath
 use crate::by_path::ByPath;
 use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::handlers::Write;
-use crate::input::{Content, Learned, ReadOutcome};
+use crate::input::{Content, Found, Learned, ReadOutcome};
 use crate::requests::row;
 use crate::tracker::carry::Texts;
 
@@ -47,8 +47,10 @@ pub(crate) struct Pending {
     pub bytes: bool,
     /// Reads it waits for.
     pub reads: ByPath<u64>,
-    /// Reads done for it.
+    /// The newest reads done for it.
     pub found: BTreeMap<RelPath, ReadOutcome>,
+    /// The newest of those that brought the bytes.
+    pub texts_read: BTreeMap<RelPath, (Content, Arc<[u8]>)>,
     /// What it is to do next.
     pub stage: Stage,
     /// It waits that long for another session's edit to end.
@@ -141,6 +143,7 @@ impl Pending {
             bytes: false,
             reads: ByPath::default(),
             found: BTreeMap::new(),
+            texts_read: BTreeMap::new(),
             stage: Stage::Fence,
             wait_until: None,
             rechecked: false,
@@ -162,15 +165,18 @@ impl Pending {
     /// Takes in what a path held: a read it waits for, or a later one of a
     /// path that nobody else keeps in mind.
     pub(crate) fn take_found(&mut self, path: &RelPath, outcome: &ReadOutcome, awaited: bool) {
+        if (awaited || self.found.contains_key(path))
+            && let (Found::File(content), Some(bytes)) = (&outcome.found, &outcome.bytes)
+        {
+            let read = (*content, Arc::clone(bytes));
+            self.texts_read.insert(path.clone(), read);
+        }
         let Some(earlier) = self.found.get_mut(path) else {
             if awaited {
                 self.found.insert(path.clone(), outcome.clone());
             }
             return;
         };
-        if earlier.bytes.is_some() && outcome.bytes.is_none() {
-            return;
-        }
         if earlier.found != outcome.found {
             // It changed after the request had arrived (SEEN-1).
             self.first_hash.get_or_insert(earlier.hash());

@@ -4,6 +4,7 @@
 mod contents;
 mod cuts;
 mod damage;
+#[cfg(target_os = "linux")]
 mod durable;
 #[cfg(target_os = "linux")]
 mod full;

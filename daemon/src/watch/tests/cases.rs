@@ -4,6 +4,7 @@
 mod fences;
 mod links;
 mod moves;
+#[cfg(target_os = "linux")]
 mod saves;
 mod tracked;
 mod world;

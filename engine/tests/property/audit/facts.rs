@@ -55,6 +55,16 @@ impl Audit {
                     self.maybe_seen.entry(key).or_default().insert(*hash);
                 }
             }
+            Fact::Read {
+                session,
+                path,
+                hash: None,
+                ..
+            } => {
+                // Which content it was is not known (SEEN-1): perhaps one from
+                // before what was told.
+                self.told.remove(&(session.clone(), text(path)));
+            }
             Fact::EditBegun(begun) => {
                 let mut files: BTreeMap<String, Vec<OpenFile>> = BTreeMap::new();
                 for file in &begun.files {
