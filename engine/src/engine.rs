@@ -372,7 +372,8 @@ impl Engine {
         // What a request has had read may begin a log yet: what happens until
         // then must not be missed.
         for pending in self.pending.values_mut() {
-            let needs = pending.reads.contains_key(path) || pending.found.contains_key(path);
+            let needs = matches!(pending.ask, Ask::Client(_))
+                && (pending.reads.contains_key(path) || pending.found.contains_key(path));
             if needs && !pending.borrowed.contains(path) {
                 self.tracker.borrow(path);
                 pending.borrowed.push(path.clone());

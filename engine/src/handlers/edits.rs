@@ -396,6 +396,8 @@ impl Engine {
             }
         }
         for path in paths {
+            // The edit may have been all that its log went on for.
+            self.unwatch(path);
             self.decide_held_back(path);
         }
         self.unblock();
