@@ -24,9 +24,7 @@ use std::time::{Duration, Instant, SystemTime};
 use sha2::{Digest as _, Sha256};
 use touchmark_engine::patterns::Patterns;
 use touchmark_engine::text::tokens;
-use touchmark_engine::{
-    Content, Found, LinesOrder, Object, ReadOrder, ReadOutcome, Stamp,
-};
+use touchmark_engine::{Content, Found, LinesOrder, Object, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, Root};

@@ -5,8 +5,8 @@ use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, Requ
 
 use crate::content::Report;
 use crate::hooks::Consult;
-use crate::store::StoreEvent;
 use crate::run::Waiting;
+use crate::store::StoreEvent;
 
 /// A read that is done.
 #[derive(Debug)]

@@ -28,8 +28,8 @@ mod view;
 
 pub use config::Config;
 pub use effect::{
-    Answer, Comparison, Effect, LinesOrder, LinesWanted, Marks, Moment, Notice, Question, ReadOrder, Recall,
-    TextPair, WriteOrder,
+    Answer, Comparison, Effect, LinesOrder, LinesWanted, Marks, Moment, Notice, Question,
+    ReadOrder, Recall, TextPair, WriteOrder,
 };
 pub use engine::{Counts, Engine, Saved};
 pub use input::{

@@ -200,7 +200,11 @@ fn a_rename_storm_delays_no_answer_about_another_file() {
         slowest = slowest.max(asked.elapsed());
         assert_eq!(status["files"][0]["state"], "stale", "{status}");
         agent.read("other.txt");
-        most = most.max(neighbour.ok("status", json!({}))["rssBytes"].as_u64().unwrap());
+        most = most.max(
+            neighbour.ok("status", json!({}))["rssBytes"]
+                .as_u64()
+                .unwrap(),
+        );
     }
     stop.store(true, Ordering::Relaxed);
     let exchanges = storm.join().unwrap();
@@ -236,7 +240,10 @@ fn a_file_of_any_size_is_read_by_lines() {
     let mut agent = world.session("s");
     let mut read = |start: u32, end: u32| {
         let range = json!({"start": start, "end": end});
-        agent.ok("file/readText", json!({"path": "large.log", "range": range}))
+        agent.ok(
+            "file/readText",
+            json!({"path": "large.log", "range": range}),
+        )
     };
     let text = read(4_999_999, 6_000_000);
     assert_eq!(text["text"], "line   4999999\nline   5000000\n", "{text}");

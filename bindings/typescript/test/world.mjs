@@ -60,7 +60,8 @@ export class World {
 
   async end() {
     await this.stop();
-    rmSync(this.base, { recursive: true, force: true });
+    // A daemon that was told to end may still be writing its state.
+    rmSync(this.base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 

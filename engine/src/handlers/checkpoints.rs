@@ -134,7 +134,9 @@ impl Context<'_> {
                 };
             }
             Some(Ok(Learned::Edited(edited))) => edited,
-            Some(Ok(Learned::Processes(_) | Learned::Differences(_) | Learned::Lines(_))) => Edited::default(),
+            Some(Ok(Learned::Processes(_) | Learned::Differences(_) | Learned::Lines(_))) => {
+                Edited::default()
+            }
             Some(Err(error)) => return Step::Done(Err(error)),
         };
         let (deleted, cursor) = match self.deleted_paths(ask).and_then(|deleted| {

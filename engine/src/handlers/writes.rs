@@ -7,7 +7,6 @@
 //! what was found. Nothing else takes effect meanwhile, so what lies between
 //! is seen by nobody.
 
-
 use base64::Engine as _;
 use touchmark_proto::edits::Outcome;
 use touchmark_proto::events::{EditPhase, Happening};

@@ -132,7 +132,16 @@ mod tests {
         );
         assert_eq!(part(text, None, 5), ("a\nbb\n".into(), Some((1, 2)), true));
         assert_eq!(part("", None, 5), (String::new(), None, false));
-        assert!(cut(text.as_bytes(), 1, Some(LineRange { start: 4, end: 4 }), 3, 9).is_err());
+        assert!(
+            cut(
+                text.as_bytes(),
+                1,
+                Some(LineRange { start: 4, end: 4 }),
+                3,
+                9
+            )
+            .is_err()
+        );
         assert!(cut(text.as_bytes(), 1, None, 3, 1).is_err());
     }
 

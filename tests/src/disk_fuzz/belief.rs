@@ -176,8 +176,9 @@ impl Copy {
         matches!(&self.layers[..], [only] if only.held.len() == 2 * only.lines.len() + 1)
     }
 
-    /// What the copy is worth if the file holds this.
-    pub fn worth(&self, now: Option<&str>) -> Worth {
+    /// What the copy is worth if the file holds this. Of the contents that
+    /// `unkept` says perhaps none is kept to be compared.
+    pub fn worth(&self, now: Option<&str>, unkept: impl Fn(&str) -> bool) -> Worth {
         if !self.known() {
             return Worth::Unread;
         }
@@ -187,6 +188,12 @@ impl Copy {
         if self.open.is_some() {
             return Worth::Open;
         }
+        let may_be_coarse = self.may_be_coarse
+            || unkept(now)
+            || self
+                .layers
+                .iter()
+                .any(|layer| unkept(&layer.lines.concat()));
         let now = lines(now);
         if self.evicted {
             // SEEN-2: what it saw last decides; a content in which its lines
@@ -199,7 +206,7 @@ impl Copy {
         }
         let is_so = |coarse| self.layers.iter().all(|layer| layer.is_so(&now, coarse));
         match is_so(self.coarse) {
-            _ if self.may_be_coarse && is_so(true) != is_so(false) => Worth::Open,
+            _ if may_be_coarse && is_so(true) != is_so(false) => Worth::Open,
             true => Worth::Fresh,
             false => Worth::Stale,
         }
@@ -272,14 +279,14 @@ mod tests {
         let one = Make::Whole(1).of("");
         let two = Make::Revise(2, 9).of(&one);
         let mut copy = Copy::default();
-        assert_eq!(copy.worth(Some(&one)), Worth::Unread);
+        assert_eq!(copy.worth(Some(&one), |_| false), Worth::Unread);
         copy.shown_whole(&one);
-        assert_eq!(copy.worth(Some(&one)), Worth::Fresh);
-        assert_eq!(copy.worth(Some(&two)), Worth::Stale);
+        assert_eq!(copy.worth(Some(&one), |_| false), Worth::Fresh);
+        assert_eq!(copy.worth(Some(&two), |_| false), Worth::Stale);
         copy.shown_whole(&two);
         // Back to what was seen earlier is a change.
-        assert_eq!(copy.worth(Some(&one)), Worth::Stale);
-        assert_eq!(copy.worth(None), Worth::Deleted);
+        assert_eq!(copy.worth(Some(&one), |_| false), Worth::Stale);
+        assert_eq!(copy.worth(None, |_| false), Worth::Deleted);
     }
 
     #[test]
@@ -289,11 +296,11 @@ mod tests {
         let mut copy = Copy::default();
         copy.shown_whole(&one);
         copy.shown(&two, 3, 3);
-        assert_eq!(copy.worth(Some(&two)), Worth::Stale);
+        assert_eq!(copy.worth(Some(&two), |_| false), Worth::Stale);
         // In a second piece.
         copy.shown(&two, 4, 4);
-        assert_eq!(copy.worth(Some(&two)), Worth::Fresh);
-        assert_eq!(copy.worth(Some(&one)), Worth::Stale);
+        assert_eq!(copy.worth(Some(&two), |_| false), Worth::Fresh);
+        assert_eq!(copy.worth(Some(&one), |_| false), Worth::Stale);
     }
 
     #[test]
@@ -301,18 +308,42 @@ mod tests {
         let one = Make::Whole(1).of("");
         let mut copy = Copy::default();
         copy.shown(&one, 3, 5);
-        assert_eq!(copy.worth(Some(&Make::Insert(0, 2).of(&one))), Worth::Fresh);
-        assert_eq!(copy.worth(Some(&Make::Append(2).of(&one))), Worth::Fresh);
-        assert_eq!(copy.worth(Some(&Make::Insert(2, 2).of(&one))), Worth::Fresh);
-        assert_eq!(copy.worth(Some(&Make::Insert(3, 2).of(&one))), Worth::Stale);
-        assert_eq!(copy.worth(Some(&Make::Drop(3).of(&one))), Worth::Stale);
-        assert_eq!(copy.worth(Some(&Make::Drop(0).of(&one))), Worth::Fresh);
+        assert_eq!(
+            copy.worth(Some(&Make::Insert(0, 2).of(&one)), |_| false),
+            Worth::Fresh
+        );
+        assert_eq!(
+            copy.worth(Some(&Make::Append(2).of(&one)), |_| false),
+            Worth::Fresh
+        );
+        assert_eq!(
+            copy.worth(Some(&Make::Insert(2, 2).of(&one)), |_| false),
+            Worth::Fresh
+        );
+        assert_eq!(
+            copy.worth(Some(&Make::Insert(3, 2).of(&one)), |_| false),
+            Worth::Stale
+        );
+        assert_eq!(
+            copy.worth(Some(&Make::Drop(3).of(&one)), |_| false),
+            Worth::Stale
+        );
+        assert_eq!(
+            copy.worth(Some(&Make::Drop(0).of(&one)), |_| false),
+            Worth::Fresh
+        );
         copy.shown_whole(&one);
-        assert_eq!(copy.worth(Some(&Make::Insert(0, 2).of(&one))), Worth::Stale);
-        assert_eq!(copy.worth(Some(&Make::Append(2).of(&one))), Worth::Stale);
+        assert_eq!(
+            copy.worth(Some(&Make::Insert(0, 2).of(&one)), |_| false),
+            Worth::Stale
+        );
+        assert_eq!(
+            copy.worth(Some(&Make::Append(2).of(&one)), |_| false),
+            Worth::Stale
+        );
         // The new line was shown, and that it is the last one was not.
         let longer = Make::Append(2).of(&one);
         copy.shown(&longer, 1, 1);
-        assert_eq!(copy.worth(Some(&longer)), Worth::Stale);
+        assert_eq!(copy.worth(Some(&longer), |_| false), Worth::Stale);
     }
 }

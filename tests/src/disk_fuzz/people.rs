@@ -219,7 +219,15 @@ impl Truth {
     /// What a session's copy of a name is worth.
     pub fn worth(&self, session: usize, name: Name) -> Worth {
         let held = self.people[session].held.get(name);
-        match held.map(|held| held.copy.worth(self.text(name))) {
+        // A content that a secret file had is kept by no name (SEC-3).
+        let was_secret = |text: &str| {
+            let secret = self
+                .past
+                .iter()
+                .filter(|(name, _)| name.starts_with(".env"));
+            secret.flat_map(|(_, past)| past).any(|old| old == text)
+        };
+        match held.map(|held| held.copy.worth(self.text(name), was_secret)) {
             None => Worth::Unread,
             Some(_) if held.is_some_and(|held| held.perhaps) => Worth::Open,
             // Nobody may know that it was ever there.

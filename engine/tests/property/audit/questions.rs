@@ -85,10 +85,10 @@ impl Audit {
                     self.told.remove(&key);
                     self.maybe_seen.entry(key.clone()).or_default().insert(hash);
                     self.gaps.insert(key.1.clone());
-                    self.read_asked.entry(key.clone()).or_default().push((
-                        if asked.asking.sync { asked.moment } else { 0 },
-                        asked.id,
-                    ));
+                    self.read_asked
+                        .entry(key.clone())
+                        .or_default()
+                        .push((if asked.asking.sync { asked.moment } else { 0 }, asked.id));
                 }
                 self.last.remove(&key);
             }
