@@ -982,3 +982,128 @@ fn an_empty_file_that_was_looked_at_twice_is_not_doubted_again() {
     );
     assert_eq!(told, ["x/b 0 by User, Unmarked"]);
 }
+
+/// A read that brought the text was taken for the newest, though a later one
+/// had found that the file was gone: nobody was told.
+#[test]
+fn a_text_does_not_hide_what_a_later_read_found() {
+    let read = |named, range| Ask::Read {
+        path: "d/b",
+        named,
+        range,
+    };
+    let told = holds(
+        1,
+        &[("d/b", 0)],
+        vec![
+            ask(
+                1,
+                2,
+                Ask::ReadText {
+                    path: "d/b",
+                    range: None,
+                    force: false,
+                },
+            ),
+            ask(1, 3, mark(1, "a", Named::Absent)),
+            Op::Hints(3),
+            ask(1, 3, read(Named::No, None)),
+            Op::Await { slot: 1 },
+            Op::ExecRead {
+                which: 0,
+                unstable: false,
+            },
+            Op::GiveRead { which: 2 },
+            Op::Overflow,
+            ask(
+                0,
+                0,
+                Ask::Mention {
+                    path: "d/b",
+                    named: Named::Disk,
+                    range: Some((2, 3)),
+                },
+            ),
+            Op::Hints(3),
+            Op::ExecRead {
+                which: 2,
+                unstable: false,
+            },
+            Op::Unlink { path: "d/b" },
+            ask(0, 0, Ask::Status { paths: None }),
+            Op::Hints(2),
+        ],
+    );
+    assert_eq!(told, ["d/b nothing by User, Unmarked"]);
+}
+
+/// What was held back for an edit became a version after the session had given
+/// the path up, and the path stayed watched.
+#[test]
+fn what_is_held_back_goes_with_its_log() {
+    let told = holds(
+        1000,
+        &[],
+        vec![
+            ask(0, 1, begin(1, &[("x/b", Named::Content(4))], false)),
+            Op::Await { slot: 1 },
+            Op::Write {
+                path: "x/b",
+                content: 14,
+                how: How::InPlace,
+            },
+            Op::Hints(2),
+            Op::ExecRead {
+                which: 1,
+                unstable: false,
+            },
+            Op::GiveRead { which: 0 },
+            Op::Hints(1),
+            ask(0, 0, Ask::Untrack { path: "x/b" }),
+        ],
+    );
+    // With each step at rest, it was told before.
+    assert_eq!(told, ["x/b 14 by User, Unmarked"]);
+}
+
+/// A path was given up while a late mark waited for its read: what was written
+/// until the answer was missed.
+#[test]
+fn a_path_stays_watched_for_whoever_has_had_it_read() {
+    holds(
+        10,
+        &[],
+        vec![
+            ask(0, 0, mark(2, "d/b", Named::Content(6))),
+            Op::ExecRead {
+                which: 3,
+                unstable: true,
+            },
+            Op::GiveRead { which: 3 },
+            Op::Write {
+                path: "d/b",
+                content: 3,
+                how: How::Recreate,
+            },
+            Op::Hints(2),
+            ask(0, 0, mark(3, "d/b", Named::Content(3))),
+            Op::ExecRead {
+                which: 0,
+                unstable: false,
+            },
+            Op::Hints(3),
+            ask(0, 1, Ask::Untrack { path: "d/b" }),
+            Op::GiveRead { which: 3 },
+            Op::ExecRead {
+                which: 0,
+                unstable: false,
+            },
+            Op::Write {
+                path: "d/b",
+                content: 5,
+                how: How::InPlace,
+            },
+            ask(0, 0, Ask::Status { paths: None }),
+        ],
+    );
+}
