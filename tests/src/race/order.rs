@@ -44,7 +44,10 @@ pub fn check(account: &Account) -> Vec<String> {
         // Told to, it may, and what it clobbered is kept (GUARD-4).
         let told = act.flag("force") || act.flag("fresh");
         let kept = told && act.fields["kept"][0].is_string();
-        if act.text("outcome") == Some("clobbered") && !kept {
+        // What it took the place of was a removal (ATTR-10): there is nothing
+        // to keep of that.
+        let nothing = act.text("guard") == Some("noreplace");
+        if act.text("outcome") == Some("clobbered") && !kept && !nothing {
             wrong.push(format!("a guarded write clobbered: {}", act.fields));
         }
         named_base_was_seen(account, act, &mut wrong);

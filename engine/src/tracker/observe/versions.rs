@@ -79,15 +79,12 @@ impl Engine {
         let prior = until_then.find(|kept| kept.n < by && !kept.unobserved);
         let Some(prior) = prior else { return };
         // Where there was no file, or an empty one, nothing was destroyed: an
-        // empty file is mostly the middle of a save. That the file which an
-        // edit began with was taken away while it was open is news all the
-        // same.
-        let own_edits = self.state.edits_on(path);
-        let before =
-            own_edits.filter(|(edit, _)| edit.fact.session == *session && edit.n < prior.n);
-        let began: Vec<Option<Hash>> = before.map(|(_, file)| file.began).collect();
-        let meanwhile = !began.is_empty();
-        let taken_away = began.iter().any(Option::is_some);
+        // empty file is mostly the middle of a save. That the file was taken
+        // away while the edit was open is news all the same.
+        let meanwhile = self
+            .state
+            .edits_on(path)
+            .any(|(edit, _)| edit.fact.session == *session && edit.n < prior.n);
         // Lines that stand in what came meanwhile as they did before were not
         // seen of that.
         let seen = self.state.knowledge(session, path).is_some_and(|known| {
@@ -98,7 +95,7 @@ impl Engine {
                 || own.is_some_and(|own| known.saw_before(prior.hash, own.hash))
         });
         let nothing = match prior.hash {
-            None => !(taken_away && prior.kind == VersionKind::Deleted),
+            None => !(meanwhile && prior.kind == VersionKind::Deleted),
             Some(_) => prior.size == 0,
         };
         if prior.is_by(session) || nothing || seen || prior.lost {
