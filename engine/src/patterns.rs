@@ -85,6 +85,28 @@ pub const PROTECTED: &[&str] = &[
     ".envrc",
 ];
 
+/// The longest pattern in bytes; no path is longer.
+const PATTERN_BYTES: usize = 4_096;
+
+/// Alternatives (`{a,b}`) in one pattern.
+const ALTERNATIVES: usize = 32;
+
+/// Whether a pattern that comes from anywhere may be compiled at all. The
+/// library does alternatives within alternatives by recursion: enough of them
+/// end the process.
+///
+/// # Errors
+/// Why not.
+pub fn check(pattern: &str) -> Result<(), String> {
+    if pattern.len() > PATTERN_BYTES {
+        return Err(format!("a pattern has at most {PATTERN_BYTES} bytes"));
+    }
+    if pattern.bytes().filter(|byte| *byte == b'{').count() > ALTERNATIVES {
+        return Err(format!("a pattern has at most {ALTERNATIVES} `{{`"));
+    }
+    Ok(())
+}
+
 /// Names that one of some patterns fits. Case does not count.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
@@ -217,6 +239,16 @@ mod tests {
         let usual = Patterns::new(SECRETS.iter().copied()).unwrap();
         assert!(usual.are_told_by("src/a.rs:1:x\na/.env:1:TOKEN=x\n"));
         assert!(!usual.are_told_by("src/a.rs:1:.env\n.env\n"));
+    }
+
+    #[test]
+    fn a_pattern_has_bounds() {
+        let nested = |levels| format!("{}a{}", "{".repeat(levels), "}".repeat(levels));
+        assert_eq!(check(&nested(ALTERNATIVES)), Ok(()));
+        Patterns::new([nested(ALTERNATIVES).as_str()]).unwrap();
+        check(&nested(ALTERNATIVES + 1)).unwrap_err();
+        check(&"a".repeat(PATTERN_BYTES)).unwrap();
+        check(&"a".repeat(PATTERN_BYTES + 1)).unwrap_err();
     }
 
     #[test]

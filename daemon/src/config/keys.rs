@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
+use touchmark_engine::patterns::{self, Patterns};
 
 use super::units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
 use super::{Config, Durability, Part, Whose};
@@ -128,13 +129,13 @@ const KEYS: &[Key] = &[
         "contents.exclude",
         MORE,
         |config, value| globs(&mut config.contents_exclude, value),
-        |config, said| union(&mut config.contents_exclude, said.contents_exclude),
+        |config, said| more_globs(&mut config.contents_exclude, said.contents_exclude),
     ),
     tighter(
         "guard.protect",
         MORE,
         |config, value| globs(&mut config.guard_protect, value),
-        |config, said| union(&mut config.guard_protect, said.guard_protect),
+        |config, said| more_globs(&mut config.guard_protect, said.guard_protect),
     ),
     users("versions.keep", |config, value| {
         let Keep { count, age } = read(value)?;
@@ -230,20 +231,44 @@ fn span(slot: &mut u64, value: Value<'_>) -> Result<(), Wrong> {
 fn globs(slot: &mut Vec<String>, value: Value<'_>) -> Result<(), Wrong> {
     let patterns: Vec<Spanned<String>> = read(value)?;
     for pattern in &patterns {
-        globset::Glob::new(pattern.get_ref()).map_err(|error| Wrong {
+        let text = pattern.get_ref();
+        let compiled = patterns::check(text).and_then(|()| compile([text]));
+        compiled.map_err(|reason| Wrong {
             at: Some(pattern.span().start),
-            reason: error.to_string(),
+            reason,
             part: Part::File,
         })?;
     }
-    *slot = patterns.into_iter().map(Spanned::into_inner).collect();
+    let patterns: Vec<String> = patterns.into_iter().map(Spanned::into_inner).collect();
+    compile(&patterns).map_err(|reason| Wrong {
+        at: None,
+        reason,
+        part: Part::File,
+    })?;
+    *slot = patterns;
     Ok(())
+}
+
+fn compile<'a>(patterns: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
+    let compiled = Patterns::new(patterns.into_iter().map(String::as_str));
+    compiled.map(drop).map_err(|error| error.to_string())
 }
 
 fn least<T: PartialOrd>(in_force: &mut T, said: T) -> bool {
     let taken = said <= *in_force;
     if taken {
         *in_force = said;
+    }
+    taken
+}
+
+/// None of them where they would be too much together: the daemon compiles
+/// what is in force when it starts.
+fn more_globs(in_force: &mut Vec<String>, said: Vec<String>) -> bool {
+    let mut all = in_force.clone();
+    let taken = union(&mut all, said) && compile(&all).is_ok();
+    if taken {
+        *in_force = all;
     }
     taken
 }

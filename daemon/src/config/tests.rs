@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+use touchmark_engine::patterns::Patterns;
+
 use super::*;
 
 /// The default with what a user's file says; else what is wrong with it first.
@@ -259,6 +261,37 @@ fn sec5_what_is_wrong_costs_itself_alone() {
     ] {
         assert_eq!(both("", unknown).config.contents_file, 0, "{unknown}");
         assert_eq!(both(unknown, "").config.contents_file, 0, "{unknown}");
+    }
+}
+
+/// The daemon compiles the patterns in force when it starts, and starts.
+#[test]
+fn sec5_patterns_of_a_repository_have_bounds() {
+    let nested = format!("\"{}a{}\"", "{".repeat(60_000), "}".repeat(60_000));
+    // Each of them compiles, all together do not.
+    let large: Vec<String> = (0..40)
+        .map(|n| format!("\"{}{n}\"", "?".repeat(4_000)))
+        .collect();
+    let quiet = Config {
+        contents_file: 0,
+        ..Config::default()
+    };
+    for patterns in [nested, large.join(",")] {
+        let done = both("", &format!("contents.exclude = [{patterns}]\n"));
+        assert_eq!(done.config, quiet);
+        assert_eq!(done.wrong.len(), 1);
+        let done = both("", &format!("guard.protect = [{patterns}]\n"));
+        assert_eq!(done.config.guard_protect, Config::default().guard_protect);
+        assert_eq!(done.wrong.len(), 1);
+    }
+    // Enough of the user's that the repository's are too much.
+    let half = large[..30].join(",");
+    let more = large[30..].join(",");
+    let user = format!("guard.protect = [{half}]\n");
+    for (repository, wrong) in [(&more, 1), (&"\"a\"".to_owned(), 0)] {
+        let done = both(&user, &format!("guard.protect = [{repository}]\n"));
+        assert_eq!(done.wrong.len(), wrong);
+        Patterns::new(done.config.guard_protect.iter().map(String::as_str)).unwrap();
     }
 }
 

@@ -22,7 +22,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{Walk, WalkBuilder};
-use touchmark_engine::within;
+use touchmark_engine::{patterns, within};
 use touchmark_proto::path::PathError;
 use touchmark_proto::search::{Matches, SearchGrep};
 use touchmark_proto::trust::Trust;
@@ -189,6 +189,7 @@ fn walk(root: &Path, ask: &SearchGrep, trust: &Trust) -> Result<Walk, Error> {
         chosen_types = types;
     }
     if let Some(glob) = &ask.glob {
+        patterns::check(glob).map_err(|error| Error::invalid(format!("glob: {error}")))?;
         let mut globs = OverrideBuilder::new(root);
         let globs = globs.add(glob).and_then(|globs| globs.build());
         chosen_globs = globs.map_err(|error| Error::invalid(format!("glob: {error}")))?;

@@ -16,6 +16,7 @@ use ignore::overrides::Override;
 use ignore::types::Types;
 use ignore::{DirEntry, Match};
 use rustix::fs::OFlags;
+use touchmark_engine::patterns;
 use touchmark_proto::trust::Trust;
 
 use super::GIT;
@@ -215,7 +216,9 @@ fn compile(directory: &Path, file: &Path, text: &str, left: &mut usize) -> io::R
             )));
         }
         // As git does: a line that is no pattern says nothing.
-        let _no_pattern = rules.add_line(Some(file.to_owned()), line);
+        if patterns::check(line).is_ok() {
+            let _no_pattern = rules.add_line(Some(file.to_owned()), line);
+        }
     }
     *left -= count;
     rules.build().map_err(io::Error::other)

@@ -420,6 +420,21 @@ fn sec7_an_ignore_file_that_is_no_file_or_has_no_end_does_not_count() {
     assert_eq!(tree.hits(&ask("hit")), ["a:1:1:hit"]);
 }
 
+/// SEC-7: a pattern costs no more than a path, whoever wrote it. This many
+/// alternatives within each other would overflow the stack.
+#[test]
+fn sec7_a_pattern_has_bounds() {
+    let nested = format!("{}a{}", "{".repeat(60_000), "}".repeat(60_000));
+    let rules = format!("{nested}\n*.log\n");
+    let tree = Tree::new(&[("a", "hit"), ("b.log", "hit"), (".gitignore", &rules)]);
+    assert_eq!(tree.hits(&ask("hit")), ["a:1:1:hit"]);
+    let asked = SearchGrep {
+        glob: Some(nested),
+        ..ask("hit")
+    };
+    assert_eq!(tree.refused(&asked).0, ErrorCode::InvalidParams);
+}
+
 /// SEC-6 of ignore files; needs root, to have another user's.
 #[test]
 fn sec6_ignore_files_of_others_do_not_count() {
