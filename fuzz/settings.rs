@@ -10,6 +10,7 @@
 use std::path::Path;
 
 use touchmark_daemon::config::{Config, ConfigError, Durability, Whose};
+use touchmark_engine::patterns::Patterns;
 
 /// No line of TOML: what is before it is the user's file, what is behind it
 /// the workspace's.
@@ -97,6 +98,14 @@ fn only_tighter(user: &Config, both: &Config) {
 }
 
 fn bounded(config: &Config) {
+    // The daemon does not start without.
+    let default = Config::default();
+    for (patterns, default) in [
+        (&config.contents_exclude, &default.contents_exclude),
+        (&config.guard_protect, &default.guard_protect),
+    ] {
+        assert!(patterns == default || Patterns::new(patterns.iter().map(String::as_str)).is_ok());
+    }
     for duration in [
         config.idle_exit,
         config.edit_ttl,
