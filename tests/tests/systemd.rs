@@ -468,6 +468,93 @@ fn files_of_others_and_processes_of_clients_in_the_sandbox() {
     sleep.wait().unwrap();
 }
 
+/// LOSS-3 as a service: the state's file system is full to its last byte,
+/// while the daemon runs and when it is started; then there is room again.
+#[test]
+fn loss3_a_service_whose_state_has_no_room() {
+    let Some(systemd) = Systemd::boot() else {
+        return;
+    };
+    let state = Path::new("/home/tmtest/.local/state/touchmark");
+    systemd.directory(state);
+    let mut mount = systemd.root("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=2m,mode=700,uid=4711,gid=4711"]);
+    mount.arg("tmpfs").arg(state);
+    let mounted = systemd.run(mount);
+    assert!(mounted.status.success(), "{}", told(&mounted));
+
+    let place = Place::new(&systemd, "/home/tmtest/w");
+    for name in ["a.txt", "b.txt"] {
+        place.file(name, "one\n");
+    }
+    place.ok(&["service", "install"]);
+    for name in ["a.txt", "b.txt"] {
+        place.call("file/readText", json!({"session": "s", "path": name}));
+    }
+    let filler = systemd.path(state.join("filler"));
+    let fill = || {
+        let mut file = fs::File::create(&filler).unwrap();
+        for size in [64 << 10, 512, 1] {
+            while std::io::Write::write_all(&mut file, &vec![0; size]).is_ok() {}
+        }
+    };
+    // What is in the store's log already has room for a few more.
+    let opens = |number: u32| {
+        let params = json!({"session": format!("t{number}")}).to_string();
+        place.run(&["call", "session/open", &params])
+    };
+    let refused = |method: &str, params: Value| {
+        let output = place.run(&["call", method, &params.to_string()]);
+        let said = told(&output);
+        assert!(!output.status.success(), "{method}: {said}");
+        assert!(
+            said.contains("(storage)") && said.contains("hint:") && said.contains("room"),
+            "{method}: {said}"
+        );
+    };
+    fill();
+    let answered = (0..).find(|number| !opens(*number).status.success());
+    let answered = answered.unwrap();
+    place.file("a.txt", "two\n");
+    for killed in [false, true] {
+        if killed {
+            // The next who asks has it started, on the full disk.
+            let pid = place.main_pid();
+            place.kill("-KILL", pid);
+            until("the same daemon answers", || place.pid() != pid);
+        }
+        assert_eq!(place.state("a.txt"), "stale");
+        assert_eq!(place.state("b.txt"), "fresh");
+        refused("file/read", json!({"session": "s", "path": "a.txt"}));
+        refused(
+            "file/write",
+            json!({"session": "s", "path": "b.txt", "text": "x", "force": true}),
+        );
+        assert_eq!(place.read("b.txt"), "one\n");
+        let status = place.call("status", json!({}));
+        assert!(
+            status["degraded"].to_string().contains("cannot be stored"),
+            "{status}"
+        );
+        assert_eq!(place.active(), "active");
+    }
+    fs::remove_file(&filler).unwrap();
+    until("it does not recover", || {
+        let status = place.call("status", json!({}));
+        !status["degraded"].to_string().contains("cannot be stored")
+    });
+    place.call("file/readText", json!({"session": "s", "path": "a.txt"}));
+    let write = json!({"session": "s", "path": "b.txt", "text": "three\n"});
+    place.call("file/write", write);
+    assert_eq!(place.read("b.txt"), "three\n");
+    place.kill("-KILL", place.main_pid());
+    assert_eq!(place.state("a.txt"), "fresh");
+    let sessions = place.call("session/list", json!({})).to_string();
+    for number in 0..answered {
+        assert!(sessions.contains(&format!("\"t{number}\"")), "{sessions}");
+    }
+}
+
 /// Where systemd cannot be had, the command says so, and nothing is written.
 #[test]
 fn without_a_manager_nothing_is_installed_and_the_reason_said() {
