@@ -1,0 +1,333 @@
+//! SEC-2 against somebody who is quick: files and directories change places
+//! with links that lead out, while every method that reads or writes by a name
+//! is asked about them. No byte from outside is told or kept, and nothing
+//! outside is written.
+//!
+//! Some seconds; `TOUCHMARK_SOAK=1` (`tests/run --soak`) three minutes.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::{Value, json};
+use touchmark_tests::hooks::Voice;
+use touchmark_tests::parts::long;
+use touchmark_tests::wire::Answer;
+use touchmark_tests::{Session, World, sha256, user};
+
+/// In every file outside, and in none inside.
+const CANARY: &str = "CANARY-OF-THE-OUTSIDE";
+
+/// Finds the canary, and is not what is looked for in answers.
+const PATTERN: &str = "CANARY.OF.THE|of the inside";
+
+/// Requests at least, in a short run and in a long one.
+const SHORT: (u64, Duration) = (500, Duration::from_secs(4));
+const LONG: (u64, Duration) = (10_000, Duration::from_secs(180));
+
+/// Clients that ask at the same time.
+const CLIENTS: u64 = 3;
+
+/// What changes places: a name inside, and the link that takes it.
+const PAIRS: [(&str, &str); 4] = [
+    ("d", "d-out"),
+    ("f.txt", "f-out"),
+    ("l", "l-out"),
+    ("d/sub", "d-sub-out"),
+];
+
+/// Names that lead inside or out, as it happens.
+const NAMES: [&str; 5] = ["d/a.txt", "f.txt", "l/a.txt", "d/sub/b.txt", "d/sub/c.txt"];
+
+/// Everything below a directory: what each thing is, and what it holds.
+fn everything(below: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![below.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let looked = fs::symlink_metadata(&path).unwrap();
+            let held = match looked.is_dir() {
+                true => String::new(),
+                false => fs::read_to_string(&path).unwrap(),
+            };
+            let (inode, mode, modified) = (looked.ino(), looked.mode(), looked.mtime_nsec());
+            found.insert(
+                path.display().to_string(),
+                format!("{inode} {mode:o} {modified} {held}"),
+            );
+            if looked.is_dir() {
+                directories.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The bytes of every file below a directory.
+fn bytes(below: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in fs::read_dir(below).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => bytes.extend(self::bytes(&path)),
+            false => bytes.extend(fs::read(&path).unwrap_or_default()),
+        }
+    }
+    bytes
+}
+
+fn outside(world: &World) -> std::path::PathBuf {
+    world.outside().join("secret")
+}
+
+/// Two trees of the same names, and links to the one outside.
+fn prepare(world: &World) {
+    let secret = outside(world);
+    fs::create_dir_all(secret.join("sub")).unwrap();
+    for name in ["a.txt", "sub/a.txt", "sub/b.txt", "sub/c.txt"] {
+        fs::write(secret.join(name), format!("{CANARY} {name}\n")).unwrap();
+    }
+    for name in [
+        "d/a.txt",
+        "d/sub/b.txt",
+        "d/sub/c.txt",
+        "f.txt",
+        "real/a.txt",
+    ] {
+        world.file(name, format!("of the inside {name}\n"));
+    }
+    symlink("real", world.path("l")).unwrap();
+    for (name, to) in [
+        ("d-out", secret.clone()),
+        ("f-out", secret.join("a.txt")),
+        ("l-out", secret.clone()),
+        ("d-sub-out", secret.join("sub")),
+    ] {
+        symlink(to, world.path(name)).unwrap();
+    }
+}
+
+/// They change places 500 times a second. How often in all.
+fn exchange(world: &World, done: &AtomicBool) -> u64 {
+    let mut count = 0;
+    let began = Instant::now();
+    while !done.load(Ordering::Relaxed) {
+        for (one, other) in PAIRS {
+            let due = began + Duration::from_millis(count * 2);
+            while Instant::now() < due {
+                user::pause(1);
+            }
+            // While `d` is the link, `d/sub` is outside.
+            let (one, other) = (world.path(one), world.path(other));
+            let inside = one.parent().unwrap().symlink_metadata();
+            if inside.is_ok_and(|parent| parent.is_dir()) {
+                let exchanged = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
+                count += u64::from(exchanged.is_ok());
+            }
+        }
+    }
+    count
+}
+
+/// What is asked about a name, in turn. Those that write say `force`: the
+/// content does not matter here, the place does.
+fn requests(world: &World, name: &str, n: u64) -> Vec<(&'static str, Value)> {
+    let text = format!("of the inside, written {n}\n");
+    let (directory, _) = name.rsplit_once('/').unwrap_or((".", name));
+    let voice = Voice::new("claude", "hooked", world.workspace());
+    let call = format!("call-{n}");
+    let hook = |input: Value| ("hook/claude", json!({"input": input}));
+    vec![
+        ("file/readText", json!({"path": name, "force": true})),
+        ("file/read", json!({"path": name})),
+        ("file/status", json!({"paths": [name], "verify": true})),
+        ("file/mention", json!({"path": name})),
+        ("file/snapshot", json!({"path": name})),
+        ("file/history", json!({"path": name})),
+        ("file/list", json!({"all": true})),
+        (
+            "file/write",
+            json!({"path": name, "text": text, "force": true}),
+        ),
+        (
+            "file/edit",
+            json!({"path": name, "oldString": "inside", "newString": "inside", "replaceAll": true, "force": true}),
+        ),
+        (
+            "file/edit",
+            json!({"path": name, "oldString": "OUTSIDE", "newString": "INSIDE", "force": true}),
+        ),
+        (
+            "file/write",
+            json!({"path": format!("{directory}/new-{}/x.txt", n % 3), "text": text,
+                   "createDirectories": true, "force": true}),
+        ),
+        (
+            "edit/begin",
+            json!({"files": [{"path": name}], "force": true, "ttlMs": 1}),
+        ),
+        ("edit/mark", json!({"path": name, "ttlMs": 1})),
+        ("search/grep", json!({"pattern": PATTERN})),
+        ("search/grep", json!({"pattern": PATTERN, "path": name})),
+        (
+            "search/grep",
+            json!({"pattern": PATTERN, "path": directory}),
+        ),
+        ("modified/list", json!({})),
+        ("modified/take", json!({})),
+        ("checkpoint/detect", json!({"time": 0, "paths": [name]})),
+        ("editor/didOpen", json!({"path": name})),
+        ("recovery/list", json!({})),
+        (
+            "call/record",
+            json!({"tool": "read", "args": {"path": name}, "result": "x", "paths": [name]}),
+        ),
+        (
+            "call/check",
+            json!({"tool": "read", "args": {"path": name}}),
+        ),
+        hook(voice.before_read(&call, name)),
+        hook(voice.after_read(&call, name, "of the inside")),
+        hook(voice.before_write(&call, name, &text)),
+        hook(voice.after_write(&call, name, &text)),
+    ]
+}
+
+/// What may not be in an answer.
+struct Forbidden(Vec<String>);
+
+impl Forbidden {
+    fn new(world: &World) -> Self {
+        let mut words = vec![CANARY.to_owned()];
+        for path in everything(&outside(world)).into_keys() {
+            if let Ok(content) = fs::read(path) {
+                words.push(sha256(content));
+            }
+        }
+        Self(words)
+    }
+
+    fn check(&self, method: &str, params: &Value, answer: &Answer) {
+        let told = match answer {
+            Ok(result) => result.to_string(),
+            Err(error) => format!("{error} {}", error.data),
+        };
+        for word in &self.0 {
+            assert!(!told.contains(word), "{method} {params}: {told}");
+        }
+        if let Err(error) = answer {
+            assert_ne!(error.name, "internalError", "{method} {params}: {told}");
+            assert!(error.data["hint"].is_string(), "{method} {params}: {told}");
+        }
+    }
+}
+
+/// Asks until it is over. Counts requests, and names what was answered how.
+fn ask(
+    world: &World,
+    client: u64,
+    asked: &AtomicU64,
+    over: impl Fn() -> bool,
+    outcomes: &Mutex<BTreeSet<String>>,
+) {
+    let forbidden = Forbidden::new(world);
+    let mut agent = world.session(&format!("s{client}"));
+    for round in client.. {
+        let name = NAMES[(round % NAMES.len() as u64) as usize];
+        for (method, params) in requests(world, name, round) {
+            if over() {
+                return;
+            }
+            let shown = params.clone();
+            let answer = call(&mut agent, method, params);
+            forbidden.check(method, &shown, &answer);
+            asked.fetch_add(1, Ordering::Relaxed);
+            let how = answer.as_ref().map_or_else(|error| &*error.name, |_| "ok");
+            outcomes.lock().unwrap().insert(format!("{method} {how}"));
+            // What a write has kept is put back, while its place changes.
+            if let ("recovery/list", Ok(listed)) = (method, &answer)
+                && let Some(item) = listed["items"].as_array().unwrap().first()
+            {
+                for method in ["recovery/show", "recovery/restore", "recovery/delete"] {
+                    let params = json!({"id": item["id"]});
+                    let answer = agent.client.call(method, params.clone());
+                    forbidden.check(method, &params, &answer);
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    let how = answer.as_ref().map_or_else(|error| &*error.name, |_| "ok");
+                    outcomes.lock().unwrap().insert(format!("{method} {how}"));
+                }
+            }
+        }
+    }
+}
+
+/// With a session where the method has one.
+fn call(agent: &mut Session, method: &str, params: Value) -> Answer {
+    match method {
+        "file/snapshot" | "file/history" | "editor/didOpen" | "recovery/list" | "hook/claude" => {
+            agent.client.call(method, params)
+        }
+        _ => agent.call(method, params),
+    }
+}
+
+#[test]
+fn sec2_files_and_directories_exchanged_with_links_during_requests() {
+    let (least, time) = match long("files and links that change places for three minutes") {
+        true => LONG,
+        false => SHORT,
+    };
+    let mut world = World::new();
+    prepare(&world);
+    let before = everything(&world.outside());
+    let (asked, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    let outcomes = Mutex::default();
+    let began = Instant::now();
+    let exchanged = std::thread::scope(|scope| {
+        let exchanging = scope.spawn(|| exchange(&world, &done));
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let (world, asked, outcomes) = (&world, &asked, &outcomes);
+                let over = move || began.elapsed() > time && asked.load(Ordering::Relaxed) >= least;
+                scope.spawn(move || ask(world, client, asked, over, outcomes))
+            })
+            .collect();
+        let ended: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
+        done.store(true, Ordering::Relaxed);
+        for client in ended {
+            client.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+        exchanging.join().unwrap()
+    });
+    let seconds = began.elapsed().as_secs();
+    println!(
+        "{} requests, {exchanged} exchanges in {seconds} s",
+        asked.into_inner()
+    );
+    assert_eq!(everything(&world.outside()), before, "written outside");
+    // It was a race: the same was found inside, and refused.
+    let outcomes = outcomes.into_inner().unwrap();
+    for method in ["file/readText", "file/snapshot", "file/write", "file/edit"] {
+        for how in ["ok", "outsideWorkspace"] {
+            let outcome = format!("{method} {how}");
+            assert!(outcomes.contains(&outcome), "no {outcome}: {outcomes:?}");
+        }
+    }
+    for outcome in ["search/grep ok", "hook/claude ok", "recovery/restore ok"] {
+        assert!(outcomes.contains(outcome), "no {outcome}: {outcomes:?}");
+    }
+    world.healthy();
+    assert_eq!(world.stop(), Some(0));
+    let kept = bytes(&world.state());
+    let kept = String::from_utf8_lossy(&kept);
+    assert!(!kept.contains(CANARY), "kept");
+    assert!(kept.contains("of the inside"), "contents are found there");
+}
