@@ -44,16 +44,33 @@ const ROOM: usize = 256 << 10;
 /// the new epoch that follows from it is stored.
 const LEFT_OUT: &str = "left_out";
 
+/// In `meta`: the epoch once more. Facts and snapshots are sealed, the epoch is
+/// a number; stores from before have it once.
+const EPOCH_AGAIN: &str = "epoch_again";
+
 /// What a store's file says.
 #[derive(Default)]
 pub(super) struct Found {
     /// `None` if none was given out yet.
     pub(super) epoch: Option<u64>,
+    /// What is said for it a second time.
+    epoch_again: Option<u64>,
     pub(super) snapshot: Option<Vec<u8>>,
     pub(super) facts: Vec<Record>,
     pub(super) last: u64,
     pub(super) pruned: u64,
     pub(super) bad: Vec<Bad>,
+}
+
+impl Found {
+    /// Whether what the file says of its epoch cannot be what was stored.
+    fn is_of_another_epoch(&self, noted: Option<&Noted>) -> bool {
+        match (self.epoch, self.epoch_again) {
+            (None, None) => self.last > 0 || noted.is_some_and(|noted| noted.n > 0),
+            (Some(_), None) => false,
+            (once, again) => once != again,
+        }
+    }
 }
 
 /// Why the facts cannot be all there were, if so.
@@ -118,16 +135,20 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     }
     failpoint::pass("store: what cannot be read is aside");
     let left_out: Option<String> = meta(&connection, LEFT_OUT)?;
+    let tail = tail.or(found
+        .is_of_another_epoch(noted.as_ref())
+        .then_some("the epoch is not what it was"));
     let lost = left_out.clone().or_else(|| tail.map(str::to_owned));
-    let epoch = match found.epoch {
+    let epoch = match found.epoch.max(found.epoch_again) {
         Some(epoch) if lost.is_none() => epoch,
         // Time alone could repeat an epoch where a clock was set back.
         Some(epoch) => now().max(epoch + 1),
         None => now(),
     };
-    if found.epoch != Some(epoch) {
+    if found.epoch != Some(epoch) || found.epoch_again != Some(epoch) {
         let transaction = schema::begin(&mut connection)?;
         set_meta(&transaction, "epoch", int(epoch))?;
+        set_meta(&transaction, EPOCH_AGAIN, int(epoch))?;
         transaction.execute("DELETE FROM meta WHERE key = ?1", [LEFT_OUT])?;
         transaction.commit()?;
     }
@@ -201,6 +222,7 @@ fn found(connection: &Connection) -> Result<Found, StoreError> {
     let (facts, last) = facts(connection, covered, gaps, &mut bad)?;
     Ok(Found {
         epoch: meta::<i64>(connection, "epoch")?.map(uint),
+        epoch_again: meta::<i64>(connection, EPOCH_AGAIN)?.map(uint),
         snapshot,
         facts,
         last,
