@@ -198,14 +198,15 @@ fn check(directory: &Path, done: &Done) {
         assert!(opened.snapshot.is_none() && opened.facts.is_empty() && opened.last == 0);
     } else {
         // A state that there was, but for records that are counted.
-        let unreadable = opened.store.unreadable();
-        assert_eq!(opened.left_out, unreadable > 0);
+        // The count alone may be wrong: a page of another table in the place
+        // of the table that is counted looks like rows of it.
+        assert!(!opened.left_out || opened.store.unreadable() > 0);
         let whole = opened.snapshot == Some(snapshot());
         assert!(whole || opened.snapshot.is_none(), "another snapshot");
-        assert!(whole || unreadable > 0, "no snapshot");
+        assert!(whole || opened.left_out, "no snapshot");
         let first = if whole { COVERED + 1 } else { 1 };
         let there: Vec<Record> = (first..=opened.last).map(record).collect();
-        if unreadable == 0 {
+        if !opened.left_out {
             assert!(opened.facts == there, "not the facts up to {}", opened.last);
         } else {
             assert!(opened.facts.iter().all(|fact| there.contains(fact)));
