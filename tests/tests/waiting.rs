@@ -169,7 +169,7 @@ fn loss4_a_local_mount_that_turns_slow_costs_what_is_on_it() {
 fn a_rename_storm_delays_no_answer_about_another_file() {
     let mut world = World::new();
     for name in ["a", "b", "other.txt"] {
-        world.file(name, &format!("{name}\n"));
+        world.file(name, format!("{name}\n"));
     }
     let mut agent = world.session("s");
     for name in ["a", "b", "other.txt"] {

@@ -46,8 +46,17 @@ pub(super) struct Recorded {
     texts: Option<LinesWanted>,
 }
 
-/// What was read for a request that wants a text: the content, its bytes from
-/// the beginning of a line on, and that line's number. `None` if nothing was.
+/// A text that was read for a request.
+struct TextRead {
+    /// The content that it is of.
+    content: Content,
+    /// The content's bytes from the beginning of `first` on.
+    bytes: Arc<[u8]>,
+    /// The number of a line.
+    first: u32,
+}
+
+/// The text that was read for a request; `None` if none was.
 ///
 /// # Errors
 /// `unstable` where the file held something else by the time that lines of it
@@ -56,7 +65,7 @@ fn text_of(
     pending: &mut Pending,
     path: &RelPath,
     range: Option<LineRange>,
-) -> Result<Option<(Content, Arc<[u8]>, u32)>, Error> {
+) -> Result<Option<TextRead>, Error> {
     let first = range.map_or(1, |range| range.start);
     if let Lines::Awaited(content) = pending.lines {
         let Some(Ok(Learned::Lines(Some(bytes)))) = pending.learned.take() else {
@@ -65,10 +74,18 @@ fn text_of(
         pending.lines = Lines::Read(content, bytes);
     }
     if let Lines::Read(content, bytes) = &pending.lines {
-        return Ok(Some((*content, Arc::clone(bytes), first)));
+        return Ok(Some(TextRead {
+            content: *content,
+            bytes: Arc::clone(bytes),
+            first,
+        }));
     }
     let read = pending.texts_read.get(path);
-    Ok(read.map(|(content, bytes)| (*content, Arc::clone(bytes), 1)))
+    Ok(read.map(|(content, bytes)| TextRead {
+        content: *content,
+        bytes: Arc::clone(bytes),
+        first: 1,
+    }))
 }
 
 impl Engine {
@@ -173,7 +190,12 @@ impl Engine {
             Ok(text) => text,
             Err(error) => return Step::Done(Err(error)),
         };
-        let Some((content, bytes, first)) = text else {
+        let Some(TextRead {
+            content,
+            bytes,
+            first,
+        }) = text
+        else {
             // A repeat needs no text, so nothing is read for it.
             if let Some(step) = self.read_first(pending, &path, true) {
                 return step;
