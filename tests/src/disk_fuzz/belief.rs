@@ -197,9 +197,10 @@ impl Copy {
         let now = lines(now);
         if self.evicted {
             // SEEN-2: what it saw last decides; a content in which its lines
-            // stood unchanged may have become that before they were gone.
+            // stood unchanged may have become that before they were gone, also
+            // where the file holds by now what it was shown of.
             return match self.layers.last() {
-                Some(layer) if layer.lines == now => Worth::Fresh,
+                Some(layer) if layer.lines == now && self.is_whole() => Worth::Fresh,
                 _ if self.layers.iter().all(|layer| layer.is_so(&now, false)) => Worth::Open,
                 _ => Worth::Stale,
             };
