@@ -209,14 +209,17 @@ fn not_emptied(path: &Path, unclean: bool) -> Result<(), StoreError> {
 /// Reads back what a file holds.
 fn found(connection: &Connection) -> Result<Found, StoreError> {
     let mut bad = Vec::new();
+    // A number by itself is vouched for by nothing: it may be no larger than
+    // that of a fact.
+    let newest = newest(connection)?;
     let gaps = meta(connection, "gaps")?.map_or(0, uint);
     let (covered, gaps, snapshot) = match snapshot(connection)? {
-        None => (0, gaps, None),
-        Some((n, Ok(body))) => (n, gaps.max(n), Some(body)),
+        None => (0, gaps.min(newest), None),
+        Some((n, Ok(body))) => (n, gaps.min(newest).max(n), Some(body)),
         // What the log still has: baselines and versions up to there.
         Some((n, Err(cause))) => {
             bad.push(Bad::Snapshot { n, cause });
-            (0, gaps.max(n), None)
+            (0, gaps.max(n).min(newest), None)
         }
     };
     let (facts, last) = facts(connection, covered, gaps, &mut bad)?;
@@ -323,6 +326,18 @@ fn snapshot(connection: &Connection) -> Result<Option<(u64, Result<Vec<u8>, Stri
     let body = whole.then_some(body);
     let body = body.ok_or_else(|| "the snapshot is not what was stored".to_owned());
     Ok(Some((uint(n), body)))
+}
+
+/// The number of the newest fact that can be read; 0 if there is none.
+fn newest(connection: &Connection) -> Result<u64, StoreError> {
+    let mut statement = connection.prepare("SELECT n, time, body FROM fact ORDER BY n DESC")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Ok(record) = record(row)? {
+            return Ok(record.n);
+        }
+    }
+    Ok(0)
 }
 
 /// All facts after `n` that can be read, oldest first, and the number of the
