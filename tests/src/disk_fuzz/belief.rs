@@ -200,7 +200,10 @@ impl Copy {
             // stood unchanged may have become that before they were gone, also
             // where the file holds by now what it was shown of.
             return match self.layers.last() {
-                Some(layer) if layer.lines == now && self.is_whole() => Worth::Fresh,
+                Some(layer) if layer.lines == now => match self.is_whole() {
+                    true => Worth::Fresh,
+                    false => Worth::Open,
+                },
                 _ if self.layers.iter().all(|layer| layer.is_so(&now, false)) => Worth::Open,
                 _ => Worth::Stale,
             };
