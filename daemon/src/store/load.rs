@@ -120,7 +120,7 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     room(&options.directory)?;
 
     let mut connection = schema::open(&path, options.durability, unclean)?;
-    let found = found(&connection)?;
+    let found = found(&connection, noted.as_ref())?;
     if !found.bad.is_empty() && !unclean {
         // It was not looked at: it is well but for those records, or it is
         // damaged as a whole.
@@ -206,12 +206,12 @@ fn not_emptied(path: &Path, unclean: bool) -> Result<(), StoreError> {
     }
 }
 
-/// Reads back what a file holds.
-fn found(connection: &Connection) -> Result<Found, StoreError> {
+/// Reads back what a file holds. Beside it stands what is `noted`.
+fn found(connection: &Connection, noted: Option<&Noted>) -> Result<Found, StoreError> {
     let mut bad = Vec::new();
     // A number by itself is vouched for by nothing: it may be no larger than
-    // that of a fact.
-    let newest = newest(connection)?;
+    // that of a fact, or what is noted.
+    let newest = newest(connection)?.max(noted.map_or(0, |noted| noted.n));
     let gaps = meta(connection, "gaps")?.map_or(0, uint);
     let (covered, gaps, snapshot) = match snapshot(connection)? {
         None => (0, gaps.min(newest), None),
@@ -260,7 +260,7 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
                     if unclean {
                         checks::structure(&connection)?;
                     }
-                    found(&connection)?
+                    found(&connection, noted.as_ref())?
                 }
             }
         }
