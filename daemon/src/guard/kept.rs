@@ -1,4 +1,4 @@
-//! `recovery/*`: what is kept is listed, shown, put back and deleted.
+//! `recovery/*`: lists, shows, restores and deletes kept bytes.
 
 use base64::Engine as _;
 use touchmark_engine::{WriteOrder, WriteOutcome};
@@ -45,7 +45,8 @@ impl Guard {
         })
     }
 
-    /// `recovery/restore`: what is there is kept in turn.
+    /// `recovery/restore`: puts kept bytes back. What the file holds until then
+    /// is kept first.
     ///
     /// # Errors
     /// `notFound` for an id that there is not, and whatever a guarded write

@@ -100,7 +100,8 @@ impl Backlog {
         }
         let left = self.waiting.fetch_sub(1, Ordering::AcqRel);
         if left <= 1 {
-            // Those that a loss took the place of are counted by nobody else.
+            // Events that a loss replaced are never taken, and would stay
+            // counted. Nothing is waiting, so all counts are over.
             *self.counted() = HashMap::new();
             self.lost.store(false, Ordering::Release);
         }

@@ -206,7 +206,8 @@ fn not_emptied(path: &Path, unclean: bool) -> Result<(), StoreError> {
     }
 }
 
-/// Reads back what a file holds. Beside it stands what is `noted`.
+/// Reads back what a file holds; `noted` is the high-water mark that is stored
+/// beside it, `None` where there is none.
 fn found(connection: &Connection, noted: Option<&Noted>) -> Result<Found, StoreError> {
     let mut bad = Vec::new();
     // A number by itself is vouched for by nothing: it may be no larger than

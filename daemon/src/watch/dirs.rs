@@ -262,8 +262,8 @@ impl Directories {
         self.made_anew(path);
     }
 
-    /// Whatever may have become of `path`: the watches there and below end,
-    /// and what is a directory there now is watched.
+    /// Ends the watches at `path` and below, whatever has become of it, and
+    /// watches the directories that are there now.
     pub(super) fn made_anew(&mut self, path: &RelPath) {
         let mut places = at_or_below(&self.spare, path);
         places.extend(at_or_below(&self.below, path));
