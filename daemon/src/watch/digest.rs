@@ -52,6 +52,9 @@ impl Watcher {
         if let Some(directory) = path.parent() {
             self.directories.heard_from(&directory);
         }
+        if !self.may_be_mirrored_by(raw.kind, &path) {
+            self.tell_doubtful(out);
+        }
         let completes = raw.kind == RawKind::MovedTo
             && self.held.as_ref().map(|held| held.cookie) == raw.cookie;
         if !completes {
@@ -314,6 +317,11 @@ impl Watcher {
             .map(|(_, from)| (from, to.clone()));
         let exchanged = self.is_exchange(rename.as_ref());
         self.last_rename = rename;
+        if exchanged && let Some((_, other)) = self.doubtful.take() {
+            self.appeared(&other, true, out);
+            return self.appeared(&to, true, out);
+        }
+        self.tell_doubtful(out);
         if let Some(held) = held {
             if exchanged {
                 if self.cover.holds_tracked(&to) {
@@ -324,18 +332,42 @@ impl Watcher {
                     });
                 }
                 self.appeared(&held.from, true, out);
+            } else if self.is_there(&held.from) && self.make_fence(None).is_ok() {
+                self.doubtful = Some((held.from, to));
+                return;
             } else {
-                let renamed = self.cover.holds_tracked(&held.from);
-                if renamed {
-                    out.push(Input::Renamed {
-                        from: held.from.clone(),
-                        to: to.clone(),
-                    });
-                }
-                self.gone(&held.from, renamed, out);
+                self.renamed(&held.from, &to, out);
             }
         }
         self.appeared(&to, true, out);
+    }
+
+    fn renamed(&mut self, from: &RelPath, to: &RelPath, out: &mut Vec<Input>) {
+        let renamed = self.cover.holds_tracked(from);
+        if renamed {
+            out.push(Input::Renamed {
+                from: from.clone(),
+                to: to.clone(),
+            });
+        }
+        self.gone(from, renamed, out);
+    }
+
+    /// Whether this may be a half of the mirror of the doubtful rename.
+    fn may_be_mirrored_by(&self, kind: RawKind, path: &RelPath) -> bool {
+        self.doubtful.as_ref().is_some_and(|(from, to)| match kind {
+            RawKind::MovedFrom => path == to,
+            RawKind::MovedTo => path == from,
+            _ => false,
+        })
+    }
+
+    /// The doubtful rename was one.
+    fn tell_doubtful(&mut self, out: &mut Vec<Input>) {
+        if let Some((from, to)) = self.doubtful.take() {
+            self.renamed(&from, &to, out);
+            self.appeared(&to, true, out);
+        }
     }
 
     /// An exchange of two names is reported as two renames, the second the
@@ -356,6 +388,7 @@ impl Watcher {
             );
             if gone && !self.fence.is_there() {
                 self.fence_broken = Some("its directory was removed".to_owned());
+                self.tell_doubtful(out);
                 self.give_up_held(out);
                 let waiting = self.fence.take_waiting().into_iter();
                 out.extend(waiting.map(|fence| Input::FenceFailed { fence }));
@@ -372,6 +405,7 @@ impl Watcher {
     fn fence_reached(&mut self, number: u64, out: &mut Vec<Input>) {
         let reached = self.fence.reached(number).into_iter();
         // A fence must not overtake the half of a rename.
+        self.tell_doubtful(out);
         self.give_up_held(out);
         out.extend(reached.map(|fence| Input::FenceReached { fence }));
     }
@@ -414,6 +448,7 @@ impl Watcher {
     /// (LOSS-1). Fences end by that.
     pub(super) fn start_anew(&mut self, backend: Box<dyn Backend>, out: &mut Vec<Input>) {
         self.held = None;
+        self.doubtful = None;
         self.given_up.clear();
         self.last_from = None;
         self.last_rename = None;

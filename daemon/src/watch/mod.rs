@@ -136,6 +136,9 @@ pub struct Watcher {
     beside: Vec<PathBuf>,
     beside_touched: bool,
     held: Option<HeldMove>,
+    /// A rename whose old name is there, from and to: the first half of an
+    /// exchange, if its mirror is what happens next.
+    doubtful: Option<(RelPath, RelPath)>,
     /// Held moves that were given up, should their second half come late.
     given_up: VecDeque<HeldMove>,
     /// The last first half, whether it mattered or not.
@@ -186,6 +189,7 @@ impl Watcher {
             beside: Vec::new(),
             beside_touched: false,
             held: None,
+            doubtful: None,
             given_up: VecDeque::new(),
             last_from: None,
             last_rename: None,

@@ -1,6 +1,7 @@
 //! Names that become other names, of files and of directories.
 
 use std::fs;
+use std::path::PathBuf;
 
 use touchmark_engine::Hint;
 
@@ -62,14 +63,66 @@ fn an_exchange_of_names_renames_nothing_away() {
     let (f, tmp) = (world.at("f"), world.at("f.tmp"));
     renameat_with(CWD, &tmp, CWD, &f, RenameFlags::EXCHANGE).unwrap();
     assert_eq!(world.seen(), "Closed(f)");
-    // From the other side, too: the first half, by which the engine has the
-    // new name tracked, is taken back.
+    // From the other side, too.
     world.track(&["f.tmp"]);
     renameat_with(CWD, &f, CWD, &tmp, RenameFlags::EXCHANGE).unwrap();
+    assert_eq!(world.seen(), "Closed(f.tmp) Closed(f)");
+}
+
+#[test]
+fn a_fence_between_the_halves_of_an_exchange_has_the_first_taken_back() {
+    let mut world = World::new();
+    world.write("f", "1");
+    world.write("f.tmp", "2");
+    world.track(&["f", "f.tmp"]);
+    let event = |kind, path: &str, cookie| RawEvent {
+        generation: 0,
+        kind,
+        path: world.at(path),
+        cookie: Some(cookie),
+        by_directory: true,
+    };
+    let halves = [
+        event(RawKind::MovedFrom, "f", 7),
+        event(RawKind::MovedTo, "f.tmp", 7),
+        event(RawKind::MovedFrom, "f.tmp", 8),
+        event(RawKind::MovedTo, "f", 8),
+    ];
+    let mut out = Vec::new();
+    for (n, raw) in halves.into_iter().enumerate() {
+        world.watcher.digest(raw, &mut out);
+        if n == 1 {
+            let fence = RawEvent {
+                generation: 0,
+                kind: RawKind::Fence(0),
+                path: PathBuf::new(),
+                cookie: None,
+                by_directory: true,
+            };
+            world.watcher.digest(fence, &mut out);
+        }
+    }
+    let words: Vec<_> = out.iter().map(word).collect();
     assert_eq!(
-        world.seen(),
+        words.join(" "),
         "Renamed(f,f.tmp) Closed(f.tmp) Exchanged(f,f.tmp) Closed(f.tmp) Closed(f)"
     );
+}
+
+#[test]
+fn a_name_renamed_and_made_anew_is_a_rename() {
+    let mut world = World::new();
+    world.write("f", "1");
+    world.track(&["f"]);
+    world.mv("f", "g");
+    world.write("f", "2");
+    assert_eq!(
+        world.seen(),
+        "Renamed(f,g) Appeared(f) Written(f) Closed(f)"
+    );
+    world.mv("f", "g");
+    world.mv("g", "f");
+    assert_eq!(world.seen(), "Renamed(f,g) Closed(f)");
 }
 
 #[test]
@@ -77,6 +130,7 @@ fn a_second_half_that_comes_late_still_names_the_rename() {
     let mut world = World::new();
     world.write("f", "1");
     world.track(&["f"]);
+    fs::remove_file(world.at("f")).unwrap();
     let event = |kind, path: &str, cookie| RawEvent {
         generation: 0,
         kind,
