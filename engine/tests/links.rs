@@ -309,3 +309,45 @@ fn a_name_that_was_left_alone_at_a_start_gets_another_again() {
     stage.states();
     assert_eq!(stage.file_of("b"), stage.file_of("k/a"));
 }
+
+/// `la` was a link to `a`. `a` is renamed over it and made anew, and is read
+/// before anybody looks at `la`.
+#[test]
+fn a_link_that_was_replaced_is_not_one_with_what_it_led_to() {
+    let mut stage = Stage::new(&[("a", 1)], &[(1, "one"), (2, "two")]);
+    stage.links.insert("la", "a");
+    stage.read("la");
+    stage.contents.insert(1, "changed");
+    stage.hint("la", Hint::WrittenAndClosed);
+    stage.links.remove("la");
+    stage.names = BTreeMap::from([("la", 1), ("a", 2)]);
+    stage.read("a");
+    stage.ask_status(&["a", "la"]);
+    assert_eq!(stage.states(), [FileIs::Fresh, FileIs::Stale]);
+}
+
+/// `d/b` and `la` are one file, which is exchanged with `k/b`: by `la` it is
+/// known to be what is now `k/b`, and by no older look what is now `d/b`.
+#[test]
+fn a_name_that_was_renamed_is_looked_at_before_it_is_a_files_again() {
+    let names = [("d/b", 1), ("la", 1), ("k/b", 2)];
+    let mut stage = Stage::new(&names, &[(1, "one"), (2, "two")]);
+    stage.read("d/b");
+    stage.read("la");
+    assert_eq!(stage.file_of("d/b"), stage.file_of("la"));
+    stage.records.clear();
+    stage.names = BTreeMap::from([("d/b", 2), ("la", 1), ("k/b", 1)]);
+    stage.feed(Input::Renamed {
+        from: path("d"),
+        to: path("k"),
+    });
+    stage.hint("la", Hint::Touched);
+    assert!(
+        stage
+            .joined()
+            .iter()
+            .all(|(name, file)| name != "d/b" && file != "d/b"),
+        "{:?}",
+        stage.joined()
+    );
+}

@@ -23,8 +23,8 @@ pub(crate) struct Hints {
     closed_from: u64,
     /// Nobody watched for a while (ATTR-13).
     gap: bool,
-    /// It was taken away, and nothing has come in its place: the first read
-    /// ordered after that.
+    /// It was taken away, nothing has come in its place, and its absence is not
+    /// recorded yet: the first read ordered after that.
     gone: Option<u64>,
 }
 
@@ -93,9 +93,6 @@ impl Hints {
     /// if the file is still to be compared after a gap.
     pub(crate) fn take(&mut self, ticket: u64, lost: bool) -> Taken {
         let gap = std::mem::take(&mut self.gap) || lost;
-        if self.gone.is_some_and(|from| from <= ticket) {
-            self.gone = None;
-        }
         // What was read may be the middle of a write that has been closed
         // since: the close is the next read's, which that close has ordered.
         let ahead = self.closes > 0 && ticket < self.closed_from;
@@ -136,6 +133,14 @@ impl Hints {
     /// later one will find.
     pub(crate) fn take_away(&mut self, next: u64) {
         self.gone = Some(next);
+    }
+
+    /// The read of this number found something there, or an absence that is
+    /// recorded already.
+    pub(crate) fn looked_at(&mut self, ticket: u64) {
+        if self.gone.is_some_and(|from| from <= ticket) {
+            self.gone = None;
+        }
     }
 
     /// Whether the last that was told is that it was taken away.

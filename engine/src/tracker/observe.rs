@@ -130,6 +130,7 @@ impl Engine {
         match &outcome.found {
             Found::File(content) => {
                 let hints = self.take_hints(path, ticket);
+                self.tracker.live_mut(path).hints.looked_at(ticket);
                 self.observe_file(path, *content, &outcome.prefixes, hints);
                 return self.note_stamp(path, *content);
             }
@@ -137,6 +138,10 @@ impl Engine {
             Found::Absent | Found::NotAFile { .. } => {
                 let hints = self.take_hints(path, ticket);
                 self.observe_absence(path, hints);
+                let state = self.state.paths.get(path);
+                if state.is_some_and(|state| state.held.hash.is_none()) {
+                    self.tracker.live_mut(path).hints.looked_at(ticket);
+                }
             }
             // What cannot be read is neither a version nor an absence; the
             // next read that succeeds tells what became of it.

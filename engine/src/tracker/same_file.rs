@@ -42,10 +42,13 @@ impl Engine {
             let real = outcome.real.clone().filter(|real| real != name);
             let same = self.tracker.ways.ways.get(name);
             let same = same.filter(|way| way.real == real && way.object == outcome.object);
-            let first = match same {
+            let by_way = self.tracker.ways.ways.get(name);
+            let by_way = by_way.filter(|way| way.real == real && way.object.is_none());
+            let untouched = before.is_some() && before == inode(&outcome.found);
+            let first = match same.or(by_way.filter(|_| untouched)) {
                 Some(way) => way.first,
                 // It has got another name.
-                None if real.is_none() && before.is_some() && before == inode(&outcome.found) => 0,
+                None if real.is_none() && untouched => 0,
                 None => self.tracker.next_ticket,
             };
             let mut looks = same.map_or_else(SmallVec::new, |way| way.looks.clone());
@@ -212,7 +215,15 @@ impl Engine {
             return;
         }
         let (alike, perhaps) = self.tracker.ways.alike(name);
-        self.join_found(name, alike);
+        let (sure, doubtful) = alike.into_iter().partition(|other| {
+            // A look through a link finds the file behind it. One at the file
+            // does not find that the link still leads there.
+            let ways = &self.tracker.ways;
+            let by_link = ways.real(name) == ways.real(other);
+            !by_link || ways.real(name) == other || ways.at_once(name, other)
+        });
+        self.join_found(name, sure);
+        let perhaps = [perhaps, doubtful].concat();
         for other in perhaps {
             if self.tracker.files.is_watched(&other)
                 && self.view().file_of(&other) != self.view().file_of(name)
@@ -281,13 +292,18 @@ impl Engine {
         // The file's own is the one behind the links, the one that has been a
         // name of it before, the one that was tracked first. One that has not
         // been looked at since has been so for as long as the link to it.
+        let ways = &self.tracker.ways;
+        let by_link = ways.real(one) == ways.real(other);
         let since = |file: &RelPath, by: &RelPath| {
             let (state, ways) = (self.state.paths.get(file), &self.tracker.ways);
             let way = |name: &RelPath| ways.ways.get(name);
             let own = way(file).filter(|way| way.object.is_some());
             let first = own.or_else(|| way(by)).map_or(0, |way| way.first);
             let tracked = state.map_or(u64::MAX, |state| state.baseline);
-            (state.is_none(), ways.real(file) != file, first, tracked)
+            // That one of two hard links is reached through a symlink decides
+            // nothing.
+            let by_link = by_link && ways.real(file) != file;
+            (state.is_none(), by_link, first, tracked)
         };
         let (file, name) = match since(&files.0, one) <= since(&files.1, other) {
             true => files,

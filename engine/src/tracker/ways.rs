@@ -133,17 +133,18 @@ impl Ways {
         self.ways.contains_key(name)
     }
 
-    /// Whether two names have led to one object at the same time: one was found
+    /// Whether two names have led to one file at the same time: one was found
     /// to before the other was, and after that as well. Else it may have left
     /// the one for the other between the two looks.
     pub(super) fn at_once(&self, one: &RelPath, other: &RelPath) -> bool {
         let around = |one: &Way, other: &Way| {
             let last = one.looks.last().map_or(0, |look| look.ticket);
             let between = |look: &Look| one.first <= look.ticket && look.since <= last;
-            one.object == other.object && other.looks.iter().any(between)
+            other.looks.iter().any(between)
         };
         let ways = self.ways.get(one).zip(self.ways.get(other));
-        ways.is_some_and(|(one, other)| around(one, other) || around(other, one))
+        self.are_one(one, other)
+            && ways.is_some_and(|(one, other)| around(one, other) || around(other, one))
     }
 
     /// Other names that lead to where this one does; of the second kind, those
@@ -255,6 +256,11 @@ impl Tracker {
     /// used it as such.
     pub(crate) fn no_alias(&mut self, name: &RelPath) {
         self.ways.aliases.remove(name);
+    }
+
+    /// Where a name led is not known any more, before the next look at it.
+    pub(crate) fn no_way(&mut self, name: &RelPath) {
+        self.ways.forget(name);
     }
 
     /// A name is watched no longer.

@@ -31,6 +31,8 @@ impl Engine {
             }
             // Another link of the file stays where it is (FILE-2).
             self.part_name(&old);
+            // Where it led says nothing of what comes there next.
+            self.tracker.no_way(&old);
             let file = self.view().file_of(&old);
             self.note_for_audits(&old);
             self.note_for_audits(&new);

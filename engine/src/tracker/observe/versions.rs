@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::ledger::fold::kind_between;
 use crate::ledger::recall::version_of;
 use crate::ledger::record::{Fact, Held, VersionFact};
+use crate::ledger::state::{Edit, EditFile};
 use touchmark_proto::events::Happening;
 use touchmark_proto::{
     Author, AuthorKind, Evidence, Hash, HashOrAbsent, RelPath, SessionId, VersionKind,
@@ -78,13 +79,19 @@ impl Engine {
         let own = until_then.clone().find(|kept| kept.n == by);
         let prior = until_then.find(|kept| kept.n < by && !kept.unobserved);
         let Some(prior) = prior else { return };
+        let before = until_then.find(|kept| !kept.unobserved);
+        let before = before.map_or(state.baseline, |kept| kept.n);
         // Where there was no file, or an empty one, nothing was destroyed: an
         // empty file is mostly the middle of a save. That the file was taken
         // away while the edit was open is news all the same.
-        let meanwhile = self
-            .state
-            .edits_on(path)
-            .any(|(edit, _)| edit.fact.session == *session && edit.n < prior.n);
+        let open = |is_it: &dyn Fn(&Edit, &EditFile) -> bool| {
+            self.state.edits_on(path).any(|(edit, file)| {
+                edit.fact.session == *session && edit.n < prior.n && is_it(edit, file)
+            })
+        };
+        let meanwhile = open(&|_, _| true);
+        // Its removal may be noticed only after an edit began that found none.
+        let taken_away = open(&|edit, file| file.began.is_some() || before > edit.n);
         // Lines that stand in what came meanwhile as they did before were not
         // seen of that.
         let seen = self.state.knowledge(session, path).is_some_and(|known| {
@@ -95,7 +102,7 @@ impl Engine {
                 || own.is_some_and(|own| known.saw_before(prior.hash, own.hash))
         });
         let nothing = match prior.hash {
-            None => !(meanwhile && prior.kind == VersionKind::Deleted),
+            None => !(taken_away && prior.kind == VersionKind::Deleted),
             Some(_) => prior.size == 0,
         };
         if prior.is_by(session) || nothing || seen || prior.lost {
