@@ -119,8 +119,21 @@ impl Copy {
         });
         if !self.coarse {
             let mut covered = held.clone();
-            // That nothing stands above the first line was seen.
+            // That nothing stands above the first line was seen, and nothing
+            // below the last one: the answer says how many lines there are.
             covered.extend((first == 1).then_some(0));
+            covered.extend((last == lines.len()).then_some(2 * lines.len()));
+            // Who knew where the text begins and ends knows it still.
+            let knew = |end: fn(&Layer) -> Spot| {
+                let mut layers = self.layers.iter();
+                layers.any(|layer| layer.held.contains(&end(layer)))
+            };
+            if first == 1 && knew(|_| 0) {
+                held.insert(0);
+            }
+            if last == lines.len() && knew(|layer| 2 * layer.lines.len()) {
+                held.insert(2 * lines.len());
+            }
             for at in 0..self.layers.len() {
                 if !self.layers[at].give_way(&lines, &covered) {
                     self.open = Some("a part was shown of lines that took the place of others");
@@ -188,8 +201,9 @@ impl Copy {
         if self.open.is_some() {
             return Worth::Open;
         }
+        let now_unkept = unkept(now);
         let may_be_coarse = self.may_be_coarse
-            || unkept(now)
+            || now_unkept
             || self
                 .layers
                 .iter()
@@ -209,8 +223,20 @@ impl Copy {
             };
         }
         let is_so = |coarse| self.layers.iter().all(|layer| layer.is_so(&now, coarse));
+        // Of lines that were others when it was shown some of that text, it was
+        // told that they are (SEEN-8).
+        let told = |last: &Layer| {
+            !self
+                .layers
+                .iter()
+                .all(|layer| layer.is_so(&last.lines, false))
+        };
         match is_so(self.coarse) {
             _ if may_be_coarse && is_so(true) != is_so(false) => Worth::Open,
+            true if self.layers.last().is_some_and(told) => Worth::Open,
+            // What it holds may have been found in another content meanwhile,
+            // and that one cannot be compared with this.
+            true if now_unkept && !self.is_whole() => Worth::Open,
             true => Worth::Fresh,
             false => Worth::Stale,
         }

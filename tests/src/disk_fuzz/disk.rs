@@ -39,8 +39,9 @@ pub type View = BTreeMap<Name, At>;
 /// The workspace as a user sees it.
 pub struct Disk {
     workspace: PathBuf,
-    /// A file that is being written: which, and what is still to come.
-    open: Option<(File, Object, String)>,
+    /// A file that is being written: which, by which name, and what is still to
+    /// come.
+    open: Option<(File, Object, Name, String)>,
     /// Mount points in use, the latest last.
     mounted: Vec<Name>,
     /// Whether anything may be mounted.
@@ -117,7 +118,13 @@ impl Disk {
 
     /// The file that is being written.
     pub fn written(&self) -> Option<Object> {
-        self.open.as_ref().map(|(_, object, _)| *object)
+        self.open.as_ref().map(|(_, object, ..)| *object)
+    }
+
+    /// Whether the name by which a file is being written leads to it no more.
+    pub fn writes_by_an_old_name(&self) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|(_, object, name, _)| self.at(name).is_none_or(|at| at.object != *object))
     }
 
     /// A user's step. One that cannot be done is not done: there is no such
@@ -142,12 +149,12 @@ impl Disk {
                         .open(self.path(name))
                 })?;
                 file.write_all(first.as_bytes())?;
-                self.open = Some((file, at.object, rest.to_owned()));
+                self.open = Some((file, at.object, name, rest.to_owned()));
                 Ok(())
             }
             Step::ClosePart => match self.open.take() {
                 None => Ok(()),
-                Some((mut file, _, rest)) => file.write_all(rest.as_bytes()),
+                Some((mut file, .., rest)) => file.write_all(rest.as_bytes()),
             },
             Step::Remove { name } => fs::remove_file(self.path(name)),
             Step::Touch { name } => {

@@ -29,9 +29,23 @@ impl Play {
             Worth::Fresh => (true, vec![]),
             // SEEN-3: who saw part of the current content may edit it.
             Worth::Stale if in_part => (true, vec!["stale"]),
+            // Nobody has looked at the name yet by which it knows the file.
+            Worth::Stale | Worth::Deleted if self.came(who, name) => {
+                (false, vec!["stale", "notRead"])
+            }
             Worth::Stale | Worth::Deleted => (false, vec!["stale"]),
             Worth::Open => (true, vec!["stale", "notRead"]),
         }
+    }
+
+    /// Whether a session knows a file by a name that came to it and was not
+    /// asked about since.
+    fn came(&self, who: usize, name: Name) -> bool {
+        let names = self.truth.names_of(name);
+        let held = |name: &Name| self.truth.people[who].held.get(name);
+        names
+            .iter()
+            .any(|other| *other != name && held(other).is_some_and(|held| held.came))
     }
 
     /// Compares an answer with what may be refused; whether it was carried out.
@@ -61,6 +75,13 @@ impl Play {
             }
             may &= !sure || method != "edit/begin";
             refusals.push("busy");
+        }
+        // What a session has not seen all of is not replaced where it may not be
+        // kept (SEC-3).
+        let held = self.truth.people[who].held.get(name);
+        let seen = held.is_some_and(|held| held.copy.is_whole());
+        if method == "file/write" && name.starts_with(".env") && !seen {
+            refusals.push("conflict");
         }
         let right = match answer {
             Ok(_) => may,
@@ -96,7 +117,8 @@ impl Play {
             return Ok(());
         }
         let names = self.truth.names_of(name);
-        let since = self.truth.count(name);
+        let since = NAMES.iter().map(|name| (*name, self.truth.count(name)));
+        let since = since.collect();
         self.truth.uses(who, name);
         self.truth.people[who].edit = Some(Edit {
             id: answer
@@ -108,6 +130,7 @@ impl Play {
             text,
             declared,
             wrote: None,
+            missed: false,
             foreign: false,
             since,
         });
@@ -225,7 +248,7 @@ impl Play {
             if !edit.declared && edit.foreign {
                 // What a mark without a content finds is taken for the session's.
                 for name in &edit.names {
-                    self.claim(name, edit.since, |_| true, &agent, true);
+                    self.claim(name, edit.since[name], |_| true, &agent, true);
                     self.truth
                         .leave_open(who, name, "another's content was found at the commit");
                 }
@@ -245,7 +268,7 @@ impl Play {
             if sure {
                 self.claim(other, 0, own, &agent, false);
             } else {
-                self.claim(other, edit.since, |_| true, &agent, true);
+                self.claim(other, edit.since[other], |_| true, &agent, true);
             }
         }
         if found {

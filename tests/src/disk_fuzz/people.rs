@@ -53,6 +53,9 @@ pub struct Held {
     pub perhaps: bool,
     /// No question was answered since that rename.
     pub carried_unseen: bool,
+    /// The name that it changed places with, which was known; no question was
+    /// answered since.
+    pub exchanged: Option<Name>,
     /// What it was told.
     pub told: Told,
     /// How many events the name had when it was last shown or written.
@@ -95,10 +98,12 @@ pub struct Edit {
     pub declared: bool,
     /// The session has written, under this name.
     pub wrote: Option<Name>,
+    /// What it wrote was gone before anybody looked.
+    pub missed: bool,
     /// Somebody else has changed the file meanwhile.
     pub foreign: bool,
-    /// How many events the name had at the begin.
-    pub since: usize,
+    /// How many events each name had at the begin.
+    pub since: BTreeMap<Name, usize>,
 }
 
 /// A session.
@@ -128,6 +133,8 @@ pub struct Truth {
     /// Names whose way has changed, or that the daemon could not watch, since
     /// the last answer: who writes there may be `unknown`.
     pub murky: BTreeSet<Name>,
+    /// Names outside of the list that files were told to be renamed to.
+    pub beyond: BTreeSet<String>,
     /// Nobody watches.
     pub down: bool,
     /// A save is under way: its first half makes no version before the end.
@@ -258,6 +265,9 @@ impl Truth {
                 self.murky.insert(name);
             }
             if old.map(|at| &at.text) == new.map(|at| &at.text) {
+                if matches!(act, Act::Mount) && other_object {
+                    self.hidden_for_a_moment(name);
+                }
                 continue;
             }
             if let Some(at) = new {
@@ -318,15 +328,28 @@ impl Truth {
         }
         self.share(&before);
         for person in &mut self.people {
-            let Some(edit) = &person.edit else { continue };
+            let Some(edit) = &mut person.edit else {
+                continue;
+            };
             for (name, held) in &mut person.held {
-                let was = before.get(name).map(|at| &at.text);
-                let gone = was != self.view.get(name).map(|at| &at.text);
-                if edit.wrote.is_some() && was == Some(&edit.text) && gone && unseen.contains(name)
-                {
+                let was = before.get(name);
+                let own = edit.wrote.is_some() && was.is_some_and(|at| at.text == edit.text);
+                let gone = was.map(|at| &at.text) != self.view.get(name).map(|at| &at.text);
+                if own && gone && unseen.contains(name) {
+                    edit.missed = true;
+                    held.told = Told::Open;
+                    held.mixed = true;
                     held.copy.open = Some("what it declared was gone before anybody looked");
+                } else if edit.missed
+                    && gone
+                    && self.view.get(name).is_some_and(|at| at.text == edit.text)
+                {
+                    held.copy.open = Some("what it declared came only when another wrote it");
                 }
             }
+        }
+        if matches!(act, Act::Way | Act::Mount) {
+            self.parted_unseen(&before, &unseen);
         }
         for person in &mut self.people {
             if let Some(edit) = &mut person.edit {
@@ -362,6 +385,44 @@ impl Truth {
     pub fn texts_may_be_lost(&mut self) {
         let held = self.people.iter_mut().flat_map(|all| all.held.values_mut());
         held.for_each(|held| held.copy.may_be_coarse = held.copy.known());
+    }
+
+    /// The name that an edit was begun by leads elsewhere before anybody looked
+    /// at what the session wrote by it: it goes with the edit (FILE-2), and
+    /// nothing says whose what is left behind is.
+    fn parted_unseen(&mut self, before: &View, unseen: &[Name]) {
+        for who in 0..self.people.len() {
+            let Some(edit) = &self.people[who].edit else {
+                continue;
+            };
+            let (name, wrote) = (edit.name, edit.wrote.is_some());
+            let object = |view: &View| view.get(name).map(|at| at.object);
+            if !wrote || !unseen.contains(&name) || object(before) == object(&self.view) {
+                continue;
+            }
+            let agent = format!("agent:{}", super::step::session(who));
+            for other in NAMES {
+                if before.get(other).map(|at| at.object) == object(before) {
+                    self.perhaps_users(other, &agent);
+                    self.leave_open(who, other, "its edit's name parted before anybody looked");
+                }
+            }
+        }
+    }
+
+    /// Something was mounted over a name, and then saved there as it was: that
+    /// it was gone meanwhile may have been noticed.
+    fn hidden_for_a_moment(&mut self, name: Name) {
+        let newest = self.events.get_mut(name).and_then(|all| all.last_mut());
+        if let Some(by) = newest.and_then(|newest| newest.by.as_mut()) {
+            by.insert("unknown".to_owned());
+        }
+        for person in &mut self.people {
+            if let Some(held) = person.held.get_mut(name) {
+                held.told = Told::Open;
+                held.mixed = true;
+            }
+        }
     }
 
     /// The user, and whoever wrote that anywhere.
@@ -436,6 +497,7 @@ impl Truth {
             for person in &mut self.people {
                 if let Some(held) = person.held.get_mut(name) {
                     held.carried_unseen = false;
+                    held.exchanged = None;
                     held.joined_unseen = false;
                 }
             }
@@ -479,6 +541,9 @@ impl Truth {
         let names = self.names_of(name);
         if names.iter().any(|other| self.held(session, other).came) {
             self.leave_open(session, name, "another name of it was not looked at");
+            for other in names {
+                self.held(session, other).mixed = true;
+            }
         }
     }
 

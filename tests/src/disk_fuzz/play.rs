@@ -91,12 +91,20 @@ impl Play {
                 self.truth.texts_may_be_lost();
             }
             Step::Start if self.truth.down => {
+                if self.disk.writes_by_an_old_name() {
+                    // Its writes make no event at the names that are left, and
+                    // whoever begins to watch does not know of it (SYNC-4).
+                    self.user(&Step::ClosePart);
+                }
                 self.world.start();
                 self.truth.down = false;
                 self.truth.murky.extend(NAMES);
                 self.connect();
             }
             Step::Stop | Step::Kill | Step::Start => {}
+            // Writes by a name in a directory that nobody watches make no event
+            // (SYNC-4).
+            Step::HardLink { from, to } if !self.truth.watched(from, to) => {}
             // An agent whose daemon is down does nothing.
             Step::Read {
                 session,
@@ -229,6 +237,9 @@ impl Play {
             _ => Vec::new(),
         };
         self.truth.carried(&before, &murky, &moved);
+        if let Step::Exchange { one, other } = *step {
+            self.truth.exchanged(one, other);
+        }
     }
 
     /// A request of a session's, which must succeed.

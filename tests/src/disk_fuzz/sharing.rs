@@ -25,18 +25,33 @@ impl Truth {
                             Some("names were one file for a moment, and nobody looked");
                     }
                 }
-                let there = self.view.contains_key(name);
+                let now = object(&self.view, name);
+                let there = now.is_some();
                 let held = self.held(session, name);
                 // A name that a rename made is forgotten if it goes before
                 // anybody asks about it (ATTR-12).
                 let known = held.used || held.carried && held.named;
+                // Or if it becomes another file, as by an exchange.
+                let other = was != now;
+                held.perhaps |= !known && held.carried && there && other;
+                // Where one of two names that changed places is another file
+                // again, the exchange may look like a rename.
+                if let Some(partner) = held.exchanged {
+                    let moved = object(before, partner) != object(&self.view, partner);
+                    self.held(session, name).perhaps |= moved;
+                }
+                let held = self.held(session, name);
                 if !there && !known && held.copy.known() {
                     held.copy.open = Some("a name never used, of what was a file");
                 }
             }
             for file in &files {
                 let names = self.names_of_file(*file);
-                let came = |name: &Name| object(before, name) != Some(*file);
+                // By another way than another of them.
+                let came = |name: &Name| {
+                    let was = object(before, name);
+                    was != Some(*file) && names.iter().any(|other| object(before, other) != was)
+                };
                 let came: Vec<Name> = names.iter().copied().filter(came).collect();
                 self.share_one(session, &names, &came);
             }
@@ -65,8 +80,8 @@ impl Truth {
         for name in names {
             let held = self.held(session, name);
             let coarse = held.copy.coarse || copy.coarse;
+            held.came |= held.by_itself() && held.copy.known() && came.contains(name);
             if held.by_itself() && news {
-                held.came |= came.contains(name);
                 held.joined_unseen = true;
                 held.mixed = true;
                 held.told = Told::Open;
@@ -144,6 +159,22 @@ impl Truth {
         self.share(before);
     }
 
+    /// Two names have changed places: nothing is copied (ATTR-12).
+    pub fn exchanged(&mut self, one: Name, other: Name) {
+        let several = self.names_of(one).len() + self.names_of(other).len() > 2;
+        for session in 0..self.people.len() {
+            for (from, to) in [(one, other), (other, one)] {
+                let mut names = self.names_of(from).into_iter();
+                let known = names.any(|name| self.held(session, name).by_itself());
+                let held = self.held(session, to);
+                held.exchanged = (known && !held.used).then_some(from);
+                // By two names of a directory an exchange may look like a
+                // rename.
+                held.perhaps |= known && !held.used && several;
+            }
+        }
+    }
+
     /// Whether any session has used a name.
     fn used(&self, name: Name) -> bool {
         let mut held = self.people.iter().filter_map(|all| all.held.get(name));
@@ -161,7 +192,7 @@ impl Truth {
 
     /// Whether the directory that a name was moved to is watched for sure: it
     /// is the same, or moved itself, or somebody has used a name in it.
-    fn watched(&self, from: Name, to: Name) -> bool {
+    pub(super) fn watched(&self, from: Name, to: Name) -> bool {
         let parts = |name: Name| name.rsplit_once('/').unwrap_or(("", name));
         let ((old, file), (new, renamed)) = (parts(from), parts(to));
         let used = |name: &Name| {
@@ -201,6 +232,7 @@ impl Truth {
         own.resident = known.resident;
         own.since = usize::MAX;
         own.carried_unseen = true;
+        own.came = true;
         own.copy.open = own.copy.open.or(open);
         if own.used {
             own.copy.open = Some("a name that was spoken of was given to a known file");
