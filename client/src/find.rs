@@ -195,6 +195,11 @@ impl Workspace {
         }
     }
 
+    /// Whether a daemon has its lock, listening or not.
+    pub(crate) fn is_taken(&self) -> bool {
+        is_held(&self.places)
+    }
+
     /// Whether systemd would start its daemon for whoever connects: looking
     /// must not do that.
     pub fn is_asleep(&self) -> bool {

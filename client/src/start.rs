@@ -94,7 +94,7 @@ pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> 
     }
     let mut child = spawn(workspace, start)?;
     let until = Instant::now() + start.deadline;
-    let result = child.wait_until_answers(workspace, hello, until);
+    let result = child.wait_until_answers(workspace, hello, start, until);
     child.leave();
     result
 }
@@ -172,15 +172,17 @@ impl Starting {
         &mut self,
         workspace: &Workspace,
         hello: &Hello,
+        start: &Start,
         mut until: Instant,
     ) -> Result<Client> {
         let mut pause = Pause::default();
+        let mut again = false;
         loop {
             // Another's may have won, and listen elsewhere.
-            match workspace.connect(hello) {
-                Err(error) if error.is_disconnected() => {}
+            let listens = match workspace.connect(hello) {
+                Err(error) if error.is_disconnected() => !matches!(error, Error::NoDaemon { .. }),
                 done => return done,
-            }
+            };
             if self.ended.is_none()
                 && let Ok(Some(status)) = self.child.try_wait()
             {
@@ -191,6 +193,12 @@ impl Starting {
                 // Ours gave way to another starter's, which may not listen
                 // yet.
                 until = until.min(Instant::now() + WINNER_DEADLINE);
+            }
+            // Ours gave way to systemd, which has stopped listening since its
+            // daemons failed. One that it is not in the way of says why.
+            if self.ended.is_some() && !again && !listens && !workspace.is_taken() {
+                again = true;
+                *self = spawn(workspace, start)?;
             }
             if Instant::now() >= until {
                 return Err(self.failed());

@@ -311,6 +311,28 @@ fn what_a_daemon_says_before_it_dies_is_told() {
     assert!(error.to_string().contains("no room here"), "{error}");
 }
 
+/// systemd listens while the first is started, and gives up.
+#[test]
+fn a_daemon_that_gave_way_to_nobody_is_started_again() {
+    let fake = Fake::new(|_| Act::Done);
+    let workspace = fake.workspace();
+    drop(fake);
+    let home = tempfile::tempdir().unwrap();
+    let script = home.path().join("daemon");
+    let says = "#!/bin/sh
+if mkdir \"$0.first\"; then echo somebody else listens >&2; exit 1; fi
+echo the store is newer >&2; exit 3
+";
+    std::fs::write(&script, says).unwrap();
+    make_executable(&script);
+    let start = Start {
+        binary: script.into(),
+        ..Start::default()
+    };
+    let error = connect_or_start(&workspace, &hello(), &start).unwrap_err();
+    assert!(error.to_string().contains("the store is newer"), "{error}");
+}
+
 fn make_executable(file: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o700)).unwrap();

@@ -13,7 +13,8 @@
 //! - [`disk_fuzz`]: random steps on a real file system, and an oracle.
 //! - [`fetched`]: packages from registries, for tests that drive them.
 //! - [`limits`]: a limit of watches that only one daemon has.
-//! - [`machine`]: a small virtual machine whose power can be cut.
+//! - [`machine`]: a small virtual machine whose power can be cut, and the root
+//!   directory of a whole system for one.
 //! - [`mcp`]: a client of `touchmark mcp`, in both of the protocol's eras.
 //! - [`mounts`]: file systems that only one test sees.
 //! - [`mutate`]: messages that are almost right.

@@ -9,7 +9,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A round of the machine takes a few seconds; this ends one that hangs.
+mod root;
+
+pub use root::Root;
+
+/// The machine says something every few seconds; this ends one that hangs.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Modules for the disk, in the order in which they need each other.
@@ -22,16 +26,32 @@ const MODULES: [&str; 6] = [
     "block/virtio_blk.ko",
 ];
 
+/// In a machine: the value of a word of the kernel's command line.
+pub fn word(name: &str) -> Option<u64> {
+    let line = fs::read_to_string("/proc/cmdline").ok()?;
+    let mut words = line.split_whitespace();
+    words.find_map(|one| one.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+}
+
+/// In a machine: one line on the console.
+pub fn say(line: &str) {
+    println!("{line}");
+    std::io::stdout().flush().expect("the console");
+}
+
 /// What a machine is made of.
 pub struct Parts {
     kernel: PathBuf,
     initrd: PathBuf,
-    disk: PathBuf,
+    place: PathBuf,
+    /// In the order of their names there: `/dev/vda`, `/dev/vdb`.
+    disks: Vec<PathBuf>,
 }
 
 impl Parts {
-    /// Puts together a disk of 64 MiB and what the machine boots: `programs`
-    /// (paths here, names there) and `init`, the script that it runs.
+    /// Puts together what the machine boots: `programs` (paths here, names
+    /// there) and `init`, the script that it runs when its first disk is
+    /// mounted at `/disk`.
     ///
     /// # Errors
     /// What is missing on this machine.
@@ -75,20 +95,34 @@ impl Parts {
             .current_dir(&root)
             .status_ok();
         assert!(packed, "packing {}", initrd.display());
-        let disk = place.join("disk");
-        let file = fs::File::create(&disk).expect("a disk");
-        file.set_len(64 << 20).expect("its size");
-        assert!(Command::new("mkfs.ext4").arg("-qF").arg(&disk).status_ok());
         Ok(Self {
             kernel,
             initrd,
-            disk,
+            place: place.to_owned(),
+            disks: Vec::new(),
         })
+    }
+
+    /// Adds a disk of so many MiB, all of them for everybody, which holds what
+    /// a directory does.
+    pub fn disk(&mut self, mebibytes: u64, holds: Option<&Path>) {
+        let disk = self.place.join(format!("disk{}", self.disks.len()));
+        let file = fs::File::create(&disk).expect("a disk");
+        file.set_len(mebibytes << 20).expect("its size");
+        let mut mkfs = Command::new("mkfs.ext4");
+        mkfs.args(["-qF", "-m", "0"]);
+        if let Some(directory) = holds {
+            mkfs.arg("-d").arg(directory);
+        }
+        assert!(mkfs.arg(&disk).status_ok(), "making {}", disk.display());
+        self.disks.push(disk);
     }
 
     /// Turns the machine on. `words` are found in its `/proc/cmdline`.
     pub fn boot(&self, words: &str) -> Machine {
-        let mut qemu = Command::new("qemu-system-x86_64")
+        let mut qemu = Command::new("setpriv")
+            // Off, too, when this test is killed.
+            .args(["--pdeathsig", "KILL", "qemu-system-x86_64"])
             // Never kvm: it hangs where it is offered and does not work.
             .args(["-accel", "tcg", "-cpu", "max", "-m", "512", "-nographic"])
             .args(["-nodefaults", "-serial", "stdio", "-no-reboot"])
@@ -96,11 +130,11 @@ impl Parts {
             .arg(&self.kernel)
             .arg("-initrd")
             .arg(&self.initrd)
-            .arg("-drive")
-            .arg(format!(
-                "file={},if=virtio,format=raw",
-                self.disk.to_str().expect("a UTF-8 path")
-            ))
+            .args(self.disks.iter().flat_map(|disk| {
+                let disk = disk.to_str().expect("a UTF-8 path");
+                let drive = format!("file={disk},if=virtio,format=raw");
+                ["-drive".to_owned(), drive]
+            }))
             .arg("-append")
             .arg(format!("console=ttyS0 quiet panic=-1 {words}"))
             .stdin(Stdio::null())
@@ -141,6 +175,7 @@ impl Machine {
         let left = self.end.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
             Ok(line) => {
+                self.end = Instant::now() + PATIENCE;
                 self.heard.push(line.clone());
                 Some(line)
             }

@@ -13,17 +13,19 @@ use std::time::Instant;
 use rustix::process::geteuid;
 
 use crate::parts::not_tested;
+use crate::process::until;
 use crate::user::pause;
 use crate::wire::PATIENCE;
 use crate::world::{binary, finish};
+
+mod place;
+
+pub use place::{Place, told};
 
 /// The user inside, who is nobody outside.
 const USER: u32 = 4711;
 const HOME: &str = "/home/tmtest";
 const RUNTIME: &str = "/run/user/4711";
-/// Where the program under test is inside.
-pub const PROGRAM: &str = "/usr/local/bin/touchmark";
-
 /// Into a control group of its own, then into namespaces of its own.
 const OUTER: &str = r#"
     mkdir "$GROUP" && echo $$ > "$GROUP/cgroup.procs" || exit 1
@@ -73,6 +75,11 @@ const INNER: &str = r#"
 
 /// A machine's worth of systemd.
 pub struct Systemd {
+    /// `None`: the one that this program itself runs under.
+    booted: Option<Booted>,
+}
+
+struct Booted {
     outer: Child,
     /// The process that is the first one inside.
     first: u32,
@@ -84,8 +91,10 @@ impl Systemd {
     /// Boots it, and waits for the user's manager. `None`, and a word about
     /// it, where that cannot be done.
     pub fn boot() -> Option<Self> {
-        match Self::try_boot() {
-            Ok(booted) => Some(booted),
+        match Booted::boot() {
+            Ok(booted) => Some(Self {
+                booted: Some(booted),
+            }),
             Err(cause) => {
                 not_tested(&format!("under a systemd of its own: {cause}"));
                 None
@@ -93,70 +102,21 @@ impl Systemd {
         }
     }
 
-    fn try_boot() -> Result<Self, String> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        if !geteuid().is_root() {
-            return Err("it takes root".into());
-        }
-        if !Path::new("/lib/systemd/systemd").exists() {
-            return Err("there is none on this machine".into());
-        }
-        let groups = unified().ok_or("no control groups of version 2 are mounted")?;
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let group = groups.join(format!("touchmark-{}-{number}", std::process::id()));
-        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let log =
-            fs::File::create(scratch.path().join("log")).map_err(|error| error.to_string())?;
-        let outer = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "bash", "-c", OUTER])
-            .env("GROUP", &group)
-            .env("INNER", INNER)
-            .env("PROGRAM", binary())
-            // Its mount point goes with this directory.
-            .env("TMPDIR", scratch.path())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().map_err(|error| error.to_string())?)
-            .stderr(log)
-            .spawn()
-            .map_err(|error| format!("setpriv: {error}"))?;
-        let mut booted = Self {
-            outer,
-            first: 0,
-            group,
-            scratch,
-        };
-        let end = Instant::now() + PATIENCE;
-        loop {
-            if let Ok(Some(status)) = booted.outer.try_wait() {
-                return Err(format!("{status}; {}", booted.log()));
-            }
-            // At first that of a command which prepares it.
-            booted.first = booted.only_child().unwrap_or(0);
-            if booted.first != 0 && booted.path(RUNTIME).join("bus").exists() {
-                return Ok(booted);
-            }
-            if Instant::now() > end {
-                return Err(format!("no user manager comes up; {}", booted.log()));
-            }
-            pause(10);
-        }
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default()
-    }
-
-    fn only_child(&self) -> Option<u32> {
-        let outer = self.outer.id();
-        let children = format!("/proc/{outer}/task/{outer}/children");
-        fs::read_to_string(children).ok()?.trim().parse().ok()
+    /// The one that this program runs under as root, in a machine whose user
+    /// is the same. Waits for the user's manager.
+    pub fn here() -> Self {
+        until("no user manager comes up", || {
+            Path::new(RUNTIME).join("bus").exists()
+        });
+        Self { booted: None }
     }
 
     /// Where something inside is for this test.
     pub fn path(&self, inside: impl AsRef<Path>) -> PathBuf {
-        let inside = inside.as_ref();
-        let relative = inside.strip_prefix("/").unwrap_or(inside);
-        PathBuf::from(format!("/proc/{}/root", self.first)).join(relative)
+        match &self.booted {
+            Some(booted) => booted.path(inside.as_ref()),
+            None => inside.as_ref().to_owned(),
+        }
     }
 
     /// The user's home.
@@ -211,11 +171,17 @@ impl Systemd {
     }
 
     fn enter(&self) -> Command {
-        let mut command = Command::new("nsenter");
-        command
-            .args(["-t", &self.first.to_string()])
-            .args(["-m", "-p", "-u", "-i", "-n", "-C", "-w", "--"])
-            .stdin(Stdio::null());
+        let mut command = match &self.booted {
+            Some(booted) => {
+                let mut nsenter = Command::new("nsenter");
+                nsenter
+                    .args(["-t", &booted.first.to_string()])
+                    .args(["-m", "-p", "-u", "-i", "-n", "-C", "-w", "--"]);
+                nsenter
+            }
+            None => Command::new("env"),
+        };
+        command.stdin(Stdio::null());
         command
     }
 
@@ -247,6 +213,72 @@ impl Systemd {
     }
 }
 
+impl Booted {
+    fn boot() -> Result<Self, String> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        if !geteuid().is_root() {
+            return Err("it takes root".into());
+        }
+        if !Path::new("/lib/systemd/systemd").exists() {
+            return Err("there is none on this machine".into());
+        }
+        let groups = unified().ok_or("no control groups of version 2 are mounted")?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let group = groups.join(format!("touchmark-{}-{number}", std::process::id()));
+        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let log =
+            fs::File::create(scratch.path().join("log")).map_err(|error| error.to_string())?;
+        let outer = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "bash", "-c", OUTER])
+            .env("GROUP", &group)
+            .env("INNER", INNER)
+            .env("PROGRAM", binary())
+            // Its mount point goes with this directory.
+            .env("TMPDIR", scratch.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(|error| error.to_string())?)
+            .stderr(log)
+            .spawn()
+            .map_err(|error| format!("setpriv: {error}"))?;
+        let mut booted = Self {
+            outer,
+            first: 0,
+            group,
+            scratch,
+        };
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(Some(status)) = booted.outer.try_wait() {
+                return Err(format!("{status}; {}", booted.log()));
+            }
+            // At first that of a command which prepares it.
+            booted.first = booted.only_child().unwrap_or(0);
+            if booted.first != 0 && booted.path(Path::new(RUNTIME)).join("bus").exists() {
+                return Ok(booted);
+            }
+            if Instant::now() > end {
+                return Err(format!("no user manager comes up; {}", booted.log()));
+            }
+            pause(10);
+        }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default()
+    }
+
+    fn only_child(&self) -> Option<u32> {
+        let outer = self.outer.id();
+        let children = format!("/proc/{outer}/task/{outer}/children");
+        fs::read_to_string(children).ok()?.trim().parse().ok()
+    }
+
+    fn path(&self, inside: &Path) -> PathBuf {
+        let relative = inside.strip_prefix("/").unwrap_or(inside);
+        PathBuf::from(format!("/proc/{}/root", self.first)).join(relative)
+    }
+}
+
 impl Drop for Systemd {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -256,6 +288,11 @@ impl Drop for Systemd {
                 eprintln!("the journal:\n{}", String::from_utf8_lossy(&output.stdout));
             }
         }
+    }
+}
+
+impl Drop for Booted {
+    fn drop(&mut self) {
         // All inside goes with its first process, which goes with this.
         let _ended = self.outer.kill();
         let _ended = self.outer.wait();

@@ -9,13 +9,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
-use touchmark_tests::machine::Parts;
+use touchmark_tests::machine::{Parts, say, word};
 use touchmark_tests::parts::{long, not_tested};
 use touchmark_tests::world::binary;
 use touchmark_tests::{Client, sha256, text};
@@ -27,19 +26,6 @@ const ROUNDS: u64 = 12;
 const REWRITTEN: u64 = 5;
 
 const WORKSPACE: &str = "/disk/ws";
-
-/// One line on the console.
-fn say(line: &str) {
-    println!("{line}");
-    std::io::stdout().flush().unwrap();
-}
-
-/// The value of a word of the kernel's command line.
-fn told(word: &str) -> Option<u64> {
-    let line = fs::read_to_string("/proc/cmdline").ok()?;
-    let mut words = line.split_whitespace();
-    words.find_map(|one| one.strip_prefix(word)?.strip_prefix('=')?.parse().ok())
-}
 
 fn connected(socket: &Path) -> Client {
     let end = Instant::now() + Duration::from_secs(90);
@@ -56,7 +42,7 @@ fn connected(socket: &Path) -> Client {
 #[test]
 #[ignore = "runs in the virtual machine of another test"]
 fn guest() {
-    let Some(first) = told("touchmark.first") else {
+    let Some(first) = word("touchmark.first") else {
         return;
     };
     for name in ["home", "state", "config/touchmark", "ws"] {
@@ -228,10 +214,11 @@ fn dur1_what_was_answered_survives_a_loss_of_power() {
     let this = std::env::current_exe().unwrap();
     let programs = [(&*binary(), "/touchmark"), (&*this, "/guest")];
     let init = "/guest --exact guest --ignored --nocapture --test-threads=1";
-    let parts = match Parts::new(place.path(), &programs, init) {
+    let mut parts = match Parts::new(place.path(), &programs, init) {
         Ok(parts) => parts,
         Err(missing) => return not_tested(&format!("a loss of power: {missing}")),
     };
+    parts.disk(64, None);
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let rounds = number("TOUCHMARK_POWER_ROUNDS").unwrap_or(ROUNDS);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

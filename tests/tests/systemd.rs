@@ -4,102 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use touchmark_proto::places;
 use touchmark_tests::parts::not_tested;
 use touchmark_tests::process::until;
-use touchmark_tests::systemd::{PROGRAM, Systemd};
+use touchmark_tests::systemd::{Place, Systemd, told};
 use touchmark_tests::{World, text, user};
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-
-fn told(output: &Output) -> String {
-    let all = [output.stdout.as_slice(), &output.stderr].concat();
-    String::from_utf8_lossy(&all).into_owned()
-}
-
-/// One workspace inside.
-struct Place<'s> {
-    systemd: &'s Systemd,
-    root: PathBuf,
-}
-
-impl<'s> Place<'s> {
-    fn new(systemd: &'s Systemd, root: impl Into<PathBuf>) -> Self {
-        let root = root.into();
-        systemd.directory(&root);
-        Self { systemd, root }
-    }
-
-    fn key(&self) -> String {
-        places::key(&self.root)
-    }
-
-    fn socket(&self) -> String {
-        format!("touchmark@{}.socket", self.key())
-    }
-
-    fn service(&self) -> String {
-        format!("touchmark@{}.service", self.key())
-    }
-
-    fn file(&self, name: &str, text: &str) {
-        self.systemd.write(&self.root.join(name), text);
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.systemd.path(self.root.join(name))).unwrap()
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = self.systemd.command(PROGRAM);
-        command.arg("--workspace").arg(&self.root).args(arguments);
-        self.systemd.run(command)
-    }
-
-    fn ok(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", told(&output));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(&[arguments, &["--json"]].concat())).unwrap()
-    }
-
-    fn call(&self, method: &str, params: Value) -> Value {
-        serde_json::from_str(&self.ok(&["call", method, &params.to_string()])).unwrap()
-    }
-
-    /// Whose process answers; asking starts one.
-    fn pid(&self) -> u64 {
-        self.call("status", json!({}))["pid"].as_u64().unwrap()
-    }
-
-    /// The state of the session's copy of a file.
-    fn state(&self, name: &str) -> String {
-        let status = self.call("file/status", json!({"session": "s", "paths": [name]}));
-        text(&status["files"][0], "state")
-    }
-
-    fn active(&self) -> String {
-        self.systemd.property(&self.service(), "ActiveState")
-    }
-
-    fn main_pid(&self) -> u64 {
-        let pid = self.systemd.property(&self.service(), "MainPID");
-        pid.parse().unwrap()
-    }
-
-    fn kill(&self, signal: &str, pid: u64) {
-        let mut kill = self.systemd.root("kill");
-        kill.args([signal, &pid.to_string()]);
-        assert!(self.systemd.run(kill).status.success());
-    }
-}
 
 /// What a service has left anywhere.
 fn left(systemd: &Systemd, key: &str) -> Vec<String> {
@@ -255,14 +169,14 @@ fn life1_a_service_from_its_installation_to_its_end() {
     place.ok(&["service", "uninstall"]);
     assert_eq!(place.run(&["service", "status"]).status.code(), Some(1));
     assert_eq!(left(&systemd, &place.key()), Vec::<String>::new());
-    assert_eq!(other.state_of_units(), (true, true));
+    assert_eq!(templates(&systemd), (true, true));
     assert_eq!(other.pid(), other.main_pid());
     // Clients start one by themselves again, which knows what is known.
     assert_eq!(place.state("a.txt"), "stale");
     assert_eq!(place.active(), "inactive");
     assert_eq!(place.json(&["stop"])["stopped"], true);
     other.ok(&["service", "uninstall"]);
-    assert_eq!(other.state_of_units(), (false, false));
+    assert_eq!(templates(&systemd), (false, false));
     assert_eq!(left(&systemd, "touchmark@"), Vec::<String>::new());
     assert_eq!(left(&systemd, "services"), Vec::<String>::new());
     assert_eq!(left(&systemd, ".wants"), Vec::<String>::new());
@@ -274,13 +188,11 @@ fn life1_a_service_from_its_installation_to_its_end() {
     );
 }
 
-impl Place<'_> {
-    /// Whether the templates are there.
-    fn state_of_units(&self) -> (bool, bool) {
-        let units = self.systemd.path("/home/tmtest/.config/systemd/user");
-        let there = |name: &str| units.join(name).exists();
-        (there("touchmark@.socket"), there("touchmark@.service"))
-    }
+/// Whether the templates are there.
+fn templates(systemd: &Systemd) -> (bool, bool) {
+    let units = systemd.path("/home/tmtest/.config/systemd/user");
+    let there = |name: &str| units.join(name).exists();
+    (there("touchmark@.socket"), there("touchmark@.service"))
 }
 
 #[test]
@@ -565,6 +477,38 @@ fn loss3_a_service_whose_state_has_no_room() {
     for number in 0..answered {
         assert!(sessions.contains(&format!("\"t{number}\"")), "{sessions}");
     }
+}
+
+/// DUR-2 as a service: who asks is told why no daemon comes up.
+#[test]
+fn dur2_a_service_whose_store_is_of_a_newer_version() {
+    let Some(systemd) = Systemd::boot() else {
+        return;
+    };
+    let place = Place::new(&systemd, "/home/tmtest/w");
+    place.file("a.txt", "one\n");
+    place.ok(&["service", "install"]);
+    place.call("file/readText", json!({"session": "s", "path": "a.txt"}));
+    place.json(&["stop"]);
+    until("the daemon stays", || place.active() == "inactive");
+    let was = place.set_version(99);
+    // systemd tries five times while the first waits.
+    for _ in 0..2 {
+        let output = place.run(&["call", "status"]);
+        let said = told(&output);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("schema version 99"), "{said}");
+        assert!(said.contains("update touchmark"), "{said}");
+        let socket = systemd.property(&place.socket(), "ActiveState");
+        assert_eq!(socket, "failed");
+    }
+    // With the touchmark that wrote it, all is as it was.
+    place.set_version(was);
+    assert_eq!(place.state("a.txt"), "fresh");
+    assert_eq!(place.active(), "failed");
+    place.ok(&["service", "install"]);
+    assert_eq!(place.state("a.txt"), "fresh");
+    assert_eq!(place.pid(), place.main_pid());
 }
 
 /// Where systemd cannot be had, the command says so, and nothing is written.
