@@ -486,6 +486,9 @@ impl Daemon {
         if self.engine.deadline().is_none() && !self.asked.values().any(waits) {
             self.time.follow();
         }
+        let mut inputs = Vec::new();
+        self.watcher.look_at_busy(now, &mut inputs);
+        self.feed_all(inputs);
         self.look_at_coverage(now);
         if self.mend_place_at.is_some_and(|at| at <= now) {
             self.look_at_places();
@@ -509,6 +512,7 @@ impl Daemon {
         let engine = self.engine.deadline().map(|due| self.time.instant(due));
         [
             engine,
+            self.watcher.next_look(),
             self.next_mend,
             self.accept_after,
             self.guard.next_look(),

@@ -22,6 +22,15 @@ use touchmark_tests::parts::long;
 use touchmark_tests::wire::Answer;
 use touchmark_tests::{Session, World, sha256, user};
 
+/// Directories in each of the trees that change places, and files in each.
+const BRANCHES: usize = 150;
+const LEAVES: usize = 3;
+
+/// The slowest answer but for one in a hundred about another file meanwhile,
+/// on a machine whose cores are all busy. A look at a tree takes some 10 ms;
+/// one for each exchange made it seconds.
+const PROMPT: Duration = Duration::from_millis(500);
+
 /// In every file outside, and in none inside.
 const CANARY: &str = "CANARY-OF-THE-OUTSIDE";
 
@@ -330,4 +339,83 @@ fn sec2_files_and_directories_exchanged_with_links_during_requests() {
     let kept = String::from_utf8_lossy(&kept);
     assert!(!kept.contains(CANARY), "kept");
     assert!(kept.contains("of the inside"), "contents are found there");
+}
+
+/// LIM-6 for directories: each exchange of a name is about everything below
+/// it, so that following each event costs as many looks as files are tracked.
+#[test]
+fn lim6_trees_exchanged_without_pause_delay_no_answer_about_another_file() {
+    let mut world = World::new();
+    let names: Vec<String> = ["tree", "twin"]
+        .iter()
+        .flat_map(|tree| {
+            let of = move |branch| (0..LEAVES).map(move |leaf| format!("{tree}/{branch}/{leaf}"));
+            (0..BRANCHES).flat_map(of)
+        })
+        .collect();
+    for name in &names {
+        world.file(name, format!("at first in {name}\n"));
+    }
+    symlink("twin", world.path("link")).unwrap();
+    world.file("other.txt", "other\n");
+    let mut agent = world.session("s");
+    agent.read_all(&names);
+    let mut bystander = world.session("bystander");
+    let done = AtomicBool::new(false);
+    let (exchanges, mut took) = std::thread::scope(|scope| {
+        let exchanging = scope.spawn(|| {
+            let (mut count, began) = (0, Instant::now());
+            while !done.load(Ordering::Relaxed) {
+                for other in ["twin", "link"] {
+                    let (one, other) = (world.path("tree"), world.path(other));
+                    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+                    count += 1;
+                    let due = began + Duration::from_millis(count * 2);
+                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                }
+            }
+            count
+        });
+        let (mut took, began) = (Vec::new(), Instant::now());
+        while began.elapsed() < Duration::from_secs(6) {
+            bystander.read("other.txt");
+            let round = took.len();
+            user::write(&world.path("other.txt"), &format!("{round}\n"));
+            let asked = Instant::now();
+            let status = bystander.ok("file/status", json!({"paths": ["other.txt"]}));
+            took.push(asked.elapsed());
+            assert_eq!(status["files"][0]["state"], "stale", "{status}");
+        }
+        done.store(true, Ordering::Relaxed);
+        (exchanging.join().unwrap(), took)
+    });
+    took.sort();
+    let slow = took[(took.len() * 99).div_ceil(100) - 1];
+    println!(
+        "{exchanges} exchanges, {} answers: median {:?}, p99 {slow:?}, slowest {:?}",
+        took.len(),
+        took[took.len() / 2],
+        took[took.len() - 1]
+    );
+    assert!(exchanges > 1_000, "{exchanges} exchanges are no storm");
+    assert!(slow < PROMPT, "{slow:?} in {} rounds", took.len());
+    // What is told afterwards is what the disk holds, with the trees in their
+    // places again.
+    for (place, other) in [("tree", "twin"), ("twin", "link"), ("tree", "twin")] {
+        let first = |place| fs::read_to_string(world.path(place).join("0/0")).unwrap_or_default();
+        let is_link = |place| world.path(place).is_symlink();
+        if is_link(place) || !is_link(other) && first(place) != format!("at first in {place}/0/0\n")
+        {
+            let (place, other) = (world.path(place), world.path(other));
+            renameat_with(CWD, place, CWD, other, RenameFlags::EXCHANGE).unwrap();
+        }
+    }
+    let told = agent.ok("file/status", json!({"paths": names}));
+    let told = told["files"].as_array().unwrap();
+    assert_eq!(told.len(), names.len());
+    for (row, name) in told.iter().zip(&names) {
+        let held = fs::read(world.path(name)).unwrap();
+        assert_eq!(row["hash"], sha256(held), "{name}: {row}");
+    }
+    world.healthy();
 }

@@ -1,5 +1,7 @@
 //! From what the system says to what the engine is told.
 
+use std::time::Instant;
+
 use touchmark_engine::{Hint, Input};
 use touchmark_proto::RelPath;
 
@@ -69,6 +71,9 @@ impl Watcher {
             // must not count twice (ATTR-8). But it may not have been watched
             // yet when this happened.
             return self.happened_to_file(&path, Hint::Touched, out);
+        }
+        if !written && self.put_off(&path, out) {
+            return;
         }
         match raw.kind {
             RawKind::MovedFrom => self.moved_from(path, raw.cookie, out),
@@ -247,8 +252,42 @@ impl Watcher {
         self.last_rename = None;
         if !self.cover.spoken_for(&path).is_empty() || self.directories.has(&path) {
             self.directories.made_anew(&path);
-            self.gap_at(path, out);
+            self.gap_at(vec![path], out);
         }
+    }
+
+    /// Leaves out an event about a name that stands for many files and changes
+    /// all the time: it is looked at later, once for all such events (LIM-6).
+    fn put_off(&mut self, path: &RelPath, out: &mut Vec<Input>) -> bool {
+        let files = self.directories.needed_by(path) + self.cover.spoken_for(path).len();
+        if files <= 1 || !self.busy.puts_off(path, files, Instant::now()) {
+            return false;
+        }
+        self.give_up_held(out);
+        self.last_from = None;
+        self.last_rename = None;
+        // It may be a link by now: it is no longer taken for a directory.
+        if self.directories.is_watched(path) {
+            self.directories.drop_at(path);
+        }
+        true
+    }
+
+    /// When [`look_at_busy`](Self::look_at_busy) has something to do.
+    pub fn next_look(&self) -> Option<Instant> {
+        self.busy.due()
+    }
+
+    /// Looks at the names whose events were put off, if it is time to.
+    pub fn look_at_busy(&mut self, now: Instant, out: &mut Vec<Input>) {
+        if self.busy.due().is_none_or(|due| due > now) {
+            return;
+        }
+        let owed = self.busy.take_owed();
+        for path in &owed {
+            self.directories.made_anew(path);
+        }
+        self.gap_at(owed, out);
     }
 
     fn moved_from(&mut self, path: RelPath, cookie: Option<usize>, out: &mut Vec<Input>) {
@@ -403,11 +442,23 @@ impl Watcher {
     }
 
     fn fence_reached(&mut self, number: u64, out: &mut Vec<Input>) {
-        let reached = self.fence.reached(number).into_iter();
+        let reached = self.fence.reached(number);
         // A fence must not overtake the half of a rename.
         self.tell_doubtful(out);
         self.give_up_held(out);
-        out.extend(reached.map(|fence| Input::FenceReached { fence }));
+        if !reached.is_empty() && self.busy.due().is_some() {
+            // Whoever asks about them has them read; nobody else waits.
+            let (_, names) = self.reached_by(&self.busy.owed());
+            out.push(Input::Unwatched {
+                paths: names.into_iter().collect(),
+                at_once: false,
+            });
+        }
+        out.extend(
+            reached
+                .into_iter()
+                .map(|fence| Input::FenceReached { fence }),
+        );
     }
 
     fn root_event(&mut self, kind: RawKind, out: &mut Vec<Input>) {

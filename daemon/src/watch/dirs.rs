@@ -139,6 +139,11 @@ impl Directories {
         self.below.contains_key(path)
     }
 
+    /// How many entries are below a directory; 0 if it is not needed.
+    pub(super) fn needed_by(&self, path: &RelPath) -> usize {
+        self.below.get(path).map_or(0, |dir| dir.needed)
+    }
+
     /// Whether `path` is known to be a real directory, watched by name.
     pub(super) fn is_watched(&self, path: &RelPath) -> bool {
         self.below

@@ -20,6 +20,7 @@
 //!   the first half of a rename included.
 
 mod backend;
+mod busy;
 mod cover;
 mod digest;
 mod dirs;
@@ -35,11 +36,12 @@ mod silent;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use touchmark_engine::Input;
 use touchmark_proto::daemon::Degraded;
@@ -47,6 +49,7 @@ use touchmark_proto::{Places, RelPath};
 
 pub use self::backend::RawEvent;
 use self::backend::{Backend, NoBackend, Sink};
+use self::busy::Busy;
 use self::cover::Cover;
 use self::dirs::Directories;
 use self::fence::Fence;
@@ -145,6 +148,7 @@ pub struct Watcher {
     last_from: Option<(usize, RelPath)>,
     /// The last rename, to know an exchange of two names by its mirror.
     last_rename: Option<(RelPath, RelPath)>,
+    busy: Busy,
 }
 
 impl Watcher {
@@ -193,6 +197,7 @@ impl Watcher {
             given_up: VecDeque::new(),
             last_from: None,
             last_rename: None,
+            busy: Busy::new(Instant::now()),
         };
         watcher.watch_fence();
         Ok(watcher)
@@ -362,27 +367,42 @@ impl Watcher {
                 continue;
             };
             self.directories.remounted(&path, self.mounts.remote());
-            self.gap_at(path, out);
+            self.gap_at(vec![path], out);
         }
     }
 
-    /// Has everything looked at that is at `path` and below, or led there:
-    /// what happened to it was not seen.
-    fn gap_at(&mut self, path: RelPath, out: &mut Vec<Input>) {
-        let mut entries = self.cover.entries_below(&path);
-        entries.push(path.clone());
-        let mut elsewhere = Vec::new();
+    /// Has everything looked at that is at these places and below, or led
+    /// there: what happened to it was not seen. The links of each path are
+    /// followed once, by however many of the places it is reached.
+    fn gap_at(&mut self, places: Vec<RelPath>, out: &mut Vec<Input>) {
+        let (entries, mut names) = self.reached_by(&places);
         for entry in entries {
             self.hard_links
                 .drop_at(&entry, &self.root, self.directories.backend.as_mut());
-            // A symlink may lead here from anywhere (FILE-4).
-            elsewhere.extend(self.follow_through(&entry));
         }
-        elsewhere.retain(|name| *name != path && name.below(&path).is_none());
-        elsewhere.sort();
-        elsewhere.dedup();
-        out.push(Input::Gap { below: path });
-        out.extend(elsewhere.into_iter().map(|below| Input::Gap { below }));
+        for name in &names {
+            self.follow(name);
+        }
+        let here = |name: &RelPath, place| name == place || name.below(place).is_some();
+        names.retain(|name| !places.iter().any(|place| here(name, place)));
+        let gaps = places.into_iter().chain(names);
+        out.extend(gaps.map(|below| Input::Gap { below }));
+    }
+
+    /// What is at these places and below, and the tracked paths that it speaks
+    /// for: a symlink may lead here from anywhere (FILE-4).
+    fn reached_by(&self, places: &[RelPath]) -> (Vec<RelPath>, BTreeSet<RelPath>) {
+        let mut entries = places.to_vec();
+        entries.extend(
+            places
+                .iter()
+                .flat_map(|place| self.cover.entries_below(place)),
+        );
+        let names = entries
+            .iter()
+            .flat_map(|entry| self.cover.spoken_for(entry));
+        let names = names.cloned().collect();
+        (entries, names)
     }
 
     /// Tries again what could not be watched, and says for which places that

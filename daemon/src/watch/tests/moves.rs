@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use touchmark_engine::Hint;
 
 use super::CHOICE;
@@ -55,7 +56,6 @@ fn renames_between_watched_directories() {
 
 #[test]
 fn an_exchange_of_names_renames_nothing_away() {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
     let mut world = World::new();
     world.write("f", "1");
     world.write("f.tmp", "2");
@@ -251,4 +251,36 @@ fn after_a_crowd_of_events_a_name_is_looked_at() {
     assert_eq!(World::last_hint(&world.inputs(), "d/f"), Some(Hint::Closed));
     world.write("old/f", "3");
     assert_eq!(World::last_hint(&world.inputs(), "d/f"), None);
+}
+
+#[test]
+fn a_directory_in_a_storm_is_looked_at_once() {
+    let mut world = World::new();
+    let names: Vec<String> = (0..600).map(|number| format!("d/{number}")).collect();
+    world.mkdir("d");
+    world.mkdir("e");
+    for name in &names {
+        world.write(name, "1");
+    }
+    let tracked: Vec<&str> = names.iter().map(String::as_str).collect();
+    world.track(&tracked);
+    world.inputs();
+    for _ in 0..50 {
+        let (d, e) = (world.at("d"), world.at("e"));
+        renameat_with(CWD, d, CWD, e, RenameFlags::EXCHANGE).unwrap();
+    }
+    let mut told: Vec<String> = world.inputs().iter().map(word).collect();
+    // Whoever asks behind the fence has what is there read.
+    assert_eq!(told.pop().unwrap(), format!("Unwatched({})", names.len()));
+    assert!(told.len() < 10 * names.len(), "{} inputs", told.len());
+    let due = world.watcher.next_look().unwrap();
+    let mut out = Vec::new();
+    world.watcher.look_at_busy(due, &mut out);
+    let words: Vec<_> = out.iter().map(word).collect();
+    assert_eq!(words, ["Gap(d)"]);
+    assert_eq!(world.watcher.next_look(), None);
+    // What is there now is watched.
+    world.inputs();
+    world.write("d/5", "2");
+    assert_eq!(World::last_hint(&world.inputs(), "d/5"), Some(Hint::Closed));
 }

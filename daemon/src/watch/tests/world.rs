@@ -149,6 +149,7 @@ pub(super) fn word(input: &Input) -> String {
         Input::FenceReached { fence } => format!("Fence({fence})"),
         Input::FenceFailed { fence } => format!("FenceFailed({fence})"),
         Input::Overflow => "Overflow".into(),
+        Input::Unwatched { paths, .. } => format!("Unwatched({})", paths.len()),
         other => panic!("not the watcher's: {other:?}"),
     }
 }
