@@ -44,17 +44,19 @@ const ROOM: usize = 256 << 10;
 /// the new epoch that follows from it is stored.
 const LEFT_OUT: &str = "left_out";
 
-/// In `meta`: the epoch once more. Facts and snapshots are sealed, the epoch is
-/// a number; stores from before have it once.
-const EPOCH_AGAIN: &str = "epoch_again";
+/// In `meta`: the epoch, sealed as a fact's body is.
+const EPOCH: &str = "sealed_epoch";
+
+/// In `meta`: the epoch that an older touchmark stored, until it is sealed.
+const UNSEALED_EPOCH: &str = "unsealed_epoch";
 
 /// What a store's file says.
 #[derive(Default)]
 pub(super) struct Found {
     /// `None` if none was given out yet.
     pub(super) epoch: Option<u64>,
-    /// What is said for it a second time.
-    epoch_again: Option<u64>,
+    /// That is on record with its check sum.
+    sealed: bool,
     pub(super) snapshot: Option<Vec<u8>>,
     pub(super) facts: Vec<Record>,
     pub(super) last: u64,
@@ -63,13 +65,14 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether what the file says of its epoch cannot be what was stored.
-    fn is_of_another_epoch(&self, noted: Option<&Noted>) -> bool {
-        match (self.epoch, self.epoch_again) {
-            (None, None) => self.last > 0 || noted.is_some_and(|noted| noted.n > 0),
-            (Some(_), None) => false,
-            (once, again) => once != again,
-        }
+    /// Whether an epoch was given out that cannot be read.
+    fn lacks_its_epoch(&self, noted: Option<&Noted>) -> bool {
+        self.epoch.is_none() && (self.last > 0 || noted.is_some_and(|noted| noted.n > 0))
+    }
+
+    /// The time of the newest fact; 0 without one.
+    fn newest_time(&self) -> u64 {
+        self.facts.last().map_or(0, |record| record.time)
     }
 }
 
@@ -136,20 +139,23 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     failpoint::pass("store: what cannot be read is aside");
     let left_out: Option<String> = meta(&connection, LEFT_OUT)?;
     let tail = tail.or(found
-        .is_of_another_epoch(noted.as_ref())
+        .lacks_its_epoch(noted.as_ref())
         .then_some("the epoch is not what it was"));
     let lost = left_out.clone().or_else(|| tail.map(str::to_owned));
-    let epoch = match found.epoch.max(found.epoch_again) {
+    let epoch = match found.epoch {
         Some(epoch) if lost.is_none() => epoch,
         // Time alone could repeat an epoch where a clock was set back.
-        Some(epoch) => now().max(epoch + 1),
-        None => now(),
+        Some(epoch) => now().max(epoch.saturating_add(1)),
+        None => now().max(found.newest_time().saturating_add(1)),
     };
-    if found.epoch != Some(epoch) || found.epoch_again != Some(epoch) {
+    if found.epoch != Some(epoch) || !found.sealed {
         let transaction = schema::begin(&mut connection)?;
-        set_meta(&transaction, "epoch", int(epoch))?;
-        set_meta(&transaction, EPOCH_AGAIN, int(epoch))?;
-        transaction.execute("DELETE FROM meta WHERE key = ?1", [LEFT_OUT])?;
+        let sealed = seal::close(0, 0, epoch.to_le_bytes().to_vec());
+        set_meta(&transaction, EPOCH, sealed)?;
+        transaction.execute(
+            "DELETE FROM meta WHERE key IN (?1, ?2)",
+            [LEFT_OUT, UNSEALED_EPOCH],
+        )?;
         transaction.commit()?;
     }
     failpoint::pass("store: the epoch is known");
@@ -224,15 +230,30 @@ fn found(connection: &Connection, noted: Option<&Noted>) -> Result<Found, StoreE
         }
     };
     let (facts, last) = facts(connection, covered, gaps, &mut bad)?;
+    let sealed = sealed_epoch(connection)?;
+    let unsealed = meta::<i64>(connection, UNSEALED_EPOCH)?.map(uint);
     Ok(Found {
-        epoch: meta::<i64>(connection, "epoch")?.map(uint),
-        epoch_again: meta::<i64>(connection, EPOCH_AGAIN)?.map(uint),
+        epoch: sealed.or(unsealed),
+        sealed: sealed.is_some(),
         snapshot,
         facts,
         last,
         bad,
         pruned: meta(connection, "pruned")?.map_or(0, uint),
     })
+}
+
+/// The epoch, if what is there is what was sealed.
+fn sealed_epoch(connection: &Connection) -> Result<Option<u64>, StoreError> {
+    let mut statement = connection.prepare("SELECT value FROM meta WHERE key = ?1")?;
+    let mut rows = statement.query([EPOCH])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let sealed = row.get_ref(0)?.as_blob().ok();
+    let body = sealed.and_then(|sealed| seal::open(0, 0, sealed));
+    let bytes = body.and_then(|body| body.try_into().ok());
+    Ok(bytes.map(u64::from_le_bytes))
 }
 
 /// Reads a store back in a place that cannot be written to, and changes

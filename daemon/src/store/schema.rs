@@ -80,6 +80,15 @@ pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE secret (hash BLOB PRIMARY KEY);
 ",
+    // The epoch has a check sum beside it in one record, `sealed_epoch`, which
+    // the next start makes. What was stored before is believed for the last
+    // time, unless its second copy says something else.
+    "
+    UPDATE meta SET key = 'unsealed_epoch'
+    WHERE key = 'epoch' AND typeof(value) = 'integer'
+        AND value IS coalesce((SELECT value FROM meta WHERE key = 'epoch_again'), value);
+    DELETE FROM meta WHERE key IN ('epoch', 'epoch_again');
+",
 ];
 
 /// The newest schema version known.

@@ -138,9 +138,13 @@ pub(super) fn count(connection: &Connection, time: &Timeline) -> Result<u64, rus
     if old {
         connection.execute("DELETE FROM unreadable WHERE found < ?1", [long_ago])?;
     }
+    // A page of another table in the place of this one's looks like its rows,
+    // but for the types.
     connection
         .query_row(
-            "SELECT coalesce(sum(records), 0) FROM unreadable",
+            "SELECT coalesce(sum(records), 0) FROM unreadable
+             WHERE typeof(found) = 'integer' AND typeof(records) = 'integer'
+                 AND typeof(cause) = 'text'",
             [],
             |row| row.get(0),
         )

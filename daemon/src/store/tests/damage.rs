@@ -382,3 +382,88 @@ fn a_record_of_a_newer_format_is_refused_and_left_alone() {
     assert_eq!(fs::read(&file).unwrap(), before);
     assert!(aside(directory.path()).is_empty());
 }
+
+/// Changes a closed store's file by SQL.
+fn changed(directory: &Path, statements: &str) {
+    let connection = rusqlite::Connection::open(directory.join("store.db")).unwrap();
+    connection.execute_batch(statements).unwrap();
+    connection.close().unwrap();
+}
+
+/// Opens and closes it; its epoch, and whether something was wrong.
+fn epoch_of(directory: &Path) -> (u64, bool) {
+    let world = world(directory);
+    assert_eq!(world.opened.facts, records(1..=3));
+    let told = (world.opened.epoch, world.opened.trouble.is_some());
+    world.close();
+    told
+}
+
+#[test]
+fn an_epoch_that_is_not_what_was_stored_is_not_believed() {
+    for damage in [
+        "DELETE FROM meta WHERE key = 'sealed_epoch'",
+        "UPDATE meta SET key = 'realed_epoch' WHERE key = 'sealed_epoch'",
+        "UPDATE meta SET value = 17 WHERE key = 'sealed_epoch'",
+        "UPDATE meta SET value = CAST(x'1100000000000000' || substr(value, 9) AS BLOB)
+         WHERE key = 'sealed_epoch'",
+        "UPDATE meta SET value = CAST(value AS TEXT) WHERE key = 'sealed_epoch'",
+        // As an older touchmark had it, and no older one has been here.
+        "UPDATE meta SET key = 'epoch', value = 17 WHERE key = 'sealed_epoch'",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let epoch = closed(directory.path(), 3);
+        changed(directory.path(), damage);
+        let (new, trouble) = epoch_of(directory.path());
+        assert!(trouble && new > epoch, "{damage}: {new}, was {epoch}");
+        assert_eq!(epoch_of(directory.path()), (new, false), "{damage}");
+    }
+}
+
+#[test]
+fn an_epoch_that_an_older_touchmark_stored_goes_on() {
+    for (older, goes_on) in [
+        ("('epoch', 17)", true),
+        ("('epoch', 17), ('epoch_again', 17)", true),
+        ("('epoch', 17), ('epoch_again', 18)", false),
+        ("('epoch_again', 17)", false),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let epoch = closed(directory.path(), 3);
+        let older = format!(
+            "DELETE FROM meta WHERE key = 'sealed_epoch';
+             INSERT INTO meta (key, value) VALUES {older};
+             PRAGMA user_version = 4"
+        );
+        changed(directory.path(), &older);
+        let (moved_up, trouble) = epoch_of(directory.path());
+        match goes_on {
+            true => assert_eq!((moved_up, trouble), (17, false), "{older}"),
+            false => assert!(trouble && moved_up >= epoch, "{older}"),
+        }
+        assert_eq!(epoch_of(directory.path()), (moved_up, false), "{older}");
+    }
+}
+
+#[test]
+fn a_page_of_facts_in_the_place_of_what_cannot_be_read_is_not_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    closed(directory.path(), 3);
+    let file = directory.path().join("store.db");
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let root = |table: &str| -> usize {
+        let sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
+        let page: i64 = connection
+            .query_row(sql, [table], |row| row.get(0))
+            .unwrap();
+        (usize::try_from(page).unwrap() - 1) * 4_096
+    };
+    let (from, to) = (root("fact"), root("unreadable"));
+    connection.close().unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.copy_within(from..from + 4_096, to);
+    fs::write(&file, bytes).unwrap();
+    let world = world(directory.path());
+    assert_eq!(world.opened.facts, records(1..=3));
+    assert_eq!(world.opened.store.unreadable(), 0);
+}
