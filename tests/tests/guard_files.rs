@@ -84,6 +84,40 @@ fn sec10_what_runs_unasked_is_not_written_to() {
     agent.refused("file/write", write, "protected");
 }
 
+/// A file with several names is written in place: by each of them.
+#[test]
+fn sec10_a_hard_link_of_what_is_protected_is_not_written_to() {
+    let mut world = World::new();
+    let protected = [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".touchmark.toml",
+        "sub/.claude/hooks/check.sh",
+        "sub/deep/.envrc",
+    ];
+    for (number, name) in protected.iter().enumerate() {
+        world.file(name, "# as it was\n");
+        fs::hard_link(world.path(name), world.path(format!("innocent-{number}"))).unwrap();
+    }
+    world.file("one.txt", "one\n");
+    fs::hard_link(world.path("one.txt"), world.path("two.txt")).unwrap();
+    let mut agent = world.session("s");
+    for (number, name) in protected.iter().enumerate() {
+        let innocent = format!("innocent-{number}");
+        let write = json!({"path": innocent, "text": "x\n", "force": true});
+        let refused = agent.refused("file/write", write, "protected");
+        assert_eq!(refused.data["path"], json!(innocent), "{}", refused.data);
+        let edit = json!({"path": innocent, "oldString": "was", "newString": "x", "force": true});
+        agent.refused("file/edit", edit, "protected");
+        let held = fs::read_to_string(world.path(name)).unwrap();
+        assert_eq!(held, "# as it was\n", "{name}");
+    }
+    let write = json!({"path": "two.txt", "text": "both\n", "force": true});
+    assert_eq!(agent.ok("file/write", write)["outcome"], "applied");
+    assert_eq!(fs::read(world.path("one.txt")).unwrap(), b"both\n");
+    world.healthy();
+}
+
 /// SEC-11. The daemon is detached, and started by the first of them.
 #[test]
 fn new_files_have_the_permissions_of_whoever_asks() {

@@ -18,6 +18,7 @@ mod lease;
 mod leased;
 mod moved;
 mod names;
+mod other_names;
 mod place;
 mod recovery;
 mod settings;
@@ -25,7 +26,7 @@ mod temporary;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -40,6 +41,7 @@ use touchmark_proto::{Error, ErrorCode, ErrorData, Hash, RelPath};
 use self::exchange::Old;
 use self::intent::{Intent, Intents, Phase};
 use self::moved::{Moved, Net};
+use self::other_names::is_protected_by_another;
 use self::place::{Place, is_missing, refused};
 use self::recovery::Recovery;
 use self::temporary::{Like, Temporary};
@@ -206,6 +208,9 @@ impl Guard {
             return Err(Stop::Secret);
         }
         let old = Old::open(&job, &place)?;
+        if old.links > 1 {
+            self.check_other_names(&order.path, &old.file.metadata()?)?;
+        }
         if order.keep_base {
             let copy = self.keep_copy(&job, &old.file)?;
             if Some(copy.hash) != order.base {
@@ -338,6 +343,18 @@ impl Guard {
         };
         may_be(path)?;
         Place::find(&self.root, path, create_directories, may_be)
+    }
+
+    /// Refuses a file that is protected by another of its names (SEC-10).
+    fn check_other_names(&self, path: &RelPath, file: &Metadata) -> Result<(), Error> {
+        match is_protected_by_another(&self.root, file, |name| self.protected.has(name)) {
+            false => Ok(()),
+            true => Err(Error::path(
+                ErrorCode::Protected,
+                path,
+                "another name of the same file is protected",
+            )),
+        }
     }
 
     fn is_secret(&self, (path, real): (&RelPath, &RelPath)) -> bool {
