@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use touchmark_proto::Millis;
+use touchmark_proto::daemon::Degraded;
 
 use self::history::{AWAY, History};
 use crate::system::{clock, proc};
@@ -36,6 +37,9 @@ impl Clocks for System {
     }
 }
 
+/// How all begins that is told of it.
+const CLOCK: &str = Degraded::CLOCK;
+
 /// A wall clock that differs by more from the time that has passed was set.
 const JUMP: i64 = 10_000;
 
@@ -55,6 +59,11 @@ pub struct Timeline {
     file: Option<Arc<Path>>,
     /// That the wall clock is behind was said.
     behind: Arc<AtomicBool>,
+    /// The machine was started anew, and only the wall clock says how long it
+    /// was off.
+    was_off: Arc<AtomicBool>,
+    /// What was said last of the wall clock, and at which running time.
+    set: Arc<Mutex<Option<(Millis, String)>>>,
 }
 
 impl Timeline {
@@ -82,7 +91,8 @@ impl Timeline {
     ) -> Self {
         let (wall, start) = (clocks.wall(), clocks.running());
         let last = history.seen.max(least);
-        let now = if boot.is_some() && history.boot == boot {
+        let goes_on = boot.is_some() && history.boot == boot;
+        let now = if goes_on {
             last.max(start.saturating_add_signed(history.ahead))
         } else if last > 0 {
             last.max(wall.min(last.saturating_add(AWAY)))
@@ -99,6 +109,8 @@ impl Timeline {
             history: Arc::new(Mutex::new(history)),
             file: None,
             behind: Arc::default(),
+            was_off: Arc::new(AtomicBool::new(!goes_on)),
+            set: Arc::default(),
         }
     }
 
@@ -127,24 +139,44 @@ impl Timeline {
     /// for would pass by that: it is the caller's to know that there are none.
     pub fn follow(&self) {
         let (running, ahead, seen) = self.look();
+        let moment = |ahead| running.saturating_add_signed(ahead);
+        // The first look after the machine was off finds it ahead as a rule.
+        let was_off = self.was_off.swap(false, Ordering::Relaxed);
         if seen - ahead > JUMP {
-            let (from, to) = (ahead, seen);
-            let moment = |ahead| running.saturating_add_signed(ahead);
-            lock(&self.history).skip(moment(from), moment(to));
+            let (from, to) = (moment(ahead), moment(seen));
+            lock(&self.history).skip(from, to);
             self.ahead.fetch_max(seen, Ordering::Relaxed);
-            tracing::warn!(
-                "the clock is {} s ahead of the time that has passed: that makes nothing older",
-                (to - from) / 1000
-            );
+            if !was_off {
+                let (from, to) = (date(from), date(to));
+                self.say(
+                    running,
+                    format!(
+                        "{CLOCK} was set forward from {from} to {to}: that makes nothing older"
+                    ),
+                );
+            }
             self.keep();
         }
         let behind = ahead - seen > JUMP;
         if self.behind.swap(behind, Ordering::Relaxed) != behind && behind {
-            tracing::warn!(
-                "the clock is {} s behind the newest time on record, from which times go on",
-                (ahead - seen) / 1000
+            let (says, newest) = (date(moment(seen)), date(moment(ahead)));
+            self.say(
+                running,
+                format!("{CLOCK} says {says} and was at {newest} before, from which times go on"),
             );
         }
+    }
+
+    fn say(&self, running: Millis, what: String) {
+        *lock(&self.set) = Some((running, what));
+    }
+
+    /// What is to be told of a wall clock that was set within the last day,
+    /// since the start (LIM-3).
+    pub fn told(&self) -> Option<String> {
+        let set = lock(&self.set);
+        let (at, what) = set.as_ref()?;
+        (self.clocks.running() < at.saturating_add(AWAY)).then(|| what.clone())
     }
 
     /// Keeps for the next start how much time has passed.
@@ -182,8 +214,14 @@ impl Timeline {
     }
 }
 
-fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
-    history.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A moment as people and programs read it, to the second.
+fn date(time: Millis) -> String {
+    let seconds = i64::try_from(time / 1000).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |at| at.to_string())
 }
 
 fn difference(a: Millis, b: Millis) -> i64 {
@@ -323,6 +361,51 @@ mod tests {
         hands.set(1121 * DAY, 30 * DAY + HOUR);
         let time = by(hands, kept, Some("four".into()), 0);
         assert_eq!(time.before(30 * DAY), now);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_told_for_a_day_with_both_times() {
+        let hands = Arc::new(Hands::default());
+        hands.set(1000 * DAY, HOUR);
+        let time = life(&hands, &History::default(), "one", 0);
+        time.follow();
+        assert_eq!(time.told(), None);
+        hands.set(1040 * DAY + HOUR, 2 * HOUR);
+        time.follow();
+        let told = time.told().unwrap();
+        for part in ["forward", "1972-09-27T01:00:00Z", "1972-11-06T01:00:00Z"] {
+            assert!(told.contains(part), "{told}");
+        }
+        hands.set(90 * DAY, 3 * HOUR);
+        time.follow();
+        let told = time.told().unwrap();
+        for part in ["1970-04-01T00:00:00Z", "1972-11-06T02:00:00Z"] {
+            assert!(told.contains(part), "{told}");
+        }
+        hands.set(1041 * DAY + 2 * HOUR, 27 * HOUR);
+        time.follow();
+        assert_eq!(time.told(), None, "a day later");
+    }
+
+    #[test]
+    fn a_machine_that_was_off_for_a_weekend_has_the_right_time() {
+        let hands = Arc::new(Hands::default());
+        hands.set(1000 * DAY, HOUR);
+        let kept = end(&life(&hands, &History::default(), "one", 0));
+        hands.set(1003 * DAY, 1_000);
+        let time = life(&hands, &kept, "two", 0);
+        time.follow();
+        assert_eq!((time.now(), time.told()), (1003 * DAY, None));
+        // What is set from then on is told.
+        hands.set(1013 * DAY, 2_000);
+        time.follow();
+        assert!(time.told().is_some());
+        // A start with a clock that was set meanwhile, in the same run.
+        let kept = end(&time);
+        hands.set(1033 * DAY, 3_000);
+        let time = life(&hands, &kept, "two", 0);
+        time.follow();
+        assert!(time.told().is_some());
     }
 
     #[test]

@@ -99,6 +99,11 @@ pub struct Degraded {
     pub cause: String,
 }
 
+impl Degraded {
+    /// How a cause begins that is about the machine's clock (LIM-3).
+    pub const CLOCK: &str = "the clock";
+}
+
 /// Where the state is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

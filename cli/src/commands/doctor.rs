@@ -9,7 +9,7 @@ use anstyle::Style;
 use clap::Args;
 use serde_json::json;
 use touchmark_client::proto::Places;
-use touchmark_client::proto::daemon::{Savings, Stats, Status, StatusReport};
+use touchmark_client::proto::daemon::{Degraded, Savings, Stats, Status, StatusReport};
 use touchmark_client::{Error, Hello, Workspace, find};
 
 use crate::commands::daemon::doctor::{Finding, Level, examine};
@@ -227,10 +227,19 @@ fn reported(status: &StatusReport) -> Vec<Finding> {
             "if they are many, raise fs.inotify.max_queued_events",
         )
     });
-    if status.degraded.is_empty() {
+    let of_clock = |part: &&Degraded| part.cause.starts_with(Degraded::CLOCK);
+    found.extend(status.degraded.iter().filter(of_clock).map(|part| {
+        Finding::note(
+            "clock",
+            &part.cause,
+            "see that the machine's clock is right; nothing is older for it",
+        )
+    }));
+    let degraded = status.degraded.iter().filter(|part| !of_clock(part));
+    if degraded.clone().next().is_none() {
         found.push(Finding::good("coverage", "full"));
     }
-    for part in &status.degraded {
+    for part in degraded {
         let about = part
             .path
             .as_ref()

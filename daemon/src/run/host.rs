@@ -156,6 +156,7 @@ impl Daemon {
                 "records of the store that cannot be read: {unreadable}"
             )));
         }
+        degraded.extend(self.time.told().map(everything));
         degraded
     }
 
