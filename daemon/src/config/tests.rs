@@ -283,6 +283,10 @@ fn sec5_patterns_of_a_repository_have_bounds() {
         let done = both("", &format!("guard.protect = [{patterns}]\n"));
         assert_eq!(done.config.guard_protect, Config::default().guard_protect);
         assert_eq!(done.wrong.len(), 1);
+        // The user's own have to compile as well.
+        let done = both(&format!("guard.protect = [{patterns}]\n"), "");
+        assert_eq!(done.config.guard_protect, Config::default().guard_protect);
+        assert_eq!(done.wrong.len(), 1);
     }
     // Enough of the user's that the repository's are too much.
     let half = large[..30].join(",");
