@@ -150,9 +150,7 @@ impl Timeline {
                 let (from, to) = (date(from), date(to));
                 self.say(
                     running,
-                    format!(
-                        "{CLOCK} was set forward from {from} to {to}: that makes nothing older"
-                    ),
+                    format!("{CLOCK} went from {from} to {to} at once: that makes nothing older"),
                 );
             }
             self.keep();
@@ -373,7 +371,7 @@ mod tests {
         hands.set(1040 * DAY + HOUR, 2 * HOUR);
         time.follow();
         let told = time.told().unwrap();
-        for part in ["forward", "1972-09-27T01:00:00Z", "1972-11-06T01:00:00Z"] {
+        for part in ["at once", "1972-09-27T01:00:00Z", "1972-11-06T01:00:00Z"] {
             assert!(told.contains(part), "{told}");
         }
         hands.set(90 * DAY, 3 * HOUR);
