@@ -253,3 +253,28 @@ fn reported(status: &StatusReport) -> Vec<Finding> {
     }
     found
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_is_no_want_of_coverage() {
+        let set = format!("{} went ahead", Degraded::CLOCK);
+        let status = json!({
+            "pid": 1, "version": "0", "protocol": 1, "workspace": "/w", "clock": "1:1",
+            "uptimeMs": 1, "trackedFiles": 0, "watchedDirectories": 0, "sessions": 0,
+            "connections": 1, "openEdits": 0, "backend": "inotify", "rssBytes": 0,
+            "counters": {"events": 0, "versions": 0, "fences": 0, "overflows": 0,
+                         "rescans": 0, "requests": 0},
+            "store": {"path": "/s", "sizeBytes": 0, "durability": "process"},
+            "configuration": {"refused": null, "atRestart": []},
+            "degraded": [{"path": null, "cause": set}],
+        });
+        let found = reported(&serde_json::from_value(status).unwrap());
+        let of = |check| found.iter().find(|finding| finding.check == check).unwrap();
+        assert_eq!((of("clock").level, &of("clock").says), (Level::Note, &set));
+        assert_eq!(of("coverage").level, Level::Good);
+    }
+}
