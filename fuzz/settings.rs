@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use touchmark_daemon::config::{Config, ConfigError, Durability, Whose};
+use touchmark_daemon::config::{AGENTS, Config, ConfigError, Durability, Whose};
 use touchmark_engine::patterns::Patterns;
 
 /// No line of TOML: what is before it is the user's file, what is behind it
@@ -80,6 +80,9 @@ fn only_tighter(user: &Config, both: &Config) {
     assert!(all_in(&user.contents_exclude, &both.contents_exclude));
     assert!(all_in(&user.calls_never, &both.calls_never));
     assert!(user.durability == both.durability || both.durability == Durability::Power);
+    for agent in AGENTS {
+        assert!(both.gate(agent) >= user.gate(agent), "{agent}");
+    }
     let rest = Config {
         durability: user.durability,
         read_text: user.read_text,
@@ -92,6 +95,8 @@ fn only_tighter(user: &Config, both: &Config) {
         calls_never: user.calls_never.clone(),
         dedup: user.dedup,
         replace_repeats: user.replace_repeats,
+        gate: user.gate,
+        gates: user.gates.clone(),
         ..both.clone()
     };
     assert_eq!(&rest, user, "all else is the user's");

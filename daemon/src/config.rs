@@ -11,6 +11,7 @@ mod case;
 #[cfg(test)]
 mod documented;
 mod file;
+mod gate;
 mod keys;
 mod reload;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::system::open::trust;
 
 use crate::watch::Choice;
 pub use case::probe_case_insensitive;
+pub use gate::{AGENTS, Gate};
 pub use reload::Changes;
 
 /// A configuration file is wrong.
@@ -202,6 +204,11 @@ pub struct Config {
     /// in the place of a tool's, a repeated read gets one line; false unless
     /// told.
     pub replace_repeats: bool,
+    /// `hooks.gate`: what an agent's tools are denied for; `Destructive` unless
+    /// told.
+    pub gate: Gate,
+    /// `hooks.gates`: the same for single agents, by the names of [`AGENTS`].
+    pub gates: BTreeMap<String, Gate>,
     /// `calls.keep`: tool calls kept for a session; 50 unless told.
     pub calls_keep: u64,
     /// `calls.age`: how long they are kept; 5 min unless told.
@@ -242,6 +249,8 @@ impl Default for Config {
             recovery_bytes: 1 << 30,
             dedup: true,
             replace_repeats: false,
+            gate: Gate::default(),
+            gates: BTreeMap::new(),
             calls_keep: 50,
             calls_age: 5 * MINUTE,
             calls_bytes: 256 << 10,
@@ -255,6 +264,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// What the tools of an agent of [`AGENTS`] are denied for.
+    #[must_use]
+    pub fn gate(&self, agent: &str) -> Gate {
+        self.gates.get(agent).copied().unwrap_or(self.gate)
+    }
+
     /// The configuration of a workspace. `named` is the user's file if it is
     /// not the usual one; it must exist then.
     ///

@@ -33,19 +33,28 @@ pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
 /// Where two contents differ, from their beginning to their end. `None` where
 /// [`count`] has no answer.
 pub fn difference(pair: TextPair, old: &[u8], new: &[u8]) -> Option<Difference> {
-    let length = |range: &std::ops::Range<u32>| range.end - range.start;
     let (diff, old_lines) = compare(old, new)?;
+    Some(Difference {
+        pair,
+        old_lines,
+        hunks: hunks(&diff),
+    })
+}
+
+/// The places alone.
+pub fn places(old: &[u8], new: &[u8]) -> Option<Vec<Hunk>> {
+    compare(old, new).map(|(diff, _)| hunks(&diff))
+}
+
+fn hunks(diff: &Diff) -> Vec<Hunk> {
+    let length = |range: &std::ops::Range<u32>| range.end - range.start;
     let hunks = diff.hunks().map(|hunk| Hunk {
         old_start: hunk.before.start + 1,
         old_lines: length(&hunk.before),
         new_start: hunk.after.start + 1,
         new_lines: length(&hunk.after),
     });
-    Some(Difference {
-        pair,
-        old_lines,
-        hunks: hunks.collect(),
-    })
+    hunks.collect()
 }
 
 /// The lines of the older content that the newer has not, counted in the

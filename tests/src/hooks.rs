@@ -164,6 +164,13 @@ impl<'a> Talk<'a> {
         (call, heard)
     }
 
+    /// The agent is about to write a whole file.
+    pub fn before_write(&mut self, path: &str, text: &str) -> (String, Heard) {
+        let call = self.call();
+        let heard = self.say(&self.voice.before_write(&call, path, text));
+        (call, heard)
+    }
+
     /// The agent replaces a text, and nothing stands in its way.
     pub fn edit(&mut self, path: &str, old: &str, new: &str) -> Heard {
         let (call, heard) = self.before_edit(path, old, new);

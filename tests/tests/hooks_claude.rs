@@ -38,7 +38,8 @@ fn a_file_that_changed_while_it_was_read_is_stale() {
     let mut session = world.session("s");
     assert_eq!(session.state("a.txt"), "stale");
     let (_, heard) = talk.before_edit("a.txt", "other", "x");
-    assert!(heard.denied().contains("read it again"));
+    let reason = heard.denied();
+    assert!(reason.contains("Line 1 is now:\n1: other"), "{reason}");
 }
 
 #[test]
@@ -67,11 +68,11 @@ fn nothing_counts_twice_where_others_run_claudes_hooks() {
     let world = world();
     let mut talk = Talk::new(&world, AGENT, "s");
     let call = talk.call();
-    let mut event = talk.voice.before_edit(&call, "a.txt", "one", "1");
+    let mut event = talk.voice.before_write(&call, "a.txt", "1\n");
     assert!(matches!(talk.say(&event), Heard::Denied(_)));
     event["cursor_version"] = json!("2.9");
     talk.say(&event).nothing();
-    let mut copilot = talk.voice.before_edit(&call, "a.txt", "one", "1");
+    let mut copilot = talk.voice.before_write(&call, "a.txt", "2\n");
     copilot["transcript_path"] = json!("/h/.vscode/github.copilot-chat/transcripts/s.json");
     talk.say(&copilot).nothing();
     // Cursor's own variable, before anything is asked.
@@ -79,7 +80,7 @@ fn nothing_counts_twice_where_others_run_claudes_hooks() {
     command.args(["hook", AGENT]);
     world.dress(&mut command);
     command.env("CURSOR_VERSION", "2.9");
-    let event = talk.voice.before_edit(&call, "a.txt", "one", "1");
+    let event = talk.voice.before_write(&call, "b.txt", "1\n");
     assert_eq!(
         printed(&feed(command, event.to_string().as_bytes())),
         json!({})
@@ -228,10 +229,10 @@ fn what_a_sub_agent_reads_is_its_own() {
     child
         .say(&child.voice.event("SubagentStart", json!({})))
         .nothing();
-    let (_, heard) = child.before_edit("a.txt", "one", "1");
+    let (_, heard) = child.before_write("a.txt", "1\n");
     assert!(heard.denied().contains("has not been read"));
     child.read("b.txt").nothing();
-    let (_, heard) = talk.before_edit("b.txt", "one", "1");
+    let (_, heard) = talk.before_write("b.txt", "1\n");
     assert!(heard.denied().contains("has not been read"));
     child.edit("b.txt", "one", "1").nothing();
     child
@@ -410,9 +411,10 @@ fn sec4_names_in_what_a_model_reads_stand_quoted() {
         user::append(&world.path(name), "four\n");
     }
     let told = talk.prompt("p1", "go on").told();
-    let (_, refused) = talk.before_edit(prose, "one", "1");
+    let (_, refused) = talk.before_write(prose, "1\n");
     for said in [&told, &refused.denied()] {
-        assert!(!said.chars().any(quoting::is_hidden), "{said}");
+        let hidden = |letter| letter != '\n' && quoting::is_hidden(letter);
+        assert!(!said.chars().any(hidden), "{said}");
     }
     // What stands between quotes is a name, and nothing else speaks of one.
     let mut rest = told.as_str();
@@ -447,7 +449,7 @@ fn the_file_decides_whose_daemon_is_asked() {
     // Its turns are told to nobody: this is the place to tell.
     let told = talk.read(b).told();
     assert!(told.contains(r#""a.txt" (modified by the user"#), "{told}");
-    let (_, heard) = talk.before_edit(a, "one", "1");
+    let (_, heard) = talk.before_write(a, "1\n");
     assert!(
         heard
             .denied()

@@ -27,7 +27,7 @@ fn an_attached_file_is_seen_if_it_is_what_the_file_holds() {
     };
     talk.say(&attached("a.txt", "one\n")).nothing();
     talk.say(&attached("b.txt", "unsaved\n")).nothing();
-    let (_, heard) = talk.before_edit("b.txt", "one", "1");
+    let (_, heard) = talk.before_write("b.txt", "1\n");
     assert!(heard.denied().contains("has not been read"));
     talk.edit("a.txt", "one", "1").nothing();
 }

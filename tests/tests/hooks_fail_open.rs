@@ -48,7 +48,7 @@ fn a_stopped_daemon_holds_nobody_up() {
     let talk = Talk::new(&world, "claude", "s");
     let pid = Pid::from_raw(i32::try_from(world.pid()).unwrap()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
-    let denied = talk.voice.before_edit("1", "a.txt", "one", "1");
+    let denied = talk.voice.before_write("1", "a.txt", "1\n");
     silent(&world, "claude", &denied);
     kill_process(pid, Signal::CONT).unwrap();
     // What nobody waited for has had no effect.
@@ -143,7 +143,7 @@ fn a_workspace_gets_a_daemon_with_its_first_event() {
     world.file("a.txt", "one\n");
     let talk = Talk::new(&world, "claude", "s");
     talk.start().nothing();
-    let (_, heard) = { talk }.before_edit("a.txt", "one", "1");
+    let (_, heard) = { talk }.before_write("a.txt", "1\n");
     assert!(heard.denied().contains("has not been read"));
     world.client().ok("shutdown", json!({}));
 }

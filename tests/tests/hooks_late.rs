@@ -126,7 +126,7 @@ fn hook2_what_would_have_been_let_through_is_not_told() {
     world.file("new.txt", "new\n");
     talk.say(&talk.voice.after_write("n", "new.txt", "new\n"))
         .nothing();
-    let (_, heard) = talk.before_edit("b.txt", "one", "1");
+    let (_, heard) = talk.before_write("b.txt", "1\n");
     assert!(heard.denied().contains("has not been read"));
     assert_eq!(missed(&world), 2);
     world.healthy();
@@ -274,7 +274,7 @@ fn hook2_under_load_no_stale_write_passes_in_silence() {
             .voice
             .before_write(&format!("w{round}"), "a.txt", "zzz\n");
         match hurried(&world, &event) {
-            Heard::Denied(reason) => assert!(reason.contains("read it again"), "{reason}"),
+            Heard::Denied(reason) => assert!(reason.contains("counts as read now"), "{reason}"),
             Heard::Nothing => {
                 late += 1;
                 let told = talk.prompt(&format!("p{round}"), "go on").told();
@@ -302,7 +302,7 @@ fn hook2_a_cold_start_denies_a_stale_write_or_tells_it_later() {
         }
         user::append(&world.path("a.txt"), "mine\n");
         match hurried(&world, &voice.before_write("w", "a.txt", "zzz\n")) {
-            Heard::Denied(reason) => assert!(reason.contains("read it again"), "{reason}"),
+            Heard::Denied(reason) => assert!(reason.contains("counts as read now"), "{reason}"),
             Heard::Nothing => {
                 let told = say(&world, &voice.prompt(&format!("p{kill}"), "go on")).told();
                 assert!(told.contains("could not answer in time"), "{told}");

@@ -45,7 +45,7 @@ fn a_workspace_that_the_agent_came_to_by_a_link_is_that_workspace() {
             talk.say(&named(&event, path)).nothing();
         }
         assert_eq!(world.session("s").state("a.txt"), "fresh", "{path}");
-        user::write(&world.path("a.txt"), "two\n");
+        user::write(&world.path("a.txt"), "other\n");
         let write = talk.voice.before_write("w", "a.txt", "x\n");
         let reason = talk.say(&named(&write, path)).denied();
         assert!(
@@ -110,10 +110,10 @@ fn a_repository_within_another_has_a_daemon_of_its_own() {
         talk.voice.cwd = inner.clone();
         talk.prompt("p1", "no").nothing();
     }
-    user::append(&world.path("sub/a.txt"), "mine\n");
     for cwd in [&outer, &inner] {
+        user::append(&world.path("sub/a.txt"), "mine\n");
         talk.voice.cwd = cwd.clone();
-        let (_, heard) = talk.before_edit(file, "one", "1");
+        let (_, heard) = talk.before_write(file, "1\n");
         let reason = heard.denied();
         assert!(
             reason.contains(r#""a.txt" was changed by the user"#),

@@ -18,6 +18,7 @@ class HooksBackend:
         self.world = world
         self.session = session
         self.calls = 0
+        self.heard: List[str] = []
         self.event("SessionStart", source="startup")
 
     def event(self, name: str, **fields: Any) -> Dict[str, Any]:
@@ -54,8 +55,13 @@ class HooksBackend:
         except (OSError, ValueError) as error:
             self.event("PostToolUseFailure", **words, error=str(error))
             raise ToolRefused(str(error)) from error
-        self.event("PostToolUse", **words, tool_response=made)
+        self.hear(self.event("PostToolUse", **words, tool_response=made))
         return made
+
+    def hear(self, printed: Dict[str, Any]) -> None:
+        said = printed.get("additionalContext")
+        if said is not None:
+            self.heard.append(said)
 
     def name(self, path: str) -> str:
         return str(self.world.path(path))
@@ -102,8 +108,9 @@ class HooksBackend:
         return str(self.around("Bash", {"command": command}, run)["stdout"])
 
     def notices(self) -> List[str]:
-        said = self.event("PostToolBatch", tool_calls=[]).get("additionalContext")
-        return [] if said is None else [said]
+        self.hear(self.event("PostToolBatch", tool_calls=[]))
+        heard, self.heard = self.heard, []
+        return heard
 
 
 class McpBackend:

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use touchmark_engine::patterns::{self, Patterns};
 
 use super::units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
-use super::{Config, Durability, Part, Whose};
+use super::{AGENTS, Config, Durability, Gate, Part, Whose};
 use crate::watch::Choice;
 
 type Value<'de> = Spanned<DeValue<'de>>;
@@ -194,6 +194,21 @@ const KEYS: &[Key] = &[
         |config, value| put::<bool, _>(&mut config.replace_repeats, value),
         |config, said| least(&mut config.replace_repeats, said.replace_repeats),
     ),
+    tighter(
+        "hooks.gate",
+        "a later one of `off`, `destructive`, `strict`",
+        |config, value| put::<Gate, _>(&mut config.gate, value),
+        |config, said| most(&mut config.gate, said.gate),
+    ),
+    tighter("hooks.gates", "later ones", gates, |config, said| {
+        // What holds for an agent that the user did not name is `hooks.gate`.
+        let tightened = |(agent, gate): (&String, &Gate)| *gate >= config.gate(agent);
+        let taken = said.gates.iter().all(tightened);
+        if taken {
+            config.gates = said.gates;
+        }
+        taken
+    }),
 ];
 
 const fn users(name: &'static str, read: Read) -> Key {
@@ -252,6 +267,33 @@ fn globs(slot: &mut Vec<String>, value: Value<'_>) -> Result<(), Wrong> {
 fn compile<'a>(patterns: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
     let compiled = Patterns::new(patterns.into_iter().map(String::as_str));
     compiled.map(drop).map_err(|error| error.to_string())
+}
+
+fn gates(config: &mut Config, value: Value<'_>) -> Result<(), Wrong> {
+    let gates: std::collections::BTreeMap<Spanned<String>, Gate> = read(value)?;
+    for name in gates.keys() {
+        if !AGENTS.contains(&name.get_ref().as_str()) {
+            return Err(Wrong {
+                at: Some(name.span().start),
+                reason: format!("an agent is one of {}", AGENTS.join(", ")),
+                part: Part::File,
+            });
+        }
+    }
+    // Agent by agent: a gate for one leaves the others.
+    let gates = gates.into_iter();
+    config
+        .gates
+        .extend(gates.map(|(name, gate)| (name.into_inner(), gate)));
+    Ok(())
+}
+
+fn most<T: PartialOrd>(in_force: &mut T, said: T) -> bool {
+    let taken = said >= *in_force;
+    if taken {
+        *in_force = said;
+    }
+    taken
 }
 
 fn least<T: PartialOrd>(in_force: &mut T, said: T) -> bool {

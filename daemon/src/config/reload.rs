@@ -59,6 +59,8 @@ impl Config {
             recovery_bytes,
             dedup,
             replace_repeats,
+            gate,
+            gates,
             calls_keep,
             calls_age,
             calls_bytes,
@@ -106,6 +108,8 @@ impl Config {
             &mut self.replace_repeats,
             replace_repeats,
         );
+        changes.take("hooks.gate", &mut self.gate, gate);
+        changes.take("hooks.gates", &mut self.gates, gates);
         changes
     }
 }

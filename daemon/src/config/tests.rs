@@ -47,6 +47,8 @@ fn every_key() {
         enabled = false
         [hooks]
         replace_repeats = true
+        gate = "off"
+        gates = { codex = "strict" }
         [calls]
         keep = 5
         age = "1 min"
@@ -82,6 +84,8 @@ fn every_key() {
             recovery_bytes: 1 << 20,
             dedup: false,
             replace_repeats: true,
+            gate: Gate::Off,
+            gates: [("codex".to_owned(), Gate::Strict)].into(),
             calls_keep: 5,
             calls_age: 60_000,
             calls_bytes: 1 << 10,
@@ -170,6 +174,7 @@ fn sec5_a_repository_only_tightens() {
     let user = r#"
         durability = "process"
         dedup.enabled = false
+        hooks.gates = { codex = "strict" }
         [limits]
         read_text = 100
         [contents]
@@ -195,6 +200,9 @@ fn sec5_a_repository_only_tightens() {
         "calls.never = []\n",
         "dedup.enabled = true\n",
         "hooks.replace_repeats = true\n",
+        "hooks.gate = \"off\"\n",
+        "hooks.gates = { gemini = \"off\" }\n",
+        "hooks.gates = { codex = \"destructive\" }\n",
     ] {
         assert_eq!(both(user, looser).config, plain, "{looser}");
     }
@@ -211,6 +219,11 @@ fn sec5_a_repository_only_tightens() {
     let config = both("", "dedup.enabled = false\nlimits.read_text = 5\n").config;
     assert!(!config.dedup);
     assert_eq!(config.read_text, 5);
+    let config = both("hooks.gate = \"off\"\n", "hooks.gate = \"strict\"\n").config;
+    assert_eq!(config.gate("claude"), Gate::Strict);
+    let config = both(user, "hooks.gates = { gemini = \"strict\" }\n").config;
+    let gates = ["claude", "codex", "gemini"].map(|agent| config.gate(agent));
+    assert_eq!(gates, [Gate::Destructive, Gate::Strict, Gate::Strict]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use touchmark_proto::{
 };
 
 use super::memory::Memory;
+use crate::config::Gate;
 use crate::event::Event;
 
 /// What a hook's rules want of the loop.
@@ -41,6 +42,13 @@ pub(crate) enum Consult {
     EndWindow(String),
     /// A hook of this session had to let its agent go on unanswered.
     Unanswered(SessionId),
+    /// A content, where it is kept.
+    Content {
+        /// Which.
+        hash: Hash,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Option<Arc<[u8]>>>,
+    },
     /// How many lines differ between two contents, where both are kept.
     Lines {
         /// The older.
@@ -76,6 +84,8 @@ pub(crate) struct Standing {
 pub(crate) struct Settings {
     /// `hooks.replace_repeats`.
     pub(crate) replace_repeats: bool,
+    /// `hooks.gate`, or that of the agent in `hooks.gates`.
+    pub(crate) gate: Gate,
 }
 
 /// One hook's place at the loop.
@@ -165,6 +175,13 @@ impl DaemonHandle {
 
     pub(super) async fn lines(&self, old: Hash, new: Hash) -> Option<LineCounts> {
         self.consult(|answer| Consult::Lines { old, new, answer })
+            .await
+            .flatten()
+    }
+
+    /// A content, where it is kept: that of a secret is not (SEC-3).
+    pub(super) async fn content(&self, hash: Hash) -> Option<Arc<[u8]>> {
+        self.consult(|answer| Consult::Content { hash, answer })
             .await
             .flatten()
     }

@@ -38,6 +38,11 @@ pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<Candidate
     candidates
 }
 
+/// What will most likely come of a change of these bytes.
+pub(super) fn likeliest(change: &Change, bytes: &[u8]) -> Option<Vec<u8>> {
+    contents(change, Some(bytes)).into_iter().next()
+}
+
 fn contents(change: &Change, bytes: Option<&[u8]>) -> Vec<Vec<u8>> {
     match change {
         Change::Delete | Change::Unknown => Vec::new(),

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use touchmark_proto::{ClientPath, Hash, SessionId};
+use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::agents::Agents;
 use super::edits::Candidate;
@@ -51,6 +51,15 @@ pub(super) struct Left {
     pub(super) written: Candidate,
 }
 
+/// Lines that a denial shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InDenial {
+    pub(super) session: SessionId,
+    pub(super) path: ClientPath,
+    pub(super) hash: Hash,
+    pub(super) lines: Vec<LineRange>,
+}
+
 /// What is remembered of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Call {
@@ -76,6 +85,8 @@ struct Remembered {
     left: VecDeque<(SessionId, Left)>,
     heard: VecDeque<(SessionId, String, String)>,
     late: VecDeque<(SessionId, String)>,
+    denials: u64,
+    in_denials: VecDeque<(u64, InDenial)>,
 }
 
 impl Memory {
@@ -224,6 +235,28 @@ impl Memory {
             left -= usize::from(said);
             !said
         });
+    }
+
+    /// Remembers what a denial shows until it has arrived; its number.
+    pub(super) fn deny(&self, shown: InDenial) -> u64 {
+        let mut kept = self.kept();
+        kept.denials += 1;
+        let number = kept.denials;
+        kept.in_denials.push_back((number, shown));
+        if kept.in_denials.len() > CALLS {
+            kept.in_denials.pop_front();
+        }
+        number
+    }
+
+    /// A denial has arrived.
+    pub(super) fn denied(&self, number: u64) -> Option<InDenial> {
+        let mut kept = self.kept();
+        let at = kept
+            .in_denials
+            .iter()
+            .position(|(known, _)| *known == number)?;
+        kept.in_denials.remove(at).map(|(_, shown)| shown)
     }
 
     /// Which process each session's agent is.

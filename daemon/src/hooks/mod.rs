@@ -17,6 +17,7 @@ mod claude;
 mod codex;
 mod cursor;
 mod daemon_handle;
+mod destroys;
 mod edits;
 mod fields;
 mod gemini;
@@ -253,6 +254,17 @@ pub(crate) struct Answered {
 }
 
 impl Agent {
+    /// By which `hooks.gates` names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Opencode => "opencode",
+        }
+    }
+
     /// The answer to its request.
     pub(crate) fn reply(self, printed: HookPrinted) -> Reply {
         match self {

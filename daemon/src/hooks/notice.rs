@@ -3,11 +3,12 @@
 
 use std::fmt::Write as _;
 
+use super::destroys::Shown;
 use touchmark_proto::quoting::quoted;
 use touchmark_proto::sessions::Warning;
 use touchmark_proto::{
-    Author, AuthorKind, Change, Error, ErrorCode, Evidence, LineCounts, LineRange, Millis, RelPath,
-    SessionId, VersionKind,
+    Author, AuthorKind, Change, Error, ErrorCode, Evidence, FileState, LineCounts, LineRange,
+    Millis, RelPath, SessionId, VersionKind,
 };
 
 /// Files named in one notice at most.
@@ -121,6 +122,74 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
         _ => return None,
     };
     Some(sentence + &others)
+}
+
+/// Why a write is refused that would destroy what has changed, and what that
+/// is.
+pub(super) fn would_destroy(file: &FileState, counts: Option<LineCounts>, shown: &Shown) -> String {
+    let size = counts
+        .map(|counts| format!(" ({})", lines(counts)))
+        .unwrap_or_default();
+    format!(
+        "{}{size} after this session read it, where this tool would write. {}That counts as read now: repeat the call if it still is what you want.",
+        changed(file),
+        are_now(shown, "\n"),
+    )
+}
+
+/// What has changed in a file beside what a tool was allowed to write.
+pub(super) fn changed_elsewhere(file: &FileState, shown: &Shown) -> String {
+    let what = changed(file);
+    format!("{what}, elsewhere than your edit. {}", are_now(shown, ""))
+}
+
+/// Why a file is not replaced that the session has not read.
+pub(super) fn not_read(file: &FileState, shown: Option<&Shown>) -> String {
+    let name = path(&file.path);
+    let (lines, size) = (file.line_count, file.size);
+    let plural = if lines == 1 { "" } else { "s" };
+    let size = format!("{lines} line{plural}, {size} bytes");
+    match shown {
+        Some(shown) => format!(
+            "{name} exists ({size}) and has not been read in this session. {}\nRead it, or repeat the call to do without.",
+            are_now(shown, "")
+        ),
+        None => format!(
+            "{name} exists ({size}) and has not been read in this session; read it before changing it."
+        ),
+    }
+}
+
+fn changed(file: &FileState) -> String {
+    let who = authors(file.changed_by.as_deref().unwrap_or_default());
+    let when = file.since.map(|since| format!(" at {}", time(since)));
+    format!(
+        "{} was changed by {who}{}",
+        path(&file.path),
+        when.unwrap_or_default()
+    )
+}
+
+/// Some lines of a file, each on a line of its own.
+fn are_now(shown: &Shown, end: &str) -> String {
+    let more = match shown.more {
+        true => "\nMore lines have changed: read the file.",
+        false => "",
+    };
+    match shown.lines.as_slice() {
+        [] => format!("It is empty now.{}", if end.is_empty() { "" } else { " " }),
+        [one] if one.start == one.end => {
+            format!("Line {} is now:{}{more}{end}", one.start, shown.text)
+        }
+        lines => {
+            let lines: Vec<String> = lines.iter().map(range).collect();
+            format!(
+                "Lines {} are now:{}{more}{end}",
+                lines.join(", "),
+                shown.text
+            )
+        }
+    }
 }
 
 /// What an answer that came too late would have said.

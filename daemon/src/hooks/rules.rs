@@ -1,5 +1,6 @@
 //! What each event does, the same for all agents.
 
+mod gate;
 mod late;
 mod reads;
 mod turns;
@@ -15,13 +16,16 @@ use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, War
 use touchmark_proto::{Error, Hash, Request, SessionId};
 
 use super::daemon_handle::DaemonHandle;
-use super::memory::Call;
+use super::memory::{Call, InDenial};
 use super::{Happened, Tool, Verdict, What, notice};
 
 pub(super) use late::{make_up, with_late};
 
 /// Bytes of a command that are kept as its window's label.
 const LABEL: usize = 200;
+
+/// What the acknowledgement of a denial begins with that has shown lines.
+const DENIAL: &str = "denial ";
 
 /// What the rules came to.
 #[derive(Debug, Default)]
@@ -251,6 +255,21 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
 /// What was printed has arrived: what it told is not told again (MOD-2).
 pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), Error> {
     let wrong = || Error::invalid("`ack` is not one that a hook's answer named");
+    if let Some(number) = ack.strip_prefix(DENIAL) {
+        let number = number.parse().map_err(|_| wrong())?;
+        if let Some(InDenial {
+            session,
+            path,
+            hash,
+            lines,
+        }) = daemon.memory.denied(number)
+        {
+            for range in lines {
+                reads::seen(daemon, &session, &path, hash, range).await;
+            }
+        }
+        return Ok(());
+    }
     // Before the rest, how many late words were among it.
     let rest = ack.trim_start_matches(|letter: char| letter.is_ascii_digit());
     let late = ack.strip_suffix(rest).unwrap_or_default();

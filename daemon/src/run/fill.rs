@@ -104,7 +104,7 @@ impl<'a> Contents<'a> {
     }
 
     /// A kept content; an absent file's is empty.
-    fn content(&self, hash: Option<Hash>) -> Option<std::sync::Arc<[u8]>> {
+    pub(super) fn content(&self, hash: Option<Hash>) -> Option<std::sync::Arc<[u8]>> {
         let Some(hash) = hash else {
             return Some([].into());
         };

@@ -47,7 +47,8 @@ impl Hooks {
 impl Daemon {
     /// `hook/*`, answered aside.
     pub(super) fn hook(&mut self, request: RequestId, agent: Agent, input: FreeJson) {
-        let (daemon, events) = (self.daemon(request), self.events.clone());
+        let (mut daemon, events) = (self.daemon(request), self.events.clone());
+        daemon.settings.gate = self.options.config.gate(agent.name());
         tokio::spawn(async move {
             // A task of its own: whatever its words do to the rules, the hook
             // is answered.
@@ -97,6 +98,7 @@ impl Daemon {
             memory: Arc::clone(&self.hooks.memory),
             settings: Settings {
                 replace_repeats: self.options.config.replace_repeats,
+                gate: self.options.config.gate,
             },
             now: self.time.now(),
         }
@@ -138,6 +140,11 @@ impl Daemon {
             }
             Consult::Unanswered(session) => self.feed(Input::HookUnanswered { session }),
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
+            Consult::Content { hash, answer } => {
+                self.connect_log();
+                let content = Contents::new(self.log.as_ref()).content(Some(hash));
+                let _nobody_waits = answer.send(content);
+            }
             Consult::Lines { old, new, answer } => {
                 self.connect_log();
                 let counts = Contents::new(self.log.as_ref()).lines(Some(old), Some(new));

@@ -8,7 +8,10 @@ use crate::{World, text, user};
 
 /// Plays it.
 pub fn whole_session(agent: &'static str) {
-    let mut world = World::new();
+    let mut world = World::asleep();
+    // What the other gates let through has tests of its own.
+    world.configure("[hooks]\ngate = \"strict\"\n");
+    world.start();
     world.file("src/a.rs", "fn a() {}\nfn b() {}\nfn c() {}\n");
     world.file("src/other.rs", "fn other() {}\n");
     let mut talk = Talk::new(&world, agent, "conversation-1");

@@ -90,6 +90,22 @@ pub(super) async fn after(
     Some(in_place(&output.raw, message))
 }
 
+/// Lines of a file as it is now have been shown to a session, or named by it.
+pub(super) async fn seen(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    path: &ClientPath,
+    hash: Hash,
+    range: LineRange,
+) {
+    let read = FileRead {
+        range: Some(range),
+        hash: Some(hash),
+        ..file_read(session, path)
+    };
+    let _not_a_file = daemon.ask(read).await;
+}
+
 /// A message in the shape of a tool's output.
 fn in_place(raw: &Value, message: String) -> Value {
     let mut output = raw.clone();

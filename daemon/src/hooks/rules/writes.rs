@@ -18,7 +18,9 @@ use super::super::daemon_handle::DaemonHandle;
 use super::super::edits::Candidate;
 use super::super::memory::{Left, Marked};
 use super::super::{Change, Verdict, Writing, edits, notice};
+use super::gate::{self, Weighed};
 use super::{Outcome, reads, remember};
+use crate::config::Gate;
 
 /// Bytes of a tool's name that are kept.
 const TOOL: usize = 100;
@@ -102,14 +104,29 @@ pub(super) async fn begin(
         files: plan.iter().map(|(file, _)| file.clone()).collect(),
         bind: false,
         call_id: Some(call.to_owned()),
-        require_read: Some(true),
+        require_read: Some(daemon.settings.gate != Gate::Off),
         force: false,
         wait_ms: None,
         ttl_ms: None,
         tool: Some(super::cut(tool, TOOL)),
         step: None,
     };
-    let begun = daemon.ask(begin).await;
+    let mut begun = daemon.ask(begin.clone()).await;
+    if let Err(error) = &begun
+        && daemon.settings.gate == Gate::Destructive
+        && matches!(error.code, ErrorCode::NotRead | ErrorCode::Stale)
+    {
+        match gate::weigh(daemon, session, cwd, files).await {
+            Weighed::Denied(denied) => return *denied,
+            Weighed::Unsure => {}
+            Weighed::Passes(news) => {
+                for text in news {
+                    daemon.memory.say_later(session, Some(text));
+                }
+                begun = daemon.ask(begin).await;
+            }
+        }
+    }
     let too_late = matches!(&begun, Err(error) if error.code == ErrorCode::TooLate);
     if too_late {
         // The tool runs unmarked; what it was told is known all the same.
@@ -220,7 +237,7 @@ async fn refused(daemon: &DaemonHandle, error: &Error) -> Outcome {
 }
 
 /// The bytes of a file, as far as one answer holds all of them.
-async fn bytes(
+pub(super) async fn bytes(
     daemon: &DaemonHandle,
     session: &SessionId,
     path: &ClientPath,

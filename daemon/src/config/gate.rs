@@ -1,0 +1,21 @@
+//! Which tools an agent's hooks deny.
+
+use serde::Deserialize;
+
+/// What a tool that is about to write is denied for (HOOK-4). A later one
+/// denies more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gate {
+    /// Nothing but another agent's edit of the same file.
+    Off,
+    /// What would destroy what somebody else wrote and the session has not
+    /// seen.
+    #[default]
+    Destructive,
+    /// Any file that the session has not read as it is now.
+    Strict,
+}
+
+/// What `hooks.gates` names, one for each agent.
+pub const AGENTS: [&str; 5] = ["claude", "codex", "cursor", "gemini", "opencode"];

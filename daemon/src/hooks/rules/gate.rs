@@ -1,0 +1,206 @@
+//! What a tool is denied for that would write to a file of which the session
+//! has not seen all (HOOK-4): nothing, unless it destroys some of that.
+
+use std::path::Path;
+
+use touchmark_engine::Hunk;
+use touchmark_engine::text::tokens;
+use touchmark_proto::files::FileMention;
+use touchmark_proto::{ClientPath, FileState, Hash, LineRange, SessionId};
+
+use super::super::daemon_handle::DaemonHandle;
+use super::super::destroys::{self, Shown};
+use super::super::memory::InDenial;
+use super::super::{Change, Verdict, Writing, edits, notice};
+use super::{DENIAL, Outcome, reads, writes};
+use crate::lines;
+
+/// Lines that a session is shown of a file that it was about to replace and
+/// has not read.
+const FIRST: u32 = 10;
+
+/// What a tool may do.
+pub(super) enum Weighed {
+    /// It destroys nothing that the session has not seen. What the session has
+    /// to be told after it.
+    Passes(Vec<String>),
+    /// It must not run. What that says has been seen once it has arrived.
+    Denied(Box<Outcome>),
+    /// What it does, or what has changed, is not known.
+    Unsure,
+}
+
+/// Weighs a call that writes files, some of which the session may not edit.
+pub(super) async fn weigh(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    files: &[Writing],
+) -> Weighed {
+    let mut passing = Vec::new();
+    for Writing { path, change } in files {
+        let Some(path) = daemon.place(cwd, path).await else {
+            continue;
+        };
+        let Some(status) = daemon.status(session, &path).await else {
+            continue;
+        };
+        if status.may_edit {
+            continue;
+        }
+        let file = File {
+            daemon,
+            session,
+            path,
+            status,
+        };
+        match file.weigh(change).await {
+            Some(Found::Passes(seen)) => passing.push((file, seen)),
+            Some(Found::Denied(text, shown)) => {
+                return Weighed::Denied(Box::new(file.denied(text, shown)));
+            }
+            None => return Weighed::Unsure,
+        }
+    }
+    let mut notices = Vec::new();
+    for (file, Seen { hash, lines, news }) in passing {
+        file.has_seen(hash, &lines).await;
+        notices.extend(news);
+    }
+    Weighed::Passes(notices)
+}
+
+/// One file of a call.
+struct File<'a> {
+    daemon: &'a DaemonHandle,
+    session: &'a SessionId,
+    path: ClientPath,
+    status: FileState,
+}
+
+enum Found {
+    Passes(Seen),
+    Denied(String, Option<(Hash, Vec<LineRange>)>),
+}
+
+/// What a session knows of a file that it is about to change.
+struct Seen {
+    hash: Hash,
+    lines: Vec<LineRange>,
+    /// What it is told of the rest.
+    news: Option<String>,
+}
+
+impl File<'_> {
+    async fn weigh(&self, change: &Change) -> Option<Found> {
+        let (hash, now) = writes::bytes(self.daemon, self.session, &self.path).await?;
+        let text = std::str::from_utf8(&now).ok()?;
+        let result = match change {
+            Change::Delete => Some(Vec::new()),
+            // The bytes are another file's.
+            Change::Patch { from: Some(_), .. } => return None,
+            _ => edits::likeliest(change, &now),
+        };
+        let edit = match &result {
+            Some(result) => Some(lines::places(&now, result)?),
+            None => None,
+        };
+        match self.status.seen_hash {
+            Some(seen) => self.out_of_date(hash, text, seen, edit).await,
+            None => self.unread(hash, text, change, edit).await,
+        }
+    }
+
+    async fn out_of_date(
+        &self,
+        hash: Hash,
+        text: &str,
+        seen: Hash,
+        edit: Option<Vec<Hunk>>,
+    ) -> Option<Found> {
+        // Secrets are not shown to whoever has not asked for them (SEC-3).
+        let old = self.daemon.content(seen).await?;
+        if tokens::any(text.as_bytes()) {
+            return None;
+        }
+        let changed = lines::places(&old, text.as_bytes())?;
+        let places = destroys::places(&changed, self.status.line_count);
+        let shown = destroys::shown(text, &places);
+        let edit = edit.filter(|edit| !destroys::overlaps(&changed, edit));
+        let Some(edit) = edit else {
+            let counts = self.daemon.lines(seen, hash).await;
+            let text = notice::would_destroy(&self.status, counts, &shown);
+            return Some(Found::Denied(text, Some((hash, shown.lines))));
+        };
+        let news = notice::changed_elsewhere(&self.status, &shown);
+        let touched = destroys::touched(&edit, self.status.line_count);
+        Some(Found::Passes(Seen {
+            hash,
+            lines: [shown.lines, touched].concat(),
+            news: Some(news),
+        }))
+    }
+
+    async fn unread(
+        &self,
+        hash: Hash,
+        text: &str,
+        change: &Change,
+        edit: Option<Vec<Hunk>>,
+    ) -> Option<Found> {
+        let edit = edit?;
+        let names_lines = matches!(change, Change::Replace(_) | Change::Patch { .. });
+        if names_lines || edit.is_empty() {
+            return Some(Found::Passes(Seen {
+                hash,
+                lines: destroys::touched(&edit, self.status.line_count),
+                news: None,
+            }));
+        }
+        let shown = self.beginning(hash, text).await;
+        let text = notice::not_read(&self.status, shown.as_ref());
+        let seen = shown.map(|shown| (hash, shown.lines));
+        Some(Found::Denied(text, seen))
+    }
+
+    /// The first lines of a file; `None` of a secret (SEC-3), which is known
+    /// by its content being kept nowhere.
+    async fn beginning(&self, hash: Hash, text: &str) -> Option<Shown> {
+        let mention = FileMention {
+            session: self.session.clone(),
+            path: self.path.clone(),
+            hash: None,
+            range: None,
+            step: None,
+            missed: false,
+        };
+        self.daemon.ask(mention).await.ok()?;
+        self.daemon.content(hash).await?;
+        let end = self.status.line_count.min(FIRST);
+        let place = LineRange { start: 1, end };
+        (end > 0).then(|| destroys::shown(text, &[place]))
+    }
+
+    fn denied(&self, text: String, shown: Option<(Hash, Vec<LineRange>)>) -> Outcome {
+        let ack = shown.map(|(hash, lines)| {
+            let number = self.daemon.memory.deny(InDenial {
+                session: self.session.clone(),
+                path: self.path.clone(),
+                hash,
+                lines,
+            });
+            format!("{DENIAL}{number}")
+        });
+        Outcome {
+            verdict: Verdict::Deny(text),
+            ack,
+            undo: Vec::new(),
+        }
+    }
+
+    async fn has_seen(&self, hash: Hash, lines: &[LineRange]) {
+        for range in lines {
+            reads::seen(self.daemon, self.session, &self.path, hash, *range).await;
+        }
+    }
+}

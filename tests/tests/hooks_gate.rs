@@ -1,0 +1,173 @@
+//! HOOK-4: a tool is denied what would destroy, and nothing else. The same for
+//! all agents; the truth is what the file holds at the end.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+
+use touchmark_tests::hooks::{Heard, Talk};
+use touchmark_tests::{World, user};
+
+const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "cursor", "opencode"];
+
+/// Ten lines, `line 1` to `line 10`.
+fn ten() -> String {
+    (1..=10).map(|n| format!("line {n}\n")).collect()
+}
+
+fn each(test: impl Fn(&World, &mut Talk<'_>)) {
+    for agent in AGENTS {
+        let mut world = World::new();
+        world.file("a.txt", ten());
+        let mut talk = Talk::new(&world, agent, "s");
+        talk.start().nothing();
+        test(&world, &mut talk);
+        world.healthy();
+    }
+}
+
+/// What the model hears after an edit that went through: with the tool's end,
+/// or where the agent takes such words, at the end of the batch or the turn.
+fn told_after(talk: &mut Talk<'_>, path: &str, old: &str, new: &str) -> String {
+    match talk.edit(path, old, new) {
+        Heard::Told(text) => text,
+        _ => match talk.voice.batch_end() {
+            Some(batch_end) => talk.say(&batch_end).told(),
+            None => talk.prompt("next", "go on").told(),
+        },
+    }
+}
+
+fn write(talk: &mut Talk<'_>, path: &str, text: &str) -> Heard {
+    let (call, heard) = talk.before_write(path, text);
+    if heard == Heard::Nothing {
+        fs::write(talk.world.path(path), text).unwrap();
+        let _told_of_changes_elsewhere = talk.say(&talk.voice.after_write(&call, path, text));
+    }
+    heard
+}
+
+#[test]
+fn hook4_an_edit_beside_a_change_goes_through_and_is_told_of_it() {
+    each(|world, talk| {
+        talk.read("a.txt").nothing();
+        let path = world.path("a.txt");
+        user::replace(&path, &ten().replace("line 9", "line nine"));
+        let told = told_after(talk, "a.txt", "line 2", "line two");
+        assert!(
+            told.contains("elsewhere than your edit. Line 9 is now:\n9: line nine"),
+            "{told}"
+        );
+        // A token is four letters or fewer.
+        assert!(told.len() <= 60 * 4, "{}: {told}", told.len());
+        let expected = ten()
+            .replace("line 9", "line nine")
+            .replace("line 2", "line two");
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        // It counts as seen: it is not told again, and is no more a reason.
+        assert_eq!(world.session("s").state("a.txt"), "fresh");
+        assert_eq!(talk.edit("a.txt", "line nine", "line 9"), Heard::Nothing);
+    });
+}
+
+#[test]
+fn hook4_an_edit_of_what_has_changed_is_denied_once_with_what_it_is() {
+    each(|world, talk| {
+        talk.read("a.txt").nothing();
+        let path = world.path("a.txt");
+        user::replace(&path, &ten().replace("line 5", "line 5 of the user's"));
+        let (_, heard) = talk.before_edit("a.txt", "line 5", "line five");
+        let reason = heard.denied();
+        assert!(
+            reason.contains("Line 5 is now:\n5: line 5 of the user's"),
+            "{reason}"
+        );
+        assert!(fs::read_to_string(&path).unwrap().contains("of the user's"));
+        talk.edit("a.txt", "line 5", "line five").nothing();
+    });
+}
+
+#[test]
+fn hook4_a_file_is_not_replaced_over_changes_unseen() {
+    each(|world, talk| {
+        talk.read("a.txt").nothing();
+        user::append(&world.path("a.txt"), "mine\n");
+        let reason = write(talk, "a.txt", "all new\n").denied();
+        assert!(reason.contains("Line 11 is now:\n11: mine"), "{reason}");
+        write(talk, "a.txt", "all new\nmine\n").nothing();
+        // Who puts the same lines there again destroys none.
+        user::append(&world.path("a.txt"), "more\n");
+        write(talk, "a.txt", "other\nmine\nmore\n").nothing();
+    });
+}
+
+#[test]
+fn hook4_a_file_not_read_is_edited_by_its_words_and_not_replaced() {
+    each(|world, talk| {
+        world.file("b.txt", ten());
+        talk.edit("b.txt", "line 3", "line three").nothing();
+        // No text of it, or more than one: the tool would do something else.
+        let (_, heard) = talk.before_edit("a.txt", "nowhere", "x");
+        assert!(heard.denied().contains("has not been read"));
+        let reason = write(talk, "a.txt", "all new\n").denied();
+        assert!(reason.contains("(10 lines, 71 bytes)"), "{reason}");
+        assert!(reason.contains("\n1: line 1\n"), "{reason}");
+        write(talk, "a.txt", "all new\n").nothing();
+    });
+}
+
+#[test]
+fn hook4_no_line_of_a_secret_is_shown() {
+    each(|world, talk| {
+        world.file(".env", "KEY=abc\nOTHER=def\n");
+        let reason = write(talk, ".env", "KEY=\n").denied();
+        assert!(!reason.contains("abc"), "{reason}");
+        talk.read(".env").nothing();
+        user::replace(&world.path(".env"), "KEY=xyz\nOTHER=def\n");
+        let (_, heard) = talk.before_edit(".env", "OTHER=def", "OTHER=x");
+        let reason = heard.denied();
+        assert!(
+            reason.contains("read it again") && !reason.contains("xyz"),
+            "{reason}"
+        );
+        // A token that came into a file that was none.
+        let _told_of_the_other = talk.read("a.txt");
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        user::append(&world.path("a.txt"), &format!("{token}\n"));
+        let (_, heard) = talk.before_edit("a.txt", "line 2", "line two");
+        assert!(!heard.denied().contains(&token));
+    });
+}
+
+#[test]
+fn hook4_the_gate_is_the_users_to_set() {
+    for (gate, denied) in [("strict", true), ("off", false)] {
+        let mut world = World::asleep();
+        world.configure(&format!("[hooks]\ngate = \"{gate}\"\n"));
+        world.start();
+        world.file("a.txt", ten());
+        let mut talk = Talk::new(&world, "claude", "s");
+        talk.start().nothing();
+        let (_, heard) = talk.before_edit("a.txt", "line 2", "line two");
+        assert_eq!(
+            matches!(heard, Heard::Denied(_)),
+            denied,
+            "{gate}: {heard:?}"
+        );
+    }
+    let mut world = World::asleep();
+    world.configure("[hooks]\ngates = { codex = \"off\" }\n");
+    world.start();
+    world.file("a.txt", ten());
+    for (agent, denied) in [("codex", false), ("claude", true)] {
+        let mut talk = Talk::new(&world, agent, agent);
+        talk.start().nothing();
+        let heard = write(&mut talk, "a.txt", "other\n");
+        assert_eq!(
+            matches!(heard, Heard::Denied(_)),
+            denied,
+            "{agent}: {heard:?}"
+        );
+        world.file("a.txt", ten());
+    }
+}
