@@ -448,12 +448,15 @@ fn the_file_decides_whose_daemon_is_asked() {
     user::append(&world.path("a.txt"), "four\n");
     // Its turns are told to nobody: this is the place to tell.
     let told = talk.read(b).told();
-    assert!(told.contains(r#""a.txt" (modified by the user"#), "{told}");
+    assert!(
+        told.contains(r#""a.txt" (modified outside any agent"#),
+        "{told}"
+    );
     let (_, heard) = talk.before_write(a, "1\n");
     assert!(
         heard
             .denied()
-            .contains(r#""a.txt" was changed by the user"#)
+            .contains(r#""a.txt" was changed outside any agent"#)
     );
     talk.edit(b, "one", "1").nothing();
     assert_eq!(world.session("s").story("b.txt"), ["agent:s declared"]);
@@ -519,7 +522,7 @@ fn a_save_during_a_permission_prompt_is_told() {
     talk.say(&notebook("PostToolUse")).nothing();
     let told = talk.prompt("p1", "go on").told();
     assert!(
-        told.contains("\"n.ipynb\" (changed by the user or by a tool of this session"),
+        told.contains("\"n.ipynb\" (changed outside any agent or by a tool of this session"),
         "{told}"
     );
     assert_eq!(
@@ -547,7 +550,10 @@ fn a_declined_call_ends_with_its_batch() {
     user::append(&world.path("a.txt"), "four\n");
     let batch = talk.voice.event("PostToolBatch", json!({"tool_calls": []}));
     let told = talk.say(&batch).told();
-    assert!(told.contains(r#""a.txt" (modified by the user"#), "{told}");
+    assert!(
+        told.contains(r#""a.txt" (modified outside any agent"#),
+        "{told}"
+    );
     let status = other.client.ok("status", json!({}));
     assert_eq!(status["openEdits"], 0, "{status}");
 }
@@ -614,7 +620,7 @@ fn a_formatter_of_the_agents_is_not_the_user() {
             }
             let batch = talk.voice.event("PostToolBatch", json!({}));
             let told = talk.say(&batch).told();
-            assert_eq!(told.contains("by the user"), by_user, "{told}");
+            assert_eq!(told.contains("outside any agent"), by_user, "{told}");
             assert!(told.contains("a.js"), "{told}");
             assert_eq!(session.state("a.js"), "stale");
         }
@@ -652,7 +658,7 @@ fn a_save_while_a_command_runs_is_not_put_down_to_the_command() {
         match reported {
             false => assert_eq!(
                 told,
-                "Changed while this command ran, by it or by the user: \"a.txt\" (modified, 1 line added, 3 lines removed)."
+                "Changed while this command ran, by it or by somebody else: \"a.txt\" (modified, 1 line added, 3 lines removed)."
             ),
             true => assert!(told.contains(r#""a.txt" (modified by the user"#), "{told}"),
         }

@@ -79,7 +79,7 @@ fn hook2_a_denial_that_came_too_late_is_told_with_the_next_event() {
         "{told}"
     );
     assert!(
-        told.contains("It would have said: \"a.txt\" was changed by the user at "),
+        told.contains("It would have said: \"a.txt\" was changed outside any agent at "),
         "{told}"
     );
     assert!(told.contains("read it again before changing it"), "{told}");

@@ -49,7 +49,7 @@ fn a_workspace_that_the_agent_came_to_by_a_link_is_that_workspace() {
         let write = talk.voice.before_write("w", "a.txt", "x\n");
         let reason = talk.say(&named(&write, path)).denied();
         assert!(
-            reason.contains(r#""a.txt" was changed by the user"#),
+            reason.contains(r#""a.txt" was changed outside any agent"#),
             "{reason}"
         );
         world
@@ -116,7 +116,7 @@ fn a_repository_within_another_has_a_daemon_of_its_own() {
         let (_, heard) = talk.before_write(file, "1\n");
         let reason = heard.denied();
         assert!(
-            reason.contains(r#""a.txt" was changed by the user"#),
+            reason.contains(r#""a.txt" was changed outside any agent"#),
             "{reason}"
         );
     }

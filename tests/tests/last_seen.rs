@@ -117,7 +117,7 @@ fn a_notice_says_which_lines_were_taken_back() {
     world.file("a.txt", BEFORE);
     let told = hook("UserPromptSubmit", json!({"prompt": "go on"}));
     assert!(told.contains("your edit"), "{told}");
-    assert!(told.contains("was taken back by the user"), "{told}");
+    assert!(told.contains("was taken back outside any agent"), "{told}");
     // The same edit again, on top of what the agent believes, is refused.
     let write = json!({"tool_name": "Write", "tool_use_id": "3", "tool_input":
         {"file_path": path, "content": EDITED}});

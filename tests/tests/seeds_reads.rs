@@ -188,7 +188,7 @@ fn a_change_by_somebody_else_is_read_in_full_and_said() {
     assert_eq!(read["text"], "two\n", "{read}");
     assert_eq!(
         read["message"],
-        "[File changed since last read: a.txt. Changed by the user.]"
+        "[File changed since last read: a.txt. Changed outside any agent.]"
     );
     assert_eq!(read_text(&mut agent, "a.txt")["message"], REPEAT);
     // Another agent's write is somebody else's, too.

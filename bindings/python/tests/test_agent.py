@@ -33,7 +33,7 @@ class Agent(unittest.TestCase):
             refused = [(tool, result.text) for tool, result in told if result.refused]
             self.assertEqual([tool for tool, _ in refused], ["edit_file"] * refusals)
             for _, text in refused:
-                self.assertIn("by the user", text)
+                self.assertIn("outside any agent", text)
             # Told once each: the user's save, the branch, the formatter.
             notices = [notice for _, result in told for notice in result.notices]
             # What its own command did is told apart.

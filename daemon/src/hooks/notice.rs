@@ -30,14 +30,21 @@ fn path(path: &RelPath) -> String {
     quoted(&path.to_string_lossy(), NAME)
 }
 
-fn author(author: &Author) -> String {
+/// By whom something was done. What no agent claims is the user's only where an
+/// editor says so: it may be a build's, or a tool's that nobody announced.
+fn author(author: &Author, evidence: &[Evidence]) -> String {
+    let editors = evidence.contains(&Evidence::Editor) && !evidence.contains(&Evidence::Unmarked);
     match (author.kind, &author.session) {
         (AuthorKind::Agent, Some(session)) => {
-            format!("agent session {}", name(session, author.label.as_deref()))
+            format!(
+                "by agent session {}",
+                name(session, author.label.as_deref())
+            )
         }
-        (AuthorKind::Agent, None) => "another agent".into(),
-        (AuthorKind::User, _) => "the user".into(),
-        (AuthorKind::Unknown, _) => "somebody while touchmark was not watching".into(),
+        (AuthorKind::Agent, None) => "by another agent".into(),
+        (AuthorKind::User, _) if editors => "by the user".into(),
+        (AuthorKind::User, _) => "outside any agent".into(),
+        (AuthorKind::Unknown, _) => "by somebody while touchmark was not watching".into(),
     }
 }
 
@@ -46,10 +53,11 @@ fn name(session: &SessionId, label: Option<&str>) -> String {
     quoted(label.unwrap_or_else(|| session.as_str()), 80)
 }
 
-fn authors(list: &[Author]) -> String {
-    let names: Vec<String> = list.iter().take(4).map(author).collect();
+fn authors(list: &[Author], evidence: &[Evidence]) -> String {
+    let name = |one| author(one, evidence);
+    let names: Vec<String> = list.iter().take(4).map(name).collect();
     match names.is_empty() {
-        true => author(&Author::UNKNOWN),
+        true => author(&Author::UNKNOWN, evidence),
         false => names.join(" and "),
     }
 }
@@ -95,7 +103,7 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
             "{file} exists and has not been read in this session; read it before changing it."
         ),
         ErrorCode::Stale => {
-            let who = authors(data.changed_by.as_deref().unwrap_or_default());
+            let who = authors(data.changed_by.as_deref().unwrap_or_default(), &[]);
             let when = data
                 .since
                 .map(|since| format!(" at {}", time(since)))
@@ -104,7 +112,7 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
                 .map(|counts| format!(" ({})", lines(counts)))
                 .unwrap_or_default();
             format!(
-                "{file} was changed by {who}{when}{size} after this session read it; read it again before changing it."
+                "{file} was changed {who}{when}{size} after this session read it; read it again before changing it."
             )
         }
         ErrorCode::Busy => {
@@ -161,10 +169,10 @@ pub(super) fn not_read(file: &FileState, shown: Option<&Shown>) -> String {
 }
 
 fn changed(file: &FileState) -> String {
-    let who = authors(file.changed_by.as_deref().unwrap_or_default());
+    let who = authors(file.changed_by.as_deref().unwrap_or_default(), &[]);
     let when = file.since.map(|since| format!(" at {}", time(since)));
     format!(
-        "{} was changed by {who}{}",
+        "{} was changed {who}{}",
         path(&file.path),
         when.unwrap_or_default()
     )
@@ -221,7 +229,7 @@ pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String
 pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
     (!list.is_empty()).then(|| {
         format!(
-            "Changed while this command ran, by it or by the user: {}",
+            "Changed while this command ran, by it or by somebody else: {}",
             listed(list, more, true)
         )
     })
@@ -252,24 +260,24 @@ fn listed(list: &[Change], more: bool, own: bool) -> String {
 
 fn row(change: &Change, own: bool) -> String {
     let file = path(&change.path);
-    let who = authors(&change.changed_by);
+    let who = authors(&change.changed_by, &change.evidence);
     if let Some(lost) = &change.lost {
         // Under a mark of the session's own nobody can tell who it was.
         if lost.candidates.is_some() {
             return format!(
-                "{file} (changed by {who} or by a tool of this session that was under way, and then overwritten by this session unseen)"
+                "{file} (changed {who} or by a tool of this session that was under way, and then overwritten by this session unseen)"
             );
         }
         if lost.hash.is_none() {
             return format!(
-                "{file} (deleted by {who} while this session was changing it, and made anew by this session)"
+                "{file} (deleted {who} while this session was changing it, and made anew by this session)"
             );
         }
-        return format!("{file} (a version by {who} was overwritten by this session unseen)");
+        return format!("{file} (a version made {who} was overwritten by this session unseen)");
     }
     if change.reverts.is_some() {
         let lines = of_lines(change.reverted_lines.as_deref().unwrap_or_default());
-        return format!("{file} (your edit{lines} was taken back by {who})");
+        return format!("{file} (your edit{lines} was taken back {who})");
     }
     let what = match change.kind {
         VersionKind::Deleted => "deleted".to_owned(),
@@ -289,7 +297,7 @@ fn row(change: &Change, own: bool) -> String {
     };
     match own && change.evidence == [Evidence::Command] {
         true => format!("{file} ({what}{size}{back})"),
-        false => format!("{file} ({what} by {who}{size}{back})"),
+        false => format!("{file} ({what} {who}{size}{back})"),
     }
 }
 
@@ -353,7 +361,7 @@ mod tests {
         };
         assert_eq!(
             refusal(&stale, Some(counts)).unwrap(),
-            "\"src/a.rs\" was changed by the user (1 line added, 2 lines removed) after this session read it; read it again before changing it."
+            "\"src/a.rs\" was changed outside any agent (1 line added, 2 lines removed) after this session read it; read it again before changing it."
         );
         assert_eq!(
             refusal(&Error::new(ErrorCode::Storage, "").with(data), None),
@@ -399,7 +407,7 @@ mod tests {
             from: None,
             hash: None,
             changed_by: vec![Author::USER],
-            evidence: Vec::new(),
+            evidence: vec![Evidence::Editor],
             first_time: 0,
             last_time: 0,
             versions: 1,
@@ -419,5 +427,9 @@ mod tests {
             row(&change, false),
             "\"a.rs\" (your edit of lines 10-14, 20 was taken back by the user)"
         );
+        change.evidence = vec![Evidence::Editor, Evidence::Unmarked];
+        change.reverts = None;
+        change.reverted_lines = None;
+        assert_eq!(row(&change, false), "\"a.rs\" (modified outside any agent)");
     }
 }

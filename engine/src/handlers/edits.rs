@@ -510,7 +510,7 @@ impl View<'_> {
             format!("{path} has not been read by this session")
         } else {
             format!(
-                "{path} has changed since this session read it, by {}",
+                "{path} has changed since this session read it, {}",
                 show_authors(first.changed_by.as_deref().unwrap_or(&[Author::UNKNOWN]))
             )
         };

@@ -191,7 +191,8 @@ pub(crate) fn show_bare(name: &str) -> String {
     }
 }
 
-/// Who changed something, for a sentence.
+/// By whom something was changed, for a sentence. Without its evidence nobody
+/// can say that it was the user.
 pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
     use touchmark_proto::AuthorKind;
     let names: Vec<String> = authors
@@ -199,11 +200,11 @@ pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
         .map(|author| match (author.kind, &author.session) {
             (AuthorKind::Agent, Some(session)) => {
                 let name = author.label.as_deref().unwrap_or_else(|| session.as_str());
-                format!("agent {}", quoted(name, 80))
+                format!("by agent {}", quoted(name, 80))
             }
-            (AuthorKind::Agent, None) => "an agent".to_owned(),
-            (AuthorKind::User, _) => "the user".to_owned(),
-            (AuthorKind::Unknown, _) => "somebody unknown".to_owned(),
+            (AuthorKind::Agent, None) => "by an agent".to_owned(),
+            (AuthorKind::User, _) => "outside any agent".to_owned(),
+            (AuthorKind::Unknown, _) => "by somebody unknown".to_owned(),
         })
         .collect();
     names.join(", ")

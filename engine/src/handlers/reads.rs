@@ -392,7 +392,7 @@ impl Engine {
                 show_bare(&path.to_string_lossy())
             )),
             Verdict::Changed => Some(format!(
-                "[File changed since last read: {}. Changed by {}.]",
+                "[File changed since last read: {}. Changed {}.]",
                 show_bare(&path.to_string_lossy()),
                 show_authors(changed_by.as_deref().unwrap_or(&[Author::UNKNOWN]))
             )),

@@ -47,7 +47,7 @@ pub fn whole_session(agent: &'static str) {
     let (_, heard) = talk.before_edit("src/a.rs", "fn c() {}", "fn z() {}");
     let reason = heard.denied();
     for part in [
-        "\"src/a.rs\" was changed by the user at ",
+        "\"src/a.rs\" was changed outside any agent at ",
         "(1 line added, 0 lines removed)",
         "read it again before changing it.",
     ] {
@@ -66,7 +66,7 @@ pub fn whole_session(agent: &'static str) {
     };
     assert_eq!(
         told,
-        "Changed since this session last saw them: \"src/other.rs\" (modified by the user, 1 line added, 1 line removed)."
+        "Changed since this session last saw them: \"src/other.rs\" (modified outside any agent, 1 line added, 1 line removed)."
     );
     talk.edit("src/a.rs", "fn c() {}", "fn z() {}").nothing();
 
@@ -74,7 +74,9 @@ pub fn whole_session(agent: &'static str) {
     talk.read("src/other.rs").nothing();
     let told = talk.shell("sed -i s/1/2/ src/other.rs").told();
     assert!(
-        told.starts_with("Changed while this command ran, by it or by the user: \"src/other.rs\""),
+        told.starts_with(
+            "Changed while this command ran, by it or by somebody else: \"src/other.rs\""
+        ),
         "{told}"
     );
     assert!(told.contains("1 line added, 1 line removed"), "{told}");
