@@ -2,6 +2,7 @@
 //! the file differs from what the session saw, and where it will differ from
 //! what it is now.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use touchmark_engine::Hunk;
@@ -17,31 +18,54 @@ const LINES: usize = 24;
 /// Characters of one line.
 const WIDTH: usize = 160;
 
-/// Whether some of what has changed would be changed again. Both count lines
-/// of the text as it is now: `changed` says what came into it, `edit` what will
-/// be taken out.
-pub(super) fn overlaps(changed: &[Hunk], edit: &[Hunk]) -> bool {
-    changed.iter().any(|came| {
-        edit.iter().any(|goes| {
-            let (came_end, goes_end) = (
-                came.new_start + came.new_lines,
-                goes.old_start + goes.old_lines,
-            );
-            match (came.new_lines, goes.old_lines) {
-                // Lines were taken out where lines will be put in: they may be
-                // the same.
-                (0, 0) => came.new_start == goes.old_start,
-                (0, _) => {
-                    let inside = goes.old_start < came.new_start && came.new_start < goes_end;
-                    let at_an_end = [goes.old_start, goes_end].contains(&came.new_start);
-                    inside || at_an_end && goes.new_lines > goes.old_lines
-                }
-                // In the middle of what came.
-                (_, 0) => came.new_start < goes.old_start && goes.old_start < came_end,
-                _ => came.new_start < goes_end && goes.old_start < came_end,
-            }
-        })
-    })
+/// A text as a session saw it, as it is now, and as it will be, with where each
+/// differs from the one before.
+pub(super) struct Texts<'a> {
+    pub(super) seen: &'a [u8],
+    pub(super) result: &'a [u8],
+    /// From what was seen to what is there now.
+    pub(super) changed: &'a [Hunk],
+    /// From what is there now to what will be.
+    pub(super) edit: &'a [Hunk],
+}
+
+impl Texts<'_> {
+    /// Whether lines that came would go, or lines that went would come back.
+    pub(super) fn destroy(&self) -> bool {
+        let goes = |came: &Hunk| {
+            let until = came.new_start + came.new_lines;
+            let mut edit = self.edit.iter().filter(|hunk| hunk.old_lines > 0);
+            edit.any(|goes| {
+                came.new_start < goes.old_start + goes.old_lines && goes.old_start < until
+            })
+        };
+        let mut came = self.changed.iter().filter(|hunk| hunk.new_lines > 0);
+        came.any(goes) || self.bring_back()
+    }
+
+    fn bring_back(&self) -> bool {
+        let went = self.changed.iter().filter(|hunk| hunk.old_lines > 0);
+        let went = of(self.seen, went.map(|hunk| (hunk.old_start, hunk.old_lines)));
+        let comes = self.edit.iter().filter(|hunk| hunk.new_lines > 0);
+        let comes = of(
+            self.result,
+            comes.map(|hunk| (hunk.new_start, hunk.new_lines)),
+        );
+        // Blank lines and brackets come back by themselves.
+        let says = |line: &&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
+        went.iter()
+            .filter(|line| says(line))
+            .any(|line| comes.contains(line))
+    }
+}
+
+/// Some lines of a text, without their ends.
+fn of<'a>(text: &'a [u8], places: impl Iterator<Item = (u32, u32)>) -> BTreeSet<&'a [u8]> {
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    places
+        .flat_map(|(start, count)| (start..start + count).map(|line| line as usize - 1))
+        .filter_map(|index| lines.get(index).copied())
+        .collect()
 }
 
 /// The lines of a text at the places where it has changed: around the seam
@@ -123,49 +147,50 @@ mod tests {
     use super::*;
     use crate::lines;
 
-    /// What a person would say: whether a line that came, or the place of one
-    /// that went, is no more as it is.
-    fn destroys(seen: &str, now: &str, will_be: &str) -> bool {
-        let changed = lines::places(seen.as_bytes(), now.as_bytes()).unwrap();
-        let edit = lines::places(now.as_bytes(), will_be.as_bytes()).unwrap();
-        overlaps(&changed, &edit)
+    fn destroys(seen: &str, now: &str, result: &str) -> bool {
+        let [seen, now, result] = [seen, now, result].map(str::as_bytes);
+        let texts = Texts {
+            seen,
+            result,
+            changed: &lines::places(seen, now).unwrap(),
+            edit: &lines::places(now, result).unwrap(),
+        };
+        texts.destroy()
     }
 
     #[test]
     fn an_edit_beside_a_change_destroys_nothing() {
         let seen = "a\nb\nc\nd\ne\n";
-        for (now, will_be) in [
+        for (now, result) in [
             ("a\nB\nc\nd\ne\n", "a\nB\nc\nD\ne\n"),
             ("a\nB\nc\nd\ne\n", "a\nB\nC\nd\ne\n"),
             ("new\na\nb\nc\nd\ne\n", "new\nA\nb\nc\nd\ne\n"),
             ("a\nc\nd\ne\n", "a\nC\nd\ne\n"),
-            ("a\nc\nd\ne\n", "A\nc\nd\ne\n"),
+            ("a\nc\nd\ne\n", "a\nC\nD\nd\ne\n"),
+            ("a\nc\nd\ne\n", "x\ny\nd\ne\n"),
             ("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nd\nE\nf\n"),
             ("a\nB\nc\nd\ne\n", "a\nB\nmore\nc\nd\ne\n"),
+            ("a\nb\nB\nC\nc\nd\ne\n", "a\nb\nB\nx\nC\nc\nd\ne\n"),
             ("a\nB\nc\nd\ne\n", "a\nB\nc\nd\ne\n"),
         ] {
-            assert!(!destroys(seen, now, will_be), "{now:?} {will_be:?}");
+            assert!(!destroys(seen, now, result), "{now:?} {result:?}");
         }
     }
 
     #[test]
     fn an_edit_of_what_has_changed_does() {
         let seen = "a\nb\nc\nd\ne\n";
-        for (now, will_be) in [
+        for (now, result) in [
             ("a\nB\nc\nd\ne\n", "a\nx\nc\nd\ne\n"),
             ("a\nB\nc\nd\ne\n", "x\n"),
             ("a\nB\nc\nd\ne\n", seen),
-            ("a\nc\nd\ne\n", "x\ny\nd\ne\n"),
+            ("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nd\nE\n"),
             // The lines that were taken out come back.
-            ("a\nc\nd\ne\n", "a\nb\nc\nd\ne\n"),
+            ("a\nc\nd\ne\n", seen),
             ("a\nc\nd\ne\n", "a\nb\nC\nd\ne\n"),
             ("a\nb\nc\nd\n", "a\nb\nc\nD\ne\n"),
-            (
-                "a\nb\nnew\nnewer\nc\nd\ne\n",
-                "a\nb\nnew\nx\nnewer\nc\nd\ne\n",
-            ),
         ] {
-            assert!(destroys(seen, now, will_be), "{now:?} {will_be:?}");
+            assert!(destroys(seen, now, result), "{now:?} {result:?}");
         }
     }
 

@@ -87,6 +87,7 @@ struct Remembered {
     late: VecDeque<(SessionId, String)>,
     denials: u64,
     in_denials: VecDeque<(u64, InDenial)>,
+    unread: VecDeque<(SessionId, ClientPath)>,
 }
 
 impl Memory {
@@ -235,6 +236,30 @@ impl Memory {
             left -= usize::from(said);
             !said
         });
+    }
+
+    /// A session edits a file that it has not read, by words that it knows: of
+    /// the rest it knows nothing, though what it wrote counts as seen.
+    pub(super) fn edits_unread(&self, session: &SessionId, path: &ClientPath) {
+        let mut kept = self.kept();
+        kept.unread.push_back((session.clone(), path.clone()));
+        if kept.unread.len() > CALLS {
+            kept.unread.pop_front();
+        }
+    }
+
+    /// It is shown the file.
+    pub(super) fn shown(&self, session: &SessionId, path: &ClientPath) {
+        let is_it = |(whose, what): &(SessionId, ClientPath)| whose == session && what == path;
+        self.kept().unread.retain(|known| !is_it(known));
+    }
+
+    /// Whether all that it knows of a file is what it wrote there.
+    pub(super) fn is_unread(&self, session: &SessionId, path: &ClientPath) -> bool {
+        let kept = self.kept();
+        kept.unread
+            .iter()
+            .any(|(whose, what)| whose == session && what == path)
     }
 
     /// Remembers what a denial shows until it has arrived; its number.

@@ -264,9 +264,7 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
             lines,
         }) = daemon.memory.denied(number)
         {
-            for range in lines {
-                reads::seen(daemon, &session, &path, hash, range).await;
-            }
+            reads::seen(daemon, &session, &path, hash, &lines).await;
         }
         return Ok(());
     }

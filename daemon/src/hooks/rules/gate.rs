@@ -9,7 +9,7 @@ use touchmark_proto::files::FileMention;
 use touchmark_proto::{ClientPath, FileState, Hash, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
-use super::super::destroys::{self, Shown};
+use super::super::destroys::{self, Shown, Texts};
 use super::super::memory::InDenial;
 use super::super::{Change, Verdict, Writing, edits, notice};
 use super::{DENIAL, Outcome, reads, writes};
@@ -64,10 +64,45 @@ pub(super) async fn weigh(
     }
     let mut notices = Vec::new();
     for (file, Seen { hash, lines, news }) in passing {
-        file.has_seen(hash, &lines).await;
+        reads::seen(daemon, session, &file.path, hash, &lines).await;
         notices.extend(news);
     }
     Weighed::Passes(notices)
+}
+
+/// Why a call must not run that replaces or removes a file of which the session
+/// knows nothing but what it wrote there itself.
+pub(super) async fn replaces_unread(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    files: &[Writing],
+) -> Option<Outcome> {
+    for Writing { path, change } in files {
+        let Some(path) = daemon.place(cwd, path).await else {
+            continue;
+        };
+        let names_lines = matches!(change, Change::Replace(_) | Change::Patch { .. });
+        if names_lines || !daemon.memory.is_unread(session, &path) {
+            continue;
+        }
+        let status = daemon.status(session, &path).await?;
+        let status = FileState {
+            seen_hash: None,
+            ..status
+        };
+        let file = File {
+            daemon,
+            session,
+            path,
+            status,
+        };
+        if let Some(Found::Denied(text, shown)) = file.weigh(change).await {
+            daemon.memory.shown(session, &file.path);
+            return Some(file.denied(text, shown));
+        }
+    }
+    None
 }
 
 /// One file of a call.
@@ -81,6 +116,12 @@ struct File<'a> {
 enum Found {
     Passes(Seen),
     Denied(String, Option<(Hash, Vec<LineRange>)>),
+}
+
+/// What a tool will make of a text.
+struct Edit {
+    result: Vec<u8>,
+    hunks: Vec<Hunk>,
 }
 
 /// What a session knows of a file that it is about to change.
@@ -101,13 +142,16 @@ impl File<'_> {
             Change::Patch { from: Some(_), .. } => return None,
             _ => edits::likeliest(change, &now),
         };
-        let edit = match &result {
-            Some(result) => Some(lines::places(&now, result)?),
+        let edit = match result {
+            Some(result) => Some(Edit {
+                hunks: lines::places(&now, &result)?,
+                result,
+            }),
             None => None,
         };
         match self.status.seen_hash {
             Some(seen) => self.out_of_date(hash, text, seen, edit).await,
-            None => self.unread(hash, text, change, edit).await,
+            None => self.unread(hash, text, change, edit?.hunks).await,
         }
     }
 
@@ -116,7 +160,7 @@ impl File<'_> {
         hash: Hash,
         text: &str,
         seen: Hash,
-        edit: Option<Vec<Hunk>>,
+        edit: Option<Edit>,
     ) -> Option<Found> {
         // Secrets are not shown to whoever has not asked for them (SEC-3).
         let old = self.daemon.content(seen).await?;
@@ -126,14 +170,22 @@ impl File<'_> {
         let changed = lines::places(&old, text.as_bytes())?;
         let places = destroys::places(&changed, self.status.line_count);
         let shown = destroys::shown(text, &places);
-        let edit = edit.filter(|edit| !destroys::overlaps(&changed, edit));
-        let Some(edit) = edit else {
+        let destroys = |edit: &Edit| {
+            let texts = Texts {
+                seen: &old,
+                result: &edit.result,
+                changed: &changed,
+                edit: &edit.hunks,
+            };
+            texts.destroy()
+        };
+        let Some(edit) = edit.filter(|edit| !destroys(edit)) else {
             let counts = self.daemon.lines(seen, hash).await;
             let text = notice::would_destroy(&self.status, counts, &shown);
             return Some(Found::Denied(text, Some((hash, shown.lines))));
         };
         let news = notice::changed_elsewhere(&self.status, &shown);
-        let touched = destroys::touched(&edit, self.status.line_count);
+        let touched = destroys::touched(&edit.hunks, self.status.line_count);
         Some(Found::Passes(Seen {
             hash,
             lines: [shown.lines, touched].concat(),
@@ -146,11 +198,11 @@ impl File<'_> {
         hash: Hash,
         text: &str,
         change: &Change,
-        edit: Option<Vec<Hunk>>,
+        edit: Vec<Hunk>,
     ) -> Option<Found> {
-        let edit = edit?;
         let names_lines = matches!(change, Change::Replace(_) | Change::Patch { .. });
         if names_lines || edit.is_empty() {
+            self.daemon.memory.edits_unread(self.session, &self.path);
             return Some(Found::Passes(Seen {
                 hash,
                 lines: destroys::touched(&edit, self.status.line_count),
@@ -195,12 +247,6 @@ impl File<'_> {
             verdict: Verdict::Deny(text),
             ack,
             undo: Vec::new(),
-        }
-    }
-
-    async fn has_seen(&self, hash: Hash, lines: &[LineRange]) {
-        for range in lines {
-            reads::seen(self.daemon, self.session, &self.path, hash, *range).await;
         }
     }
 }

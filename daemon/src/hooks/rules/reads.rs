@@ -68,6 +68,7 @@ pub(super) async fn after(
         without_before(daemon, session, cwd, reading, output).await;
         return None;
     };
+    daemon.memory.shown(session, &before.path);
     let range = range(reading, output, before.lines)?;
     let read = FileRead {
         range: Some(range).filter(|range| range.start > 1 || range.end < before.lines),
@@ -90,20 +91,24 @@ pub(super) async fn after(
     Some(in_place(&output.raw, message))
 }
 
-/// Lines of a file as it is now have been shown to a session, or named by it.
+/// Lines of a file as it is now have been shown to a session, or named by it;
+/// where there are none of it, that it is empty, or all of it.
 pub(super) async fn seen(
     daemon: &DaemonHandle,
     session: &SessionId,
     path: &ClientPath,
     hash: Hash,
-    range: LineRange,
+    lines: &[LineRange],
 ) {
-    let read = FileRead {
-        range: Some(range),
-        hash: Some(hash),
-        ..file_read(session, path)
-    };
-    let _not_a_file = daemon.ask(read).await;
+    let some = lines.iter().copied().map(Some);
+    for range in some.chain(lines.is_empty().then_some(None)) {
+        let read = FileRead {
+            range,
+            hash: Some(hash),
+            ..file_read(session, path)
+        };
+        let _not_a_file = daemon.ask(read).await;
+    }
 }
 
 /// A message in the shape of a tool's output.

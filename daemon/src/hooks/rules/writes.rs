@@ -111,9 +111,13 @@ pub(super) async fn begin(
         tool: Some(super::cut(tool, TOOL)),
         step: None,
     };
+    let destructive = daemon.settings.gate == Gate::Destructive;
+    if destructive && let Some(denied) = gate::replaces_unread(daemon, session, cwd, files).await {
+        return denied;
+    }
     let mut begun = daemon.ask(begin.clone()).await;
     if let Err(error) = &begun
-        && daemon.settings.gate == Gate::Destructive
+        && destructive
         && matches!(error.code, ErrorCode::NotRead | ErrorCode::Stale)
     {
         match gate::weigh(daemon, session, cwd, files).await {
