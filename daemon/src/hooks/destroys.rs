@@ -60,7 +60,7 @@ impl Texts<'_> {
 }
 
 /// Some lines of a text, without their ends.
-fn of<'a>(text: &'a [u8], places: impl Iterator<Item = (u32, u32)>) -> BTreeSet<&'a [u8]> {
+fn of(text: &[u8], places: impl Iterator<Item = (u32, u32)>) -> BTreeSet<&[u8]> {
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     places
         .flat_map(|(start, count)| (start..start + count).map(|line| line as usize - 1))
