@@ -121,6 +121,8 @@ enum What {
     Interrupted,
     /// A model has answered.
     ModelUsed,
+    /// Nothing that matters here.
+    Nothing,
     /// A file's content goes to the model without a tool.
     Attached {
         path: String,

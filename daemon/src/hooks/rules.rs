@@ -248,7 +248,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             attached(daemon, &session, cwd, &path, content.as_deref()).await;
             Outcome::default()
         }
-        What::ModelUsed => Outcome::default(),
+        What::ModelUsed | What::Nothing => Outcome::default(),
     }
 }
 
