@@ -27,6 +27,7 @@ mod opencode;
 mod patch;
 mod rules;
 mod shell;
+mod shell_patch;
 mod unanswered;
 
 use std::path::PathBuf;
