@@ -29,7 +29,7 @@ const CODEX_EVENTS: &str = "SessionStart SessionEnd SubagentStart SubagentStop P
 const GEMINI_EVENTS: &str = "BeforeTool AfterTool BeforeAgent AfterAgent BeforeModel AfterModel \
     BeforeToolSelection SessionStart SessionEnd Notification PreCompress";
 const CLAUDE_EVENTS: &str = "SessionStart UserPromptSubmit PreToolUse PostToolUse \
-    PostToolUseFailure PostToolBatch SubagentStart SubagentStop PreCompact PostCompact Stop \
+    PostToolUseFailure PermissionDenied PostToolBatch SubagentStart SubagentStop PreCompact PostCompact Stop \
     SessionEnd";
 
 fn command(world: &World, words: &[&str]) -> Command {

@@ -106,7 +106,9 @@ enum What {
         output: Output,
         batch_end: bool,
     },
-    /// A tool has failed, was refused or interrupted.
+    /// A tool was announced and never ran: nobody permitted it.
+    Declined { call: String },
+    /// A tool has failed or was interrupted.
     Failed { call: String, tool: Tool },
     /// All tools of one turn of the model have run: which, where it is said.
     BatchEnd { ran: Option<Vec<String>> },

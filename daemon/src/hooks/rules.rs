@@ -142,16 +142,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         What::BatchEnd { ran } => {
             // What was announced and is not among them was declined.
             if let Some(ran) = ran {
-                let declined = super::Standing {
-                    edits: standing
-                        .edits
-                        .into_iter()
-                        .filter(|call| !ran.contains(call))
-                        .collect(),
-                    windows: Vec::new(),
-                    ..super::Standing::default()
-                };
-                abort_left(daemon, &session, &declined).await;
+                never_ran(daemon, &session, &standing, |call| !ran.contains(call)).await;
             }
             writes::formatted(daemon, &session, false).await;
             tell(daemon, &session, warning, can_tell).await
@@ -204,6 +195,10 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 false if can_tell => told.outcome(&session),
                 false => Outcome::default(),
             }
+        }
+        What::Declined { call } => {
+            never_ran(daemon, &session, &standing, |known| *known == call).await;
+            Outcome::default()
         }
         What::Failed { call, tool } => {
             let mut told = Told::default();
@@ -403,9 +398,26 @@ async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super
         daemon.memory.recall(session, call);
         abort(daemon, session, call).await;
     }
-    for window in &standing.windows {
+    for (_, window) in &standing.windows {
         // Not by `command/end`: what it answers would be told to nobody.
         daemon.end_window(window.clone());
+    }
+}
+
+/// Calls that were announced and nobody permitted: what was begun for them
+/// ends, and has claimed nothing.
+async fn never_ran(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    standing: &super::Standing,
+    is_one: impl Fn(&String) -> bool,
+) {
+    for call in standing.edits.iter().filter(|call| is_one(call)) {
+        daemon.memory.recall(session, call);
+        abort(daemon, session, call).await;
+    }
+    for (_, window) in standing.windows.iter().filter(|(call, _)| is_one(call)) {
+        daemon.withdraw_window(window.clone());
     }
 }
 

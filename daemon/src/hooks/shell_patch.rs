@@ -140,7 +140,8 @@ fn word(letters: &mut Peekable<Chars<'_>>) -> Option<String> {
 mod tests {
     use super::*;
 
-    const PATCH: &str = "*** Begin Patch\n*** Update File: a\n@@\n-it's $1\n+\"it\"\n*** End Patch\n";
+    const PATCH: &str =
+        "*** Begin Patch\n*** Update File: a\n@@\n-it's $1\n+\"it\"\n*** End Patch\n";
 
     fn paths(command: &str) -> Option<Vec<String>> {
         let files = writings(command)?;
