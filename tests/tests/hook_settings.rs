@@ -396,6 +396,14 @@ fn projects_have_settings_of_their_own_and_opencode_a_file() {
         text.starts_with("// touchmark's plug-in for opencode.\n"),
         "{text}"
     );
+    // Nothing has to be fetched for it.
+    for line in text.lines().filter(|line| line.starts_with("import ")) {
+        assert!(line.contains("from \"node:"), "{line}");
+    }
+    assert!(!text.contains("require(") && !text.contains("import("));
+    let beside = tree(&world.path(".opencode"));
+    let made = [world.path(".opencode/plugins"), plugin.clone()];
+    assert_eq!(beside, made);
     // An older one is replaced, somebody else's is not touched.
     fs::write(&plugin, "// touchmark's plug-in for opencode.\nold\n").unwrap();
     done(&world, &["install", "opencode", "--project", "--yes"]);
