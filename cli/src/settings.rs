@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use touchmark_client::Environment;
 
+use crate::commands::daemon::doctor::Finding;
 use crate::output::{Failure, Outcome};
 use hooks::Hooks;
 use record::{Record, Records};
@@ -177,6 +178,17 @@ pub(crate) fn plan(
         record,
         records,
     })
+}
+
+/// What agents do with the hooks in their settings, where that can be seen.
+pub(crate) fn examine(environment: &Environment, workspace: &Path) -> Vec<Finding> {
+    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    let around = home.map(|home| Around {
+        home,
+        environment,
+        workspace,
+    });
+    around.as_ref().map(codex::examine).unwrap_or_default()
 }
 
 type Change = (Option<Vec<u8>>, Option<Record>);

@@ -84,6 +84,24 @@ impl Decision {
         }
     }
 
+    /// What was written in command windows of these sessions, the one that
+    /// opened last first (ATTR-6); in none, nothing claims it (ATTR-7).
+    pub(crate) fn in_windows_of(mut candidates: Vec<SessionId>) -> Self {
+        let Some(newest) = candidates.first().cloned() else {
+            return Self::by(Author::USER, Evidence::Unmarked, None);
+        };
+        if candidates.len() == 1 {
+            candidates.clear();
+        }
+        Self::By {
+            author: Author::agent(newest),
+            evidence: Evidence::Command,
+            edit: None,
+            formatted: false,
+            candidates,
+        }
+    }
+
     /// What a formatter did after a session's edit (ATTR-17).
     fn formatted(session: SessionId) -> Self {
         Self::By {
@@ -257,10 +275,9 @@ pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis)
     let mut windows = state.windows_on(path).peekable();
 
     // ATTR-7: nothing claims it.
-    let Some(newest) = windows.peek() else {
+    if windows.peek().is_none() {
         return Decision::by(Author::USER, Evidence::Unmarked, None);
-    };
-    let author = Author::agent(newest.fact.session.clone());
+    }
 
     // ATTR-17: a formatter followed a session's edit, in that session's own
     // window or in a formatter's.
@@ -280,16 +297,7 @@ pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis)
             candidates.push(window.fact.session.clone());
         }
     }
-    if candidates.len() == 1 {
-        candidates.clear();
-    }
-    Decision::By {
-        author,
-        evidence: Evidence::Command,
-        edit: None,
-        formatted: false,
-        candidates,
-    }
+    Decision::in_windows_of(candidates)
 }
 
 /// The session whose own version a formatter found: the newest one

@@ -52,6 +52,9 @@ pub struct Engine {
     /// Bound command windows whose connection has ended, and until when they
     /// live on.
     pub(crate) command_graces: BTreeMap<u64, Millis>,
+    /// Of open command windows: the last fact up to which another of the same
+    /// session was open beside it.
+    pub(crate) commands_beside: BTreeMap<u64, u64>,
     /// Audits under way: hints are noted for them.
     pub(crate) audits: BTreeMap<RequestId, Audit>,
     /// Editors' unsaved buffers, by the connection that told of them.
@@ -171,6 +174,7 @@ impl Engine {
             graces: BTreeMap::new(),
             inherited_commands,
             command_graces: BTreeMap::new(),
+            commands_beside: BTreeMap::new(),
             audits: BTreeMap::new(),
             unsaved: BTreeMap::new(),
             spoken: Spoken::default(),
@@ -264,6 +268,7 @@ impl Engine {
             Input::ProcessEnded { pid } => self.process_ended(pid),
             Input::Learned { request, learned } => self.learned(request, learned),
             Input::CommandUnheard { command } => self.command_unheard(&command),
+            Input::CommandNeverRan { command } => self.command_never_ran(&command),
             Input::HookUnanswered { session } => self.context().count_unanswered(&session),
             Input::Tick => {}
         }

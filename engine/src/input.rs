@@ -134,6 +134,12 @@ pub enum Input {
         /// Its name on the wire.
         command: String,
     },
+    /// What this command window was opened for never ran: it ends, and has
+    /// claimed nothing (ATTR-6).
+    CommandNeverRan {
+        /// Its name on the wire.
+        command: String,
+    },
     /// A hook of this session had to let its agent go on unanswered: it is
     /// counted.
     HookUnanswered {

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::wire::PATIENCE;
 
+/// Where the protocol's own result stands beside a tool's text.
+pub const RESULT: &str = "touchmark/result";
+
 /// How client and server come to terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
@@ -150,11 +153,11 @@ impl Mcp {
         answer["result"].take()
     }
 
-    /// Calls a tool that does what it is asked; its structured content.
+    /// Calls a tool that does what it is asked; the protocol's own result.
     pub fn done(&mut self, tool: &str, arguments: Value) -> Value {
         let mut result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{tool}: {result}");
-        result["structuredContent"].take()
+        result["_meta"][RESULT].take()
     }
 
     /// Calls a tool that refuses; its error.
@@ -167,7 +170,7 @@ impl Mcp {
                 .is_some_and(|text| !text.is_empty()),
             "{result}"
         );
-        result["structuredContent"]["error"].take()
+        result["_meta"][RESULT]["error"].take()
     }
 
     /// The next notification.

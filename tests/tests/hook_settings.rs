@@ -29,7 +29,7 @@ const CODEX_EVENTS: &str = "SessionStart SessionEnd SubagentStart SubagentStop P
 const GEMINI_EVENTS: &str = "BeforeTool AfterTool BeforeAgent AfterAgent BeforeModel AfterModel \
     BeforeToolSelection SessionStart SessionEnd Notification PreCompress";
 const CLAUDE_EVENTS: &str = "SessionStart UserPromptSubmit PreToolUse PostToolUse \
-    PostToolUseFailure PostToolBatch SubagentStart SubagentStop PreCompact PostCompact Stop \
+    PostToolUseFailure PermissionDenied PostToolBatch SubagentStart SubagentStop PreCompact PostCompact Stop \
     SessionEnd";
 
 fn command(world: &World, words: &[&str]) -> Command {
@@ -82,6 +82,7 @@ fn what_is_installed_is_what_the_agent_takes() {
         assert!(shown.contains("+++ ~/"), "{shown}");
         if agent == "codex" {
             assert!(shown.contains("/hooks"), "{shown}");
+            assert!(shown.contains("--dangerously-bypass-hook-trust"), "{shown}");
         }
         let written: Value =
             serde_json::from_slice(&fs::read(settings(&world, file)).unwrap()).unwrap();
@@ -122,7 +123,12 @@ fn what_is_installed_is_what_the_agent_takes() {
                 assert!(keys.contains(&key.as_str()), "{handler}");
             }
             let least = if agent == "gemini" { 1000 } else { 1 };
-            assert!(handler["timeout"].as_u64().unwrap() >= least, "{handler}");
+            let timeout = handler["timeout"].as_u64().unwrap();
+            assert!(timeout >= least, "{handler}");
+            // More is cut, with a warning at each start.
+            if agent == "codex" && matches!(event.as_str(), "SessionEnd" | "Interrupt") {
+                assert!(timeout <= 3, "{handler}");
+            }
             // It is not on the PATH here.
             let own = binary().canonicalize().unwrap();
             let command = handler["command"].as_str().unwrap();
@@ -177,6 +183,74 @@ fn settings_survive_to_the_byte_whatever_they_look_like() {
         }
         assert!(!world.state().join("touchmark/hooks.json").exists());
     }
+}
+
+/// What `doctor` says of Codex's hooks: the level and the sentence.
+fn codex_trust(world: &World) -> Vec<(String, String)> {
+    let mut command = world.command(&["doctor", "--json"]);
+    command.env_remove("CODEX_HOME");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let said = finish(command.spawn().unwrap(), "touchmark doctor").stdout;
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    let checks = said["checks"].as_array().unwrap().iter();
+    checks
+        .filter(|check| check["check"] == "Codex's trust")
+        .map(|check| {
+            let text = |name: &str| check[name].as_str().unwrap().to_owned();
+            assert!(text("level") == "good" || text("hint").contains("/hooks"));
+            (text("level"), text("says"))
+        })
+        .collect()
+}
+
+#[test]
+fn doctor_says_whether_codex_runs_its_hooks() {
+    let world = World::asleep();
+    assert_eq!(codex_trust(&world), []);
+    let file = settings(&world, ".codex/hooks.json");
+    fs::create_dir(file.parent().unwrap()).unwrap();
+    // Somebody else's come first, and are not counted.
+    let theirs = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}});
+    fs::write(&file, theirs.to_string()).unwrap();
+    assert_eq!(codex_trust(&world), []);
+    done(&world, &["install", "codex", "--yes"]);
+    let [(level, says)] = &codex_trust(&world)[..] else {
+        panic!("one finding")
+    };
+    assert_eq!(level, "note");
+    assert!(says.contains("passes over the hooks in"), "{says}");
+
+    // As Codex writes it.
+    let events = "session_start user_prompt_submit pre_tool_use post_tool_use subagent_start \
+        subagent_stop post_compact interrupt session_end";
+    let approve = |places: &[String]| {
+        let state: Vec<String> = places
+            .iter()
+            .map(|place| {
+                let file = file.display();
+                format!("[hooks.state.\"{file}:{place}\"]\ntrusted_hash = \"sha256:00\"\n")
+            })
+            .collect();
+        fs::write(file.with_file_name("config.toml"), state.concat()).unwrap();
+        codex_trust(&world).remove(0)
+    };
+    let mut places: Vec<String> = events
+        .split_whitespace()
+        .map(|event| format!("{event}:0:0"))
+        .collect();
+    places.push("stop:0:0".into());
+    let (level, says) = approve(&places);
+    assert_eq!(level, "note");
+    assert!(says.contains("passes over 1 of the 10 hooks"), "{says}");
+    places.push("stop:1:0".into());
+    assert_eq!(approve(&places).0, "good");
+    fs::write(
+        file.with_file_name("config.toml"),
+        "[features]\nhooks = false\n",
+    )
+    .unwrap();
+    let output = world.run(&["doctor"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Codex runs no hooks"));
 }
 
 #[test]
@@ -322,6 +396,14 @@ fn projects_have_settings_of_their_own_and_opencode_a_file() {
         text.starts_with("// touchmark's plug-in for opencode.\n"),
         "{text}"
     );
+    // Nothing has to be fetched for it.
+    for line in text.lines().filter(|line| line.starts_with("import ")) {
+        assert!(line.contains("from \"node:"), "{line}");
+    }
+    assert!(!text.contains("require(") && !text.contains("import("));
+    let beside = tree(&world.path(".opencode"));
+    let made = [world.path(".opencode/plugins"), plugin.clone()];
+    assert_eq!(beside, made);
     // An older one is replaced, somebody else's is not touched.
     fs::write(&plugin, "// touchmark's plug-in for opencode.\nold\n").unwrap();
     done(&world, &["install", "opencode", "--project", "--yes"]);

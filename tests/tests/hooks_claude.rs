@@ -558,6 +558,81 @@ fn a_declined_call_ends_with_its_batch() {
     assert_eq!(status["openEdits"], 0, "{status}");
 }
 
+/// What a denial has said is not said again by the notice that follows.
+#[test]
+fn a_denial_is_not_told_a_second_time() {
+    for gate in ["destructive", "strict"] {
+        let mut world = World::asleep();
+        world.configure(&format!("[hooks]\ngate = \"{gate}\"\n"));
+        world.start();
+        world.file("a.txt", TEXT);
+        world.file("b.txt", TEXT);
+        let mut talk = Talk::new(&world, AGENT, "s");
+        talk.start().nothing();
+        talk.read("a.txt").nothing();
+        talk.read("b.txt").nothing();
+        user::write(&world.path("a.txt"), "ONE\ntwo\nthree\n");
+        user::write(&world.path("b.txt"), "ONE\ntwo\nthree\n");
+        let (_, heard) = talk.before_edit("a.txt", "one", "1");
+        heard.denied();
+        let batch = talk.voice.event("PostToolBatch", json!({"tool_calls": []}));
+        let told = talk.say(&batch).told();
+        assert!(told.contains("b.txt") && !told.contains("a.txt"), "{told}");
+        // What changes after that is news.
+        user::write(&world.path("a.txt"), "ONE\nTWO\nthree\n");
+        assert!(talk.say(&batch).told().contains("a.txt"));
+    }
+}
+
+/// A command that nobody permitted claims nothing of what others wrote while
+/// the person was asked (ATTR-6): by `PermissionDenied`, or by a batch that
+/// does not name it. A command that ran beside it keeps what it may have done.
+#[test]
+fn a_declined_command_claims_nothing() {
+    for by_batch in [false, true] {
+        let world = world();
+        let mut talk = Talk::new(&world, AGENT, "s");
+        let mut session = world.session("s");
+        talk.start().nothing();
+        talk.read("a.txt").nothing();
+        talk.read("b.txt").nothing();
+        let (ran, declined) = (talk.call(), talk.call());
+        talk.say(&talk.voice.before_shell(&ran, "make")).nothing();
+        talk.say(&talk.voice.before_shell(&declined, "npm install"))
+            .nothing();
+        user::write(&world.path("b.txt"), "made\n");
+        let made = talk.voice.after_shell(&ran, "make", "");
+        assert!(talk.say(&made).told().contains("b.txt"));
+        // The person looks at the question, and saves a file.
+        user::write(&world.path("a.txt"), "mine\n");
+        session.sync();
+        assert_eq!(session.story("a.txt"), ["agent:s command"]);
+        if !by_batch {
+            let mut event = talk.voice.before_shell(&declined, "npm install");
+            event["hook_event_name"] = json!("PermissionDenied");
+            event["reason"] = json!("not now");
+            talk.say(&event).nothing();
+        }
+        let mut input = made.clone();
+        input["tool_response"] = json!("done");
+        let batch = json!({"tool_calls": [input]});
+        let told = talk.say(&talk.voice.event("PostToolBatch", batch)).told();
+        assert!(
+            told.contains(r#""a.txt" (modified outside any agent"#),
+            "{told}"
+        );
+        assert!(!told.contains("b.txt"), "{told}");
+        let last = session.story("a.txt").pop();
+        assert_eq!(last.as_deref(), Some("user unmarked"));
+        assert_eq!(session.story("b.txt"), ["agent:s command"]);
+        // Nothing is open any more.
+        user::append(&world.path("a.txt"), "more\n");
+        session.sync();
+        let last = session.story("a.txt").pop();
+        assert_eq!(last.as_deref(), Some("user unmarked"));
+    }
+}
+
 /// Two edits of one file, announced before either has run.
 #[test]
 fn edits_announced_together_are_both_the_sessions() {

@@ -54,6 +54,45 @@ fn a_patch_is_one_edit_of_all_its_files() {
 }
 
 #[test]
+fn a_patch_in_a_shell_command_is_a_patch() {
+    let world = World::new();
+    world.file("a.txt", "one\ntwo\n");
+    world.file("gone.txt", "x\n");
+    let mut talk = Talk::new(&world, "codex", "s");
+    let mut session = world.session("s");
+    talk.start().nothing();
+    world.file("mine.txt", "x\n");
+    talk.read("mine.txt").nothing();
+    let in_shell = |talk: &Talk<'_>, after: bool| {
+        let mut event = patch(talk, after);
+        let patch = event["tool_input"]["command"].as_str().unwrap().to_owned();
+        event["tool_name"] = json!("Bash");
+        event["tool_input"]["command"] =
+            json!(format!("bash -lc \"apply_patch <<'EOF'\n{patch}EOF\n\""));
+        event
+    };
+    let reason = talk.say(&in_shell(&talk, false)).denied();
+    assert!(
+        reason.starts_with("\"gone.txt\" exists (1 line"),
+        "{reason}"
+    );
+    talk.read("a.txt").nothing();
+    talk.read("gone.txt").nothing();
+    talk.say(&in_shell(&talk, false)).nothing();
+    fs::write(world.path("a.txt"), "one\n2\n").unwrap();
+    fs::write(world.path("new.txt"), "new\n").unwrap();
+    fs::remove_file(world.path("gone.txt")).unwrap();
+    // A window would take this for the session's as well.
+    user::write(&world.path("mine.txt"), "mine\n");
+    session.sync();
+    talk.say(&in_shell(&talk, true)).told();
+    assert_eq!(session.story("mine.txt"), ["user unmarked"]);
+    for path in ["a.txt", "new.txt", "gone.txt"] {
+        assert_eq!(session.story(path), ["agent:s declared"], "{path}");
+    }
+}
+
+#[test]
 fn a_patch_that_failed_half_way_claims_only_what_it_did() {
     let world = World::new();
     world.file("a.txt", "one\ntwo\n");

@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use touchmark_tests::fetched;
-use touchmark_tests::mcp::{ERAS, Era};
+use touchmark_tests::mcp::{ERAS, Era, RESULT};
 use touchmark_tests::process::{daemons_below, signal, wait_gone};
 use touchmark_tests::{Mcp, World, authors, paths, text};
 
 const CHANGES: &str = "touchmark://changes";
 
-/// What compares structured content with schemas.
+/// What compares arguments with schemas.
 const VALIDATOR: &str = "\
 import json, sys
 from jsonschema import Draft202012Validator as Validator
@@ -52,10 +52,10 @@ fn every_tool_does_what_it_says_in_both_eras() {
             read["content"],
             json!([{"type": "text", "text": "one\ntwo\n"}])
         );
-        assert_eq!(read["structuredContent"]["verdict"], "first");
+        assert_eq!(read["_meta"][RESULT]["verdict"], "first");
         let again = mcp.call("read_file", json!({"path": world.path("a.txt")}));
-        assert_eq!(again["structuredContent"]["verdict"], "repeat");
-        assert!(again["structuredContent"].get("text").is_none());
+        assert_eq!(again["_meta"][RESULT]["verdict"], "repeat");
+        assert!(again["_meta"][RESULT].get("text").is_none());
         let said = "[File previously read: a.txt. Content unchanged since last read.]";
         assert_eq!(again["content"][0]["text"], said);
         let forced = mcp.done("read_file", json!({"path": "a.txt", "force": true}));
@@ -118,13 +118,15 @@ fn every_tool_does_what_it_says_in_both_eras() {
 }
 
 #[test]
-fn what_comes_out_is_what_the_schemas_say() {
+fn what_goes_in_is_what_the_schemas_say() {
     for era in ERAS {
         let world = World::new();
         world.file("a.txt", "one\n");
         world.file("b.txt", "one\n");
         let mut mcp = mcp(&world, era);
         let tools = mcp.request("tools/list", json!({}));
+        let size = tools["result"].to_string().len();
+        assert!(size < 12_000, "each session of a model pays {size} bytes");
         let tools = tools["result"]["tools"].as_array().unwrap().clone();
         let names: Vec<String> = tools.iter().map(|tool| text(tool, "name")).collect();
         assert_eq!(
@@ -149,15 +151,19 @@ fn what_comes_out_is_what_the_schemas_say() {
             for hint in ["destructiveHint", "idempotentHint"] {
                 assert!(hints[hint].is_boolean(), "{tool}");
             }
-            for schema in ["inputSchema", "outputSchema"] {
-                assert_eq!(tool[schema]["type"], "object", "{tool}");
-            }
+            assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
+            // It would oblige to structured content, which models get in
+            // place of the text.
+            assert!(tool.get("outputSchema").is_none(), "{tool}");
             let takes = tool["inputSchema"].to_string();
             assert!(
                 !takes.contains("null"),
                 "strict clients know no null: {takes}"
             );
             assert!(!takes.contains("file_path"), "{takes}");
+            for noise in ["format", "$ref", "$defs", "$schema", "default", "oneOf"] {
+                assert!(!takes.contains(&format!("\"{noise}\":")), "{takes}");
+            }
         }
 
         let mut cases = Vec::new();
@@ -167,11 +173,11 @@ fn what_comes_out_is_what_the_schemas_say() {
                 tools[place][name].clone()
             };
             let result = mcp.call(tool, arguments.clone());
+            assert!(result.get("structuredContent").is_none(), "{result}");
+            assert!(!text(&result["content"][0], "text").is_empty(), "{result}");
             if result["isError"] == false {
                 cases.push(json!({"schema": of("inputSchema"), "value": arguments}));
             }
-            let value = result["structuredContent"].clone();
-            cases.push(json!({"schema": of("outputSchema"), "value": value}));
         };
         try_it("read_file", json!({"path": "a.txt"}));
         try_it("read_file", json!({"path": "a.txt"}));
@@ -214,7 +220,7 @@ fn what_comes_out_is_what_the_schemas_say() {
         try_it("checkpoint", json!({"action": "detect"}));
         try_it("file_status", json!({"paths": ["a"]}));
 
-        let what = "structured content against the tools' schemas";
+        let what = "arguments against the tools' schemas";
         let Some(python) = fetched::python("mcp-python", &["mcp==2.3.0"], what) else {
             return;
         };
@@ -225,6 +231,49 @@ fn what_comes_out_is_what_the_schemas_say() {
             .unwrap();
         serde_json::to_writer(validator.stdin.take().unwrap(), &cases).unwrap();
         assert!(validator.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_model_reads_labels_and_never_an_id() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let mut mcp = mcp(&world, Era::Handshake);
+    mcp.done("read_file", json!({"path": "a.txt"}));
+    let mut other = world.session("the-other-agents-id");
+    other.read("a.txt");
+    other.ok("file/write", json!({"path": "a.txt", "text": "two\n"}));
+    let sessions = world.client().ok("session/list", json!({}));
+    let labels: Vec<(String, String)> = sessions["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (text(row, "session"), text(row, "label")))
+        .collect();
+    assert_eq!(labels.len(), 2, "{sessions}");
+    let edit = json!({"path": "a.txt", "oldString": "two", "newString": "2"});
+    let read = mcp.request("resources/read", json!({"uri": CHANGES}));
+    let mut said = vec![text(&read["result"]["contents"][0], "text")];
+    for (tool, arguments) in [
+        ("file_status", json!({})),
+        ("edit_file", edit.clone()),
+        ("changed_files", json!({})),
+        ("read_file", json!({"path": "a.txt"})),
+        ("edit_file", edit),
+        ("who_changed", json!({"path": "a.txt"})),
+    ] {
+        said.push(text(&mcp.call(tool, arguments)["content"][0], "text"));
+    }
+    for (id, label) in labels {
+        let own = id.starts_with("mcp-");
+        assert!(
+            !said.iter().any(|text| text.contains(&id)),
+            "{id}: {said:#?}"
+        );
+        let name = if own { "this session" } else { &label };
+        let named = said.iter().filter(|text| text.contains(name)).count();
+        // The resource, the status, the refusal, the changes, the history.
+        assert!(named >= if own { 1 } else { 5 }, "{name}: {said:#?}");
     }
 }
 
@@ -345,7 +394,7 @@ fn changes_count_as_told_only_when_they_were_delivered() {
     );
     loop {
         let message = mcp.message();
-        let changes = &message["result"]["structuredContent"]["changes"];
+        let changes = &message["result"]["_meta"][RESULT]["changes"];
         told += changes.as_array().unwrap().len();
         if message["id"] == next {
             break;

@@ -151,7 +151,7 @@ class McpBackend:
         result = self.request("tools/call", {"name": tool, "arguments": given})
         if result.get("isError"):
             raise ToolRefused(result["content"][0]["text"])
-        done: Dict[str, Any] = result["structuredContent"]
+        done: Dict[str, Any] = result["_meta"]["touchmark/result"]
         return done
 
     def read_file(self, path: str) -> str:

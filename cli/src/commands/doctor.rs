@@ -16,6 +16,7 @@ use crate::commands::daemon::doctor::{Finding, Level, examine};
 use crate::context::{Context, hello};
 use crate::output::{self, Failure, Outcome};
 use crate::service::Service;
+use crate::settings;
 use crate::style::{self, paint};
 use crate::text::{MAX_NAME, count, escaped, path};
 
@@ -37,6 +38,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let service = Service::of(&context.environment, root.clone());
     found.extend(service.examine());
     found.extend(passed_over(context, &root));
+    found.extend(settings::examine(&context.environment, &root));
     found.extend(daemon(&meant));
     let wrong = found.iter().filter(|f| f.level == Level::Wrong).count();
     if context.global.json {

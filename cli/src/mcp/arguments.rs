@@ -6,27 +6,36 @@ use serde::Deserialize;
 use serde_json::Value;
 use touchmark_client::proto::{Clock, Millis};
 
+/// What clients do not know of a schema, or what says nothing: formats of
+/// numbers that are no standard's, and which JSON Schema it is.
+const NOISE: [&str; 3] = ["$schema", "format", "title"];
+
 /// A schema as strict clients take it: what may be left out is never `null`
-/// instead.
+/// instead, and is `false` without saying so.
 pub(crate) fn plain(schema: &JsonObject) -> JsonObject {
-    fn walk(value: &mut Value) {
-        match value {
-            Value::Array(values) => values.iter_mut().for_each(walk),
-            Value::Object(members) => {
-                if let Some(Value::Array(types)) = members.get_mut("type") {
-                    types.retain(|one| one != "null");
-                    if let [one] = types.as_slice() {
-                        let one = one.clone();
-                        members.insert("type".into(), one);
-                    }
-                }
-                members.values_mut().for_each(walk);
+    let mut schema = schema.clone();
+    for name in NOISE {
+        schema.remove(name);
+    }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(|all| all.values_mut()) {
+        let Some(property) = property.as_object_mut() else {
+            continue;
+        };
+        for name in NOISE {
+            property.remove(name);
+        }
+        if property.get("default") == Some(&Value::Bool(false)) {
+            property.remove("default");
+        }
+        if let Some(Value::Array(types)) = property.get_mut("type") {
+            types.retain(|one| one != "null");
+            if let [one] = types.as_slice() {
+                let one = one.clone();
+                property.insert("type".into(), one);
             }
-            _ => {}
         }
     }
-    let mut schema = schema.clone();
-    schema.values_mut().for_each(walk);
     schema
 }
 
@@ -136,15 +145,18 @@ pub(crate) struct WhoChanged {
     pub(crate) before: Option<Clock>,
 }
 
+// Comments that are no documentation: a schema of the words alone is a plain
+// list, which every client knows.
 /// What `checkpoint` does.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub(crate) enum CheckpointAction {
-    /// Remember this moment.
+    // Remember this moment.
     Create,
-    /// The moments remembered.
+    // The moments remembered.
     List,
-    /// Which files were edited after a moment, and by whom.
+    // Which files were edited after a moment, and by whom.
     Detect,
 }
 
@@ -152,7 +164,7 @@ pub(crate) enum CheckpointAction {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Checkpoint {
-    /// What to do.
+    /// Remember this moment, list those remembered, or tell what was edited after one.
     pub(crate) action: CheckpointAction,
     /// With `create`: a name for people.
     pub(crate) label: Option<String>,

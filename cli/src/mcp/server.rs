@@ -15,8 +15,6 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use touchmark_client::Error;
 
-use crate::output::one_line;
-
 use super::answers;
 use super::changes::{self, Listener, URI, Watch};
 use super::link::Link;
@@ -71,8 +69,8 @@ impl Server {
     }
 
     fn failed(&self, error: &Error) -> ErrorData {
-        let refused = answers::refused(error, self.link.root());
-        ErrorData::internal_error(error.to_string(), refused.structured_content)
+        let fields = answers::fields(error, self.link.root());
+        ErrorData::internal_error(error.to_string(), Some(json!({"error": fields})))
     }
 }
 
@@ -126,7 +124,7 @@ impl ServerHandler for Server {
         match self.tools.call(call).await? {
             // Arguments that do not fit: the SDK says so in words alone.
             CallToolResponse::Complete(result)
-                if result.is_error == Some(true) && result.structured_content.is_none() =>
+                if result.is_error == Some(true) && result.meta.is_none() =>
             {
                 let said = result.content.first().and_then(|content| content.as_text());
                 let said = said.map_or("the arguments", |text| text.text.as_str());
@@ -159,7 +157,7 @@ impl ServerHandler for Server {
         only_changes(&request.uri)?;
         let untold = changes::untold(&self.link).await;
         let untold = untold.map_err(|error| self.failed(&error))?;
-        let contents = ResourceContents::text(one_line(&untold), URI);
+        let contents = ResourceContents::text(answers::for_a_model(untold, self.link.id()), URI);
         Ok(ReadResourceResult::new(vec![contents.with_mime_type("application/json")]).into())
     }
 

@@ -10,14 +10,12 @@ use rmcp::{RoleServer, tool, tool_router};
 use serde_json::Value;
 use touchmark_client::proto::changes::{Ack, ModifiedTake};
 use touchmark_client::proto::checkpoints::{CheckpointCreate, CheckpointDetect, CheckpointList};
-use touchmark_client::proto::files::{
-    FileHistory, FileReadText, FileStates, FileStatus, FileText, Versions,
-};
-use touchmark_client::proto::search::{Matches, SearchGrep};
-use touchmark_client::proto::writes::{FileEdit, FileEdited, FileWrite, FileWritten};
+use touchmark_client::proto::files::{FileHistory, FileReadText, FileStatus};
+use touchmark_client::proto::search::SearchGrep;
+use touchmark_client::proto::writes::{FileEdit, FileWrite};
 use touchmark_client::proto::{ClientPath, LineRange, Method, SessionId};
 
-use super::answers::{self, answer, gives};
+use super::answers::{self, answer};
 use super::arguments::{self, CheckpointAction};
 use super::link::Again;
 use super::server::Server;
@@ -39,7 +37,10 @@ impl Server {
         again: Again,
         params: impl Fn(SessionId) -> M,
     ) -> CallToolResult {
-        self.ask(again, params).await.map_or_else(|no| no, answer)
+        match self.ask(again, params).await {
+            Ok(done) => answer(done, self.link().id()),
+            Err(no) => no,
+        }
     }
 }
 
@@ -48,8 +49,12 @@ impl Server {
     /// Tells whether this session's copy of a file is still what is on disk: fresh, stale, deleted or unread, and who changed it since. Without `path`: of all files that this session has read or written.
     #[tool(
         title = "File status",
-        output_schema = gives::<FileStates>(),
-        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+        annotations(
+            read_only_hint = true,
+            destructive_hint = false,
+            idempotent_hint = true,
+            open_world_hint = false
+        )
     )]
     async fn file_status(
         &self,
@@ -70,8 +75,12 @@ impl Server {
     /// Lists what others (the user, other agents, git, formatters) changed in files that this session has read or written, since it was last told. Each change is told once.
     #[tool(
         title = "Changed files",
-        output_schema = gives::<answers::ChangedFiles>(),
-        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = false, open_world_hint = false)
+        annotations(
+            read_only_hint = true,
+            destructive_hint = false,
+            idempotent_hint = false,
+            open_world_hint = false
+        )
     )]
     async fn changed_files(
         &self,
@@ -99,7 +108,7 @@ impl Server {
                 {
                     self.wires().deliveries.expect(context.id, cursor);
                 }
-                answer(taken)
+                answer(taken, self.link().id())
             }
             Err(no) => no,
         }
@@ -108,8 +117,12 @@ impl Server {
     /// Reads a file, or some of its lines. What this session has already and nobody has changed since is not sent again, but for `force`.
     #[tool(
         title = "Read file",
-        output_schema = gives::<FileText>(),
-        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+        annotations(
+            read_only_hint = true,
+            destructive_hint = false,
+            idempotent_hint = true,
+            open_world_hint = false
+        )
     )]
     async fn read_file(
         &self,
@@ -143,8 +156,12 @@ impl Server {
     /// Replaces a text in a file. Refused if somebody has changed the file since this session read it: read it again then.
     #[tool(
         title = "Edit file",
-        output_schema = gives::<FileEdited>(),
-        annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = false, open_world_hint = false)
+        annotations(
+            read_only_hint = false,
+            destructive_hint = true,
+            idempotent_hint = false,
+            open_world_hint = false
+        )
     )]
     async fn edit_file(
         &self,
@@ -165,8 +182,12 @@ impl Server {
     /// Writes a whole file. Refused if it exists and this session has not read it, or somebody has changed it since.
     #[tool(
         title = "Write file",
-        output_schema = gives::<FileWritten>(),
-        annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = true, open_world_hint = false)
+        annotations(
+            read_only_hint = false,
+            destructive_hint = true,
+            idempotent_hint = true,
+            open_world_hint = false
+        )
     )]
     async fn write_file(
         &self,
@@ -189,8 +210,12 @@ impl Server {
     /// Searches files for a regular expression, as ripgrep does: ignored, hidden and binary files are passed over.
     #[tool(
         title = "Search files",
-        output_schema = gives::<Matches>(),
-        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+        annotations(
+            read_only_hint = true,
+            destructive_hint = false,
+            idempotent_hint = true,
+            open_world_hint = false
+        )
     )]
     async fn grep(&self, Parameters(asked): Parameters<arguments::Grep>) -> CallToolResult {
         self.tell(Again::Yes, |session| SearchGrep {
@@ -212,8 +237,12 @@ impl Server {
     /// Tells who changed a file, when, and what that rests on: all its known versions, the newest first.
     #[tool(
         title = "Who changed a file",
-        output_schema = gives::<Versions>(),
-        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+        annotations(
+            read_only_hint = true,
+            destructive_hint = false,
+            idempotent_hint = true,
+            open_world_hint = false
+        )
     )]
     async fn who_changed(
         &self,
@@ -232,8 +261,12 @@ impl Server {
     /// Remembers this moment (`create`), lists the moments remembered (`list`), or tells which files were edited after one, and by whom (`detect`). It restores nothing.
     #[tool(
         title = "Checkpoint",
-        output_schema = gives::<answers::Checkpoint>(),
-        annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = false, open_world_hint = false)
+        annotations(
+            read_only_hint = false,
+            destructive_hint = false,
+            idempotent_hint = false,
+            open_world_hint = false
+        )
     )]
     async fn checkpoint(
         &self,

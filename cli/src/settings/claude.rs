@@ -52,6 +52,7 @@ pub(super) fn hooks(program: &str) -> Hooks {
                 Some("Read|Edit|Write|NotebookEdit|Bash|Grep"),
             ),
             event("PostToolUseFailure", Some("Edit|Write|NotebookEdit|Bash")),
+            event("PermissionDenied", Some("Edit|Write|NotebookEdit|Bash")),
             event("PostToolBatch", None),
             event("SubagentStart", None),
             event("SubagentStop", None),

@@ -233,7 +233,7 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 /// A regular file's bytes. Waits for nobody: a FIFO or a device may lie there.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = files::patient().read(true).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));

@@ -24,7 +24,8 @@ pub(super) fn path(scope: Scope, around: &Around<'_>) -> PathBuf {
 }
 
 // AfterModel is left out: it comes with every piece of an answer, and each
-// would start a process.
+// would start a process. So would an automatic PreCompress, which comes with
+// every request and says nothing.
 pub(super) fn hooks(program: &str) -> Hooks {
     let command = format!("{} hook gemini", shell_word(program));
     let event = |event, matcher: Option<&str>| {
@@ -52,7 +53,7 @@ pub(super) fn hooks(program: &str) -> Hooks {
             event("BeforeAgent", None),
             event("BeforeTool", Some(TOOLS)),
             event("AfterTool", Some(TOOLS)),
-            event("PreCompress", None),
+            event("PreCompress", Some("manual")),
             event("AfterAgent", None),
             event("SessionEnd", None),
         ],

@@ -190,7 +190,7 @@ impl Hooks {
     }
 
     /// Whether a handler runs `touchmark hook AGENT`, wherever it is.
-    fn runs(&self, handler: &Value) -> bool {
+    pub(super) fn runs(&self, handler: &Value) -> bool {
         let Some(command) = handler["command"].as_str() else {
             return false;
         };

@@ -55,10 +55,13 @@ pub(super) fn read_as(input: &Value, name: &str, provider: &'static str) -> Opti
                 batch_end: false,
             }
         }
-        "PostToolUseFailure" | "PermissionDenied" => {
+        "PostToolUseFailure" => {
             let (call, tool) = tool(input)?;
             What::Failed { call, tool }
         }
+        "PermissionDenied" => What::Declined {
+            call: tool(input)?.0,
+        },
         "PostToolBatch" => What::BatchEnd { ran: ran(input) },
         "PreCompact" | "PostCompact" => What::Compacted,
         "SubagentStart" => What::ChildStart,

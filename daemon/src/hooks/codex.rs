@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::text;
-use super::{Happened, Tool, Verdict, What, Writing, claude, patch};
+use super::{Happened, Tool, Verdict, What, Writing, claude, patch, shell_patch};
 
 pub(super) fn read(input: &Value) -> Option<Happened> {
     let mut happened = claude::read_as(input, "codex", "openai")?;
@@ -21,6 +21,12 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
                     files: writings(text),
                 })
         }
+        Some("Bash") => text(arguments, &["command"])
+            .and_then(shell_patch::writings)
+            .map(|files| Tool::Write {
+                name: "apply_patch".to_owned(),
+                files,
+            }),
         _ => None,
     };
     match &mut happened.what {

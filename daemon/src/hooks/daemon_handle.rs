@@ -40,6 +40,8 @@ pub(crate) enum Consult {
     /// A command window ends, and what was done in it is told by
     /// `modified/take`.
     EndWindow(String),
+    /// The same of one whose command never ran: it has claimed nothing.
+    WithdrawWindow(String),
     /// A hook of this session had to let its agent go on unanswered.
     Unanswered(SessionId),
     /// A content, where it is kept.
@@ -69,8 +71,9 @@ pub(crate) struct Standing {
     pub(crate) open: bool,
     /// Calls whose edits are open.
     pub(crate) edits: Vec<String>,
-    /// The command windows that calls have left open.
-    pub(crate) windows: Vec<String>,
+    /// The command windows that calls have left open: the call, and the
+    /// window's name.
+    pub(crate) windows: Vec<(String, String)>,
     /// How many checkpoints it keeps.
     pub(crate) checkpoints: usize,
     /// The oldest of them.
@@ -188,6 +191,11 @@ impl DaemonHandle {
 
     pub(super) fn end_window(&self, window: String) {
         let _loop_has_ended = self.events.send(Event::Consult(Consult::EndWindow(window)));
+    }
+
+    pub(super) fn withdraw_window(&self, window: String) {
+        let consult = Consult::WithdrawWindow(window);
+        let _loop_has_ended = self.events.send(Event::Consult(consult));
     }
 
     pub(super) fn count_unanswered(&self, session: SessionId) {

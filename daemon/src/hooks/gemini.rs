@@ -23,6 +23,9 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
             text: content(input, &["prompt"]).unwrap_or_default().to_owned(),
         },
         "AfterAgent" => What::Stop { tasks: None },
+        // Said before each request to the model, ahead of the question whether
+        // there is anything to compress; only who says /compress means it.
+        "PreCompress" if text(input, &["trigger"]) == Some("auto") => What::Nothing,
         "PreCompress" => What::Compacted,
         "AfterModel" => What::ModelUsed,
         "BeforeTool" | "AfterTool" => {

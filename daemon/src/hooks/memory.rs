@@ -297,8 +297,10 @@ impl Memory {
 
 /// The key of a call's event: its session, its name and the call.
 fn key(happened: &Happened) -> Option<(SessionId, String, String)> {
-    let (What::Before { call, .. } | What::After { call, .. } | What::Failed { call, .. }) =
-        &happened.what
+    let (What::Before { call, .. }
+    | What::After { call, .. }
+    | What::Failed { call, .. }
+    | What::Declined { call }) = &happened.what
     else {
         return None;
     };

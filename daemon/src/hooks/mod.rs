@@ -27,6 +27,7 @@ mod opencode;
 mod patch;
 mod rules;
 mod shell;
+mod shell_patch;
 mod unanswered;
 
 use std::path::PathBuf;
@@ -105,7 +106,9 @@ enum What {
         output: Output,
         batch_end: bool,
     },
-    /// A tool has failed, was refused or interrupted.
+    /// A tool was announced and never ran: nobody permitted it.
+    Declined { call: String },
+    /// A tool has failed or was interrupted.
     Failed { call: String, tool: Tool },
     /// All tools of one turn of the model have run: which, where it is said.
     BatchEnd { ran: Option<Vec<String>> },
@@ -121,6 +124,8 @@ enum What {
     Interrupted,
     /// A model has answered.
     ModelUsed,
+    /// Nothing that matters here.
+    Nothing,
     /// A file's content goes to the model without a tool.
     Attached {
         path: String,

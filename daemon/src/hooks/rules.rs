@@ -7,13 +7,13 @@ mod turns;
 mod writes;
 
 use touchmark_engine::text::tokens;
-use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake};
+use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake, ModifiedTaken};
 use touchmark_proto::checkpoints::WarningTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd};
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::files::FileMention;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, Warning};
-use touchmark_proto::{Error, Hash, Request, SessionId};
+use touchmark_proto::{ClientPath, Error, Hash, Request, SessionId};
 
 use super::daemon_handle::DaemonHandle;
 use super::memory::{Call, InDenial};
@@ -55,15 +55,19 @@ struct Told {
 }
 
 impl Told {
+    fn ack(&self, session: &SessionId) -> Option<String> {
+        (self.warned || self.cursor.is_some()).then(|| {
+            let warned = if self.warned { "w" } else { "-" };
+            let cursor = self.cursor.as_deref().unwrap_or("-");
+            format!("{warned} {cursor} {session}")
+        })
+    }
+
     fn outcome(self, session: &SessionId) -> Outcome {
         if self.texts.is_empty() {
             return Outcome::default();
         }
-        let ack = (self.warned || self.cursor.is_some()).then(|| {
-            let warned = if self.warned { "w" } else { "-" };
-            let cursor = self.cursor.as_deref().unwrap_or("-");
-            format!("{warned} {cursor} {session}")
-        });
+        let ack = self.ack(session);
         Outcome {
             verdict: Verdict::Tell(self.texts.join("\n")),
             ack,
@@ -142,16 +146,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         What::BatchEnd { ran } => {
             // What was announced and is not among them was declined.
             if let Some(ran) = ran {
-                let declined = super::Standing {
-                    edits: standing
-                        .edits
-                        .into_iter()
-                        .filter(|call| !ran.contains(call))
-                        .collect(),
-                    windows: Vec::new(),
-                    ..super::Standing::default()
-                };
-                abort_left(daemon, &session, &declined).await;
+                never_ran(daemon, &session, &standing, |call| !ran.contains(call)).await;
             }
             writes::formatted(daemon, &session, false).await;
             tell(daemon, &session, warning, can_tell).await
@@ -205,6 +200,10 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 false => Outcome::default(),
             }
         }
+        What::Declined { call } => {
+            never_ran(daemon, &session, &standing, |known| *known == call).await;
+            Outcome::default()
+        }
         What::Failed { call, tool } => {
             let mut told = Told::default();
             match tool {
@@ -248,7 +247,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             attached(daemon, &session, cwd, &path, content.as_deref()).await;
             Outcome::default()
         }
-        What::ModelUsed => Outcome::default(),
+        What::ModelUsed | What::Nothing => Outcome::default(),
     }
 }
 
@@ -312,18 +311,38 @@ async fn tell(
     told.outcome(session)
 }
 
-/// One notice of all that others changed.
-async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told) {
+/// What others changed, of one file or of all that the session holds.
+async fn changed(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    path: Option<ClientPath>,
+) -> Option<ModifiedTaken> {
     let take = ModifiedTake {
         session: session.clone(),
         peek: false,
         ack: Ack::Explicit,
-        paths: None,
+        paths: path.map(|path| vec![path]),
         sync: None,
         verify: None,
         limit: u32::try_from(notice::FILES).ok(),
     };
-    let Ok(taken) = daemon.ask(take).await else {
+    daemon.ask(take).await.ok()
+}
+
+/// Comes back once a denial has arrived that says what others did to this
+/// file: no notice tells it a second time.
+async fn said(daemon: &DaemonHandle, session: &SessionId, path: ClientPath) -> Option<String> {
+    let taken = changed(daemon, session, Some(path)).await?;
+    let told = Told {
+        cursor: (!taken.changes.is_empty() && taken.reset != Some(true)).then_some(taken.cursor),
+        ..Told::default()
+    };
+    told.ack(session)
+}
+
+/// One notice of all that others changed.
+async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told) {
+    let Some(taken) = changed(daemon, session, None).await else {
         return;
     };
     let more = taken.more == Some(true);
@@ -401,9 +420,26 @@ async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super
         daemon.memory.recall(session, call);
         abort(daemon, session, call).await;
     }
-    for window in &standing.windows {
+    for (_, window) in &standing.windows {
         // Not by `command/end`: what it answers would be told to nobody.
         daemon.end_window(window.clone());
+    }
+}
+
+/// Calls that were announced and nobody permitted: what was begun for them
+/// ends, and has claimed nothing.
+async fn never_ran(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    standing: &super::Standing,
+    is_one: impl Fn(&String) -> bool,
+) {
+    for call in standing.edits.iter().filter(|call| is_one(call)) {
+        daemon.memory.recall(session, call);
+        abort(daemon, session, call).await;
+    }
+    for (_, window) in standing.windows.iter().filter(|(call, _)| is_one(call)) {
+        daemon.withdraw_window(window.clone());
     }
 }
 

@@ -145,6 +145,7 @@ impl Daemon {
                 let content = Contents::new(self.log.as_ref()).content(Some(hash));
                 let _nobody_waits = answer.send(content);
             }
+            Consult::WithdrawWindow(command) => self.feed(Input::CommandNeverRan { command }),
             Consult::Lines { old, new, answer } => {
                 self.connect_log();
                 let counts = Contents::new(self.log.as_ref()).lines(Some(old), Some(new));
@@ -179,8 +180,11 @@ fn standing(state: &State, session: &SessionId) -> Standing {
             .filter_map(|edit| edit.fact.call.clone())
             .collect(),
         windows: commands
-            .filter(|open| open.fact.session == *session && open.fact.call.is_some())
-            .map(|open| touchmark_engine::recall::command_name(open.fact.command))
+            .filter(|open| open.fact.session == *session)
+            .filter_map(|open| {
+                let name = touchmark_engine::recall::command_name(open.fact.command);
+                Some((open.fact.call.clone()?, name))
+            })
             .collect(),
         checkpoints: checkpoints.len(),
         oldest_checkpoint: checkpoints

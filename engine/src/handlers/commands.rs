@@ -2,10 +2,11 @@
 //! that may write anywhere (ATTR-6).
 
 use touchmark_proto::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
-use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Reply};
 
 use super::sessions::split;
 use super::{done, show_text};
+use crate::attribution::Decision;
 use crate::effect::{Answer, Effect};
 use crate::engine::{Engine, Timer};
 use crate::globs::Globs;
@@ -130,10 +131,57 @@ impl Engine {
             return;
         };
         let (session, deadline) = (open.fact.session.clone(), open.fact.deadline);
-        self.record(Fact::CommandEnded { command, session });
+        let beside: Vec<u64> = self
+            .state
+            .commands
+            .values()
+            .filter(|other| other.fact.session == session && other.fact.command != command)
+            .map(|other| other.fact.command)
+            .collect();
+        let n = self.record(Fact::CommandEnded { command, session });
+        self.commands_beside.remove(&command);
+        self.commands_beside
+            .extend(beside.into_iter().map(|other| (other, n)));
         self.timers.remove(&(deadline, Timer::Command(command)));
         if let Some(until) = self.command_graces.remove(&command) {
             self.timers.remove(&(until, Timer::Command(command)));
+        }
+    }
+
+    /// Ends a window whose command never ran: what was put down to it was
+    /// somebody else's. Where another of the session's was open beside it, that
+    /// one may have written it.
+    pub(crate) fn withdraw_command(&mut self, command: u64) {
+        let Some(open) = self.state.commands.get(&command) else {
+            return;
+        };
+        let (session, cover) = (open.fact.session.clone(), open.cover.clone());
+        let beside = self.commands_beside.get(&command).copied();
+        let since = beside.unwrap_or_default().max(open.n);
+        self.end_command(command);
+        let mut others = self.state.commands.values();
+        let another = others.any(|other| other.fact.session == session);
+        if another || command <= self.inherited_commands {
+            return;
+        }
+        let mut claimed = Vec::new();
+        for (path, state) in self.state.paths.iter() {
+            let versions = state.versions.iter().rev();
+            let lately = versions.take_while(|kept| kept.n > since);
+            let own = lately.filter(|kept| {
+                kept.evidence == Evidence::Command && !kept.formatted && kept.is_by(&session)
+            });
+            for kept in own.filter(|_| cover.covers(path)) {
+                let mut candidates = kept.candidates().to_vec();
+                candidates.retain(|candidate| *candidate != session);
+                claimed.push((path.clone(), kept.n, candidates));
+            }
+        }
+        // In the order of what happened.
+        claimed.sort_by_key(|(_, n, _)| *n);
+        for (path, n, candidates) in claimed {
+            let decision = Decision::in_windows_of(candidates);
+            self.amend_by(&path, n, decision, false);
         }
     }
 
@@ -167,6 +215,13 @@ impl Engine {
     pub(crate) fn command_unheard(&mut self, name: &str) {
         if let Some(command) = command_number(name) {
             self.ask_internally(Ask::EndCommand(command));
+        }
+    }
+
+    /// What it was opened for was declined.
+    pub(crate) fn command_never_ran(&mut self, name: &str) {
+        if let Some(command) = command_number(name) {
+            self.ask_internally(Ask::WithdrawCommand(command));
         }
     }
 

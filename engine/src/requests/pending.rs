@@ -25,6 +25,8 @@ pub(crate) enum Ask {
     Expire(u64),
     /// A command window's time is up, or its process has ended.
     EndCommand(u64),
+    /// What a command window was opened for never ran.
+    WithdrawCommand(u64),
     /// What was hinted at of this path is to be read behind a fence.
     Look(RelPath),
 }

@@ -139,6 +139,12 @@ impl Engine {
                 self.pending.remove(&request);
                 return true;
             }
+            Ask::WithdrawCommand(command) => {
+                self.settle_for(&Scope::Everything);
+                self.withdraw_command(command);
+                self.pending.remove(&request);
+                return true;
+            }
             Ask::Look(_) => {
                 self.pending.remove(&request);
                 return true;

@@ -125,11 +125,15 @@ impl Stage {
                 let connection = ConnectionId(self.rng.below(4) as u64);
                 self.handle(Input::Disconnected { connection });
             }
-            _ => match self.rng.below(3) {
+            _ => match self.rng.below(4) {
                 0 => self.restart(),
                 1 => {
                     let pid = self.rng.below(4) as u32;
                     self.handle(Input::ProcessEnded { pid });
+                }
+                2 => {
+                    let command = self.text("command");
+                    self.handle(Input::CommandNeverRan { command });
                 }
                 _ => {
                     let command = self.text("command");

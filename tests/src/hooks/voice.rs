@@ -319,7 +319,7 @@ impl Voice {
                 "PostCompact",
                 json!({"trigger": "auto", "compact_summary": "x"}),
             ),
-            "gemini" => self.event("PreCompress", json!({"trigger": "auto"})),
+            "gemini" => self.event("PreCompress", json!({"trigger": "manual"})),
             "cursor" => self.event("preCompact", json!({"trigger": "auto"})),
             _ => self.event("session.compacted", json!({})),
         }

@@ -159,7 +159,7 @@ pub(super) async fn begin(
                 ..Outcome::default()
             }
         }
-        Err(error) => refused(daemon, &error).await,
+        Err(error) => refused(daemon, session, &error).await,
     }
 }
 
@@ -222,7 +222,7 @@ fn mark(path: ClientPath, expect: Option<HashOrAbsent>, base: Option<Hash>) -> E
 
 /// Only what others did stands in a tool's way; that a path is no file, or
 /// that nothing can be stored, is for the tool to find out or not.
-async fn refused(daemon: &DaemonHandle, error: &Error) -> Outcome {
+async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> Outcome {
     if !matches!(
         error.code,
         ErrorCode::NotRead | ErrorCode::Stale | ErrorCode::Busy
@@ -234,10 +234,19 @@ async fn refused(daemon: &DaemonHandle, error: &Error) -> Outcome {
         (Some(old), Some(new)) => daemon.lines(old, new).await,
         _ => None,
     };
-    notice::refusal(error, counts)
-        .map(Verdict::Deny)
-        .unwrap_or_default()
-        .into()
+    let Some(text) = notice::refusal(error, counts) else {
+        return Outcome::default();
+    };
+    let named = data.path.clone().filter(|_| error.code == ErrorCode::Stale);
+    let ack = match named {
+        Some(path) => super::said(daemon, session, ClientPath::from(&path)).await,
+        None => None,
+    };
+    Outcome {
+        verdict: Verdict::Deny(text),
+        ack,
+        undo: Vec::new(),
+    }
 }
 
 /// The bytes of a file, as far as one answer holds all of them.

@@ -1,0 +1,97 @@
+//! Whether Codex runs the hooks that are in its settings. It passes over those
+//! that its user has not approved, and says nothing.
+
+use std::path::Path;
+
+use serde_json::Value;
+use toml::Table;
+
+use crate::commands::daemon::doctor::Finding;
+use crate::context::directory;
+use crate::settings::file::read;
+use crate::settings::hooks::Hooks;
+
+const CHECK: &str = "Codex's trust";
+
+const HINT: &str = "say /hooks in Codex and approve them; for a run without anybody, \
+                    `codex exec --dangerously-bypass-hook-trust`";
+
+/// What there is to say about touchmark's hooks in this file; `None` if there
+/// are none in it. What was approved is in Codex's configuration.
+pub(super) fn examine(hooks: &Hooks, file: &Path, configuration: &Path) -> Option<Finding> {
+    let text = read(file).ok()?;
+    let places = places(hooks, &serde_json::from_slice(&text).ok()?);
+    if places.is_empty() {
+        return None;
+    }
+    let shown = directory(file);
+    let said = read(configuration).unwrap_or_default();
+    let said: Table = toml::from_slice(&said).unwrap_or_default();
+    let section = said.get("hooks").and_then(|hooks| hooks.get("state"));
+    let name = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let approved = |place: &&String| {
+        [file, &name].iter().any(|file| {
+            let key = format!("{}:{place}", file.display());
+            let state = section.and_then(|section| section.get(&key));
+            state.is_some_and(|state| state.get("trusted_hash").is_some())
+        })
+    };
+    let off = said
+        .get("features")
+        .and_then(|features| features.get("hooks"));
+    if off.and_then(toml::Value::as_bool) == Some(false) {
+        return Some(Finding::note(
+            CHECK,
+            format!("Codex runs no hooks: {} says so", directory(configuration)),
+            "take `hooks = false` out of its [features]",
+        ));
+    }
+    Some(match places.iter().filter(approved).count() {
+        all if all == places.len() => {
+            Finding::good(CHECK, format!("the hooks in {shown} are approved"))
+        }
+        0 => Finding::note(
+            CHECK,
+            format!("Codex passes over the hooks in {shown} in silence: nobody has approved them"),
+            HINT,
+        ),
+        some => Finding::note(
+            CHECK,
+            format!(
+                "Codex passes over {} of the {} hooks in {shown} in silence: nobody has approved them",
+                places.len() - some,
+                places.len()
+            ),
+            HINT,
+        ),
+    })
+}
+
+/// The names that Codex has for touchmark's hooks in a file: the event, the
+/// number of the group and that of the handler in it.
+fn places(hooks: &Hooks, settings: &Value) -> Vec<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let events = settings["hooks"].as_object().into_iter().flatten();
+    let groups = events.flat_map(|(event, groups)| {
+        let groups = list(groups).into_iter().enumerate();
+        groups.map(move |(number, group)| (snake(event), number, group))
+    });
+    let handlers = groups.flat_map(|(event, group, value)| {
+        let handlers = list(&value["hooks"]).into_iter().enumerate();
+        handlers.map(move |(number, handler)| (format!("{event}:{group}:{number}"), handler))
+    });
+    let ours = handlers.filter(|(_, handler)| hooks.runs(handler));
+    ours.map(|(place, _)| place).collect()
+}
+
+/// `PreToolUse` as `pre_tool_use`.
+fn snake(event: &str) -> String {
+    let mut name = String::new();
+    for letter in event.chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
