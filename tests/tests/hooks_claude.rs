@@ -462,6 +462,109 @@ fn the_file_decides_whose_daemon_is_asked() {
     assert_eq!(world.session("s").story("b.txt"), ["agent:s declared"]);
 }
 
+/// Thirty lines, each another.
+fn poem() -> String {
+    (1..=30).map(|n| format!("verse number {n}\n")).collect()
+}
+
+#[test]
+fn seen10_what_a_pipe_or_a_list_of_commands_showed_is_read() {
+    let world = world();
+    world.file("poem.txt", poem());
+    world.file("src/poem.txt", poem().replace("verse", "strophe"));
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    let mut session = world.session("s");
+    talk.shell("cat poem.txt | wc -l").nothing();
+    assert_eq!(session.state("poem.txt"), "unread");
+    talk.shell("cat poem.txt | head -n 12 && cd src && tail -n 5 poem.txt")
+        .nothing();
+    let verdict = |session: &mut touchmark_tests::Session, path: &str, start: u32, end: u32| {
+        let range = json!({"start": start, "end": end});
+        let read = session.ok("file/read", json!({"path": path, "range": range}));
+        text(&read, "verdict").to_owned()
+    };
+    assert_eq!(verdict(&mut session, "poem.txt", 1, 12), "repeat");
+    assert_eq!(verdict(&mut session, "src/poem.txt", 26, 30), "repeat");
+    assert_eq!(verdict(&mut session, "src/poem.txt", 25, 25), "extends");
+    // The right to edit comes with it, and the word of later changes.
+    talk.edit("src/poem.txt", "strophe number 28", "28")
+        .nothing();
+    user::write(
+        &world.path("poem.txt"),
+        &poem().replace("number 20\n", "20\n"),
+    );
+    session.sync();
+    assert_eq!(
+        session.state("poem.txt"),
+        "fresh",
+        "it was not shown line 20"
+    );
+    user::write(
+        &world.path("poem.txt"),
+        &poem().replace("number 7\n", "7\n"),
+    );
+    session.sync();
+    assert_eq!(session.state("poem.txt"), "stale");
+    assert!(talk.prompt("p2", "go on").told().contains("poem.txt"));
+}
+
+#[test]
+fn seen10_a_file_saved_after_a_command_printed_it_is_stale() {
+    let world = world();
+    world.file("poem.txt", poem());
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    let (call, command) = (talk.call(), "cat poem.txt && make");
+    talk.say(&talk.voice.before_shell(&call, command)).nothing();
+    let mut session = world.session("s");
+    user::write(
+        &world.path("poem.txt"),
+        &poem().replace("number 7\n", "7\n"),
+    );
+    session.sync();
+    let output = format!("{}done\n", poem());
+    talk.say(&talk.voice.after_shell(&call, command, &output));
+    assert_eq!(session.state("poem.txt"), "stale");
+    // What a command has changed itself, it shows as it is.
+    talk.shell("sed -i 's/number 9$/9/' poem.txt && cat poem.txt");
+    assert_eq!(session.state("poem.txt"), "fresh");
+}
+
+#[test]
+fn seen10_what_an_output_names_is_read_also_where_the_command_fails() {
+    let world = world();
+    world.file("poem.txt", poem());
+    world.file(
+        "other.txt",
+        poem().replace("verse number 20\n", "strophe twenty\n"),
+    );
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    let mut session = world.session("s");
+    talk.shell("grep -rn 'strophe' .").nothing();
+    let range = json!({"start": 20, "end": 20});
+    let read = session.ok("file/read", json!({"path": "other.txt", "range": range}));
+    assert_eq!(text(&read, "verdict"), "repeat");
+    assert_eq!(session.state("poem.txt"), "unread");
+    let (call, command) = (talk.call(), "diff -u other.txt poem.txt");
+    talk.say(&talk.voice.before_shell(&call, command)).nothing();
+    let output = Command::new("diff")
+        .args(["-u", "other.txt", "poem.txt"])
+        .current_dir(world.workspace())
+        .output()
+        .unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let mut failed = talk.voice.after_shell(&call, command, "");
+    failed["hook_event_name"] = json!("PostToolUseFailure");
+    failed["error"] = json!(format!("Exit code 1\n{output}"));
+    failed["is_interrupt"] = json!(false);
+    talk.say(&failed).nothing();
+    let range = json!({"start": 17, "end": 23});
+    let read = session.ok("file/read", json!({"path": "poem.txt", "range": range}));
+    assert_eq!(text(&read, "verdict"), "repeat");
+}
+
 #[test]
 fn commands_that_print_a_file_are_reads_of_what_they_printed() {
     let world = world();

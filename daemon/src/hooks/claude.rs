@@ -4,12 +4,16 @@ use serde_json::{Value, json};
 use touchmark_proto::daemon::Program;
 
 use super::fields::{call, child, content, cwd, flag, number, output_text, session, text};
+use super::rules::cut;
 use super::{
     Background, Change, Happened, Model, Output, Reading, Replacement, Tool, Verdict, What,
 };
 
 /// Lines that Claude's Read shows unless told.
 const READ_LINES: u32 = 2_000;
+
+/// Bytes of an output too long for the model that it is shown at least.
+const PREVIEW: usize = 2_000;
 
 pub(super) fn read(input: &Value) -> Option<Happened> {
     if is_somebody_else(input) {
@@ -57,7 +61,14 @@ pub(super) fn read_as(input: &Value, name: &str, provider: &'static str) -> Opti
         }
         "PostToolUseFailure" => {
             let (call, tool) = tool(input)?;
-            What::Failed { call, tool }
+            What::Failed {
+                call,
+                tool,
+                output: Output {
+                    text: text(input, &["error"]).map(str::to_owned),
+                    ..Output::default()
+                },
+            }
         }
         "PermissionDenied" => What::Declined {
             call: tool(input)?.0,
@@ -174,8 +185,13 @@ fn output(input: &Value) -> Output {
             number(file, &["totalLines"])?,
         ))
     });
+    let mut said = file.and_then(output_text).or_else(|| output_text(raw));
+    // Of what it keeps in a file of its own, the model gets the beginning.
+    if text(raw, &["persistedOutputPath"]).is_some() {
+        said = said.map(|text| cut(&text, PREVIEW));
+    }
     Output {
-        text: file.and_then(output_text).or_else(|| output_text(raw)),
+        text: said,
         shown,
         replaceable: true,
         raw: raw.clone(),

@@ -32,7 +32,11 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
         }
         "postToolUseFailure" => {
             let (call, tool) = tool(input)?;
-            What::Failed { call, tool }
+            What::Failed {
+                call,
+                tool,
+                output: output(input),
+            }
         }
         // The tools' own reads have events of their own, so this is no read,
         // but an attached file has no other.

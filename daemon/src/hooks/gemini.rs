@@ -41,9 +41,14 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
             let response = input.get("tool_response").unwrap_or(&Value::Null);
             match event {
                 "BeforeTool" => What::Before { call, tool },
-                _ if response.get("error").is_some_and(|error| !error.is_null()) => {
-                    What::Failed { call, tool }
-                }
+                _ if response.get("error").is_some_and(|error| !error.is_null()) => What::Failed {
+                    call,
+                    tool,
+                    output: Output {
+                        text: output_text(response),
+                        ..Output::default()
+                    },
+                },
                 _ => What::After {
                     call,
                     tool,

@@ -3,11 +3,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::agents::Agents;
 use super::edits::Candidate;
+use super::named::Named;
 use super::{Change, Happened, What};
 
 /// Calls under way that are remembered; a call that never came back goes when
@@ -16,6 +18,9 @@ const CALLS: usize = 4_096;
 
 /// Late words that are remembered, of all sessions.
 const LATE: usize = 256;
+
+/// Bytes of files that are remembered for commands under way.
+const TEXTS: usize = 16 << 20;
 
 /// Reads answered by a message that are remembered.
 const REPLACED: usize = 4_096;
@@ -60,10 +65,22 @@ pub(super) struct InDenial {
     pub(super) lines: Vec<LineRange>,
 }
 
+/// A file that a command names, as it was before it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Noted {
+    pub(super) before: Before,
+    pub(super) text: Arc<str>,
+    pub(super) named: Named,
+}
+
 /// What is remembered of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Call {
     pub(super) read: Option<Before>,
+    /// When a command was announced.
+    pub(super) began: Option<SystemTime>,
+    /// The files that it may print.
+    pub(super) noted: Vec<Noted>,
     pub(super) marked: Vec<Marked>,
 }
 
@@ -88,26 +105,45 @@ struct Remembered {
     denials: u64,
     in_denials: VecDeque<(u64, InDenial)>,
     unread: VecDeque<(SessionId, ClientPath)>,
+    /// Bytes of all that is noted.
+    texts: usize,
+}
+
+impl Remembered {
+    fn take(&mut self, key: &(SessionId, String)) -> Option<Call> {
+        let found = self.calls.remove(key);
+        self.texts -= found.as_ref().map_or(0, Call::bytes);
+        found
+    }
+}
+
+impl Call {
+    fn bytes(&self) -> usize {
+        self.noted.iter().map(|noted| noted.text.len()).sum()
+    }
 }
 
 impl Memory {
     pub(super) fn remember(&self, session: &SessionId, call: &str, what: Call) {
         let mut kept = self.kept();
         let key = (session.clone(), call.to_owned());
-        if kept.calls.insert(key.clone(), what).is_none() {
-            kept.order.push_back(key);
+        if kept.take(&key).is_none() {
+            kept.order.push_back(key.clone());
         }
-        while kept.order.len() > CALLS {
-            if let Some(oldest) = kept.order.pop_front() {
-                kept.calls.remove(&oldest);
-            }
+        kept.texts += what.bytes();
+        kept.calls.insert(key, what);
+        while kept.order.len() > CALLS || kept.texts > TEXTS {
+            let Some(oldest) = kept.order.pop_front() else {
+                break;
+            };
+            kept.take(&oldest);
         }
     }
 
     pub(super) fn recall(&self, session: &SessionId, call: &str) -> Option<Call> {
         let mut kept = self.kept();
         let key = (session.clone(), call.to_owned());
-        let found = kept.calls.remove(&key);
+        let found = kept.take(&key);
         if found.is_some() {
             kept.order.retain(|known| *known != key);
         }

@@ -22,12 +22,14 @@ mod edits;
 mod fields;
 mod gemini;
 mod memory;
+mod named;
 mod notice;
 mod opencode;
 mod patch;
 mod rules;
 mod shell;
 mod shell_patch;
+mod shown;
 mod unanswered;
 
 use std::path::PathBuf;
@@ -109,7 +111,12 @@ enum What {
     /// A tool was announced and never ran: nobody permitted it.
     Declined { call: String },
     /// A tool has failed or was interrupted.
-    Failed { call: String, tool: Tool },
+    Failed {
+        call: String,
+        tool: Tool,
+        #[serde(skip)]
+        output: Output,
+    },
     /// All tools of one turn of the model have run: which, where it is said.
     BatchEnd { ran: Option<Vec<String>> },
     /// What was read is no longer in the context.

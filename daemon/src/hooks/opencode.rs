@@ -26,7 +26,11 @@ pub(super) fn read(input: &Value) -> Option<Happened> {
             }
             match phase {
                 "before" => What::Before { call, tool },
-                "failed" => What::Failed { call, tool },
+                "failed" => What::Failed {
+                    call,
+                    tool,
+                    output: Output::default(),
+                },
                 _ => What::After {
                     call,
                     tool,

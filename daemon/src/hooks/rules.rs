@@ -2,6 +2,7 @@
 
 mod gate;
 mod late;
+mod prints;
 mod reads;
 mod turns;
 mod writes;
@@ -185,7 +186,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                     writes::formatted(daemon, &session, !batch_end).await;
                 }
                 Tool::Shell { command } => {
-                    reads::after_command(daemon, &session, &call, &command, &output).await;
+                    prints::after(daemon, &session, cwd, &call, &command, &output).await;
                     told.texts
                         .extend(end_command(daemon, &session, &call).await);
                 }
@@ -204,11 +205,13 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             never_ran(daemon, &session, &standing, |known| *known == call).await;
             Outcome::default()
         }
-        What::Failed { call, tool } => {
+        What::Failed { call, tool, output } => {
             let mut told = Told::default();
             match tool {
                 Tool::Write { .. } => abort(daemon, &session, &call).await,
-                Tool::Shell { .. } => {
+                // One that ends with an error has printed all the same.
+                Tool::Shell { command } => {
+                    prints::after(daemon, &session, cwd, &call, &command, &output).await;
                     told.texts
                         .extend(end_command(daemon, &session, &call).await);
                 }
@@ -360,7 +363,7 @@ async fn compacted(daemon: &DaemonHandle, session: &SessionId) {
     let _nothing_read = daemon.ask(ask).await;
 }
 
-/// A window for a command, and a look at the file that it prints.
+/// A window for a command, and a look at the files that it may print.
 async fn before_command(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -381,9 +384,7 @@ async fn before_command(
     if daemon.ask(begin).await.is_err() {
         return Outcome::default();
     }
-    if let Some(printed) = super::shell::printed(command) {
-        reads::before(daemon, session, cwd, call, &printed.path).await;
-    }
+    prints::before(daemon, session, cwd, call, command).await;
     Outcome {
         undo: vec![Request::CommandEnd(CommandEnd {
             command: None,
@@ -479,7 +480,8 @@ async fn attached(
     let _not_a_file = daemon.ask(mention).await;
 }
 
-fn cut(text: &str, most: usize) -> String {
+/// The beginning of a text.
+pub(super) fn cut(text: &str, most: usize) -> String {
     let mut cut = most.min(text.len());
     while !text.is_char_boundary(cut) {
         cut -= 1;

@@ -47,7 +47,7 @@ pub(in crate::hooks) async fn make_up(
         }
         What::Before { .. } => {}
         _ if heard => {}
-        What::After { call, tool, .. } | What::Failed { call, tool } => match tool {
+        What::After { call, tool, .. } | What::Failed { call, tool, .. } => match tool {
             Tool::Read(reading) => {
                 daemon.memory.recall(&session, call);
                 if matches!(happened.what, What::After { .. }) {

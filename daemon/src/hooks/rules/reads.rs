@@ -199,17 +199,10 @@ fn same_lines(one: &str, other: &str) -> bool {
 pub(super) async fn after_command(
     daemon: &DaemonHandle,
     session: &SessionId,
-    call: &str,
-    command: &str,
+    before: Before,
+    printed: &shell::Printed,
     output: &Output,
 ) {
-    let known = daemon
-        .memory
-        .recall(session, call)
-        .and_then(|call| call.read);
-    let (Some(before), Some(printed)) = (known, shell::printed(command)) else {
-        return;
-    };
     let text = output.text.as_deref();
     let there = match text {
         Some(_) => text_of(daemon, session, &before).await,
@@ -234,9 +227,19 @@ pub(super) async fn after_command(
 
 /// What the file holds, if it is what it held before the command, and text.
 async fn text_of(daemon: &DaemonHandle, session: &SessionId, before: &Before) -> Option<String> {
+    let (hash, text) = content(daemon, session, &before.path).await?;
+    (hash == before.hash).then_some(text)
+}
+
+/// What a file holds, if it is text and fits one answer.
+pub(super) async fn content(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    path: &ClientPath,
+) -> Option<(Hash, String)> {
     let read = FileReadText {
         session: session.clone(),
-        path: before.path.clone(),
+        path: path.clone(),
         range: None,
         step: None,
         force: true,
@@ -245,8 +248,8 @@ async fn text_of(daemon: &DaemonHandle, session: &SessionId, before: &Before) ->
         verify: None,
     };
     let read = daemon.ask(read).await.ok()?;
-    let is_it = read.hash == Some(before.hash) && read.encoding == TextEncoding::Utf8;
-    read.text.filter(|_| is_it && !read.truncated)
+    let is_text = read.encoding == TextEncoding::Utf8 && !read.truncated;
+    read.hash.zip(read.text.filter(|_| is_text))
 }
 
 /// Of the lines wanted those that stand in the output: agents cut long ones,
@@ -353,7 +356,7 @@ fn printed_ranges(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<Lin
     if whole { ranges } else { Vec::new() }
 }
 
-fn file_read(session: &SessionId, path: &ClientPath) -> FileRead {
+pub(super) fn file_read(session: &SessionId, path: &ClientPath) -> FileRead {
     FileRead {
         session: session.clone(),
         path: path.clone(),

@@ -1,0 +1,211 @@
+//! What commands print: the lines that their output shows of files are read
+//! (SEEN-10).
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use touchmark_proto::files::FileRead;
+use touchmark_proto::{ClientPath, SessionId};
+
+use super::super::daemon_handle::DaemonHandle;
+use super::super::memory::{Before, Call, Noted};
+use super::super::named::{self, Named};
+use super::super::shown::{self, Held, Seen};
+use super::super::{Output, shell};
+use super::{reads, remember};
+
+/// How long a look at the names in a command may take: its agent waits.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// By so much the times of files may lag behind the clock.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Ranges of lines recorded for one command.
+const RANGES: usize = 256;
+
+/// Bytes compared on the spot; more are compared aside.
+const SPOT: usize = 64 << 10;
+
+/// A command is about to run: what the files that it names hold now is what it
+/// will print at the earliest.
+pub(super) async fn before(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    call: &str,
+    command: &str,
+) {
+    let began = SystemTime::now();
+    if let Some(printed) = shell::printed(command) {
+        reads::before(daemon, session, cwd, call, &printed.path).await;
+        return;
+    }
+    let words = command.to_owned();
+    let named = look(daemon, cwd, move |place| named::in_command(place, &words));
+    let named = tokio::time::timeout(PATIENCE, named);
+    let named = named.await.ok().flatten().unwrap_or_default();
+    let mut noted = Vec::new();
+    for named in named {
+        noted.extend(note(daemon, session, cwd, named).await);
+    }
+    remember(daemon, session, call, |known| {
+        known.began = Some(began);
+        known.noted = noted;
+    });
+}
+
+/// A command has run: the lines that its output shows were read.
+pub(super) async fn after(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    call: &str,
+    command: &str,
+    output: &Output,
+) {
+    let Some(known) = daemon.memory.recall(session, call) else {
+        return;
+    };
+    if let (Some(before), Some(printed)) = (known.read.clone(), shell::printed(command)) {
+        reads::after_command(daemon, session, before, &printed, output).await;
+        return;
+    }
+    if let Some(text) = output.text.as_deref().filter(|text| !text.is_empty()) {
+        compare(daemon, session, cwd, known, command, text).await;
+    }
+}
+
+async fn compare(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    known: Call,
+    command: &str,
+    output: &str,
+) {
+    let mut noted = known.noted;
+    let output = shown::plain(output).into_owned();
+    let Some(began) = known.began else { return };
+    let (words, said) = (command.to_owned(), output.clone());
+    let names: Vec<Named> = noted.iter().map(|noted| noted.named.clone()).collect();
+    let found = look(daemon, cwd, move |place| {
+        let mut found = named::in_output(place, &words, &said, &names);
+        // Of what has changed since, nobody knows what the command saw.
+        found.retain(|named| is_older(&named.path, began));
+        found
+    });
+    for named in found.await.unwrap_or_default() {
+        noted.extend(note(daemon, session, cwd, named).await);
+    }
+    let mut now: Vec<(Before, Arc<str>)> = Vec::new();
+    for noted in &noted {
+        let same = (noted.before.clone(), Arc::clone(&noted.text));
+        let path = &noted.before.path;
+        now.push(match reads::look(daemon, session, path).await {
+            Some(found) if found.hash == noted.before.hash => same,
+            Some(_) => content(daemon, session, path).await.unwrap_or(same),
+            None => same,
+        });
+    }
+    let shortest = named::shortest(command);
+    let bytes: usize = noted.iter().map(|noted| noted.text.len()).sum();
+    let compared = move || {
+        let held: Vec<Held<'_>> = noted
+            .iter()
+            .zip(&now)
+            .map(|(noted, (_, now))| Held {
+                names: &noted.named.names,
+                before: &noted.text,
+                now,
+            })
+            .collect();
+        let seen = shown::seen(&output, &held, shortest);
+        let of = |(seen, (noted, (now, _))): (Seen, (Noted, (Before, _)))| match seen.of_now {
+            true => (now, seen.ranges),
+            false => (noted.before, seen.ranges),
+        };
+        let files = noted.into_iter().zip(now);
+        seen.into_iter().zip(files).map(of).collect::<Vec<_>>()
+    };
+    let read = match bytes > SPOT {
+        true => tokio::task::spawn_blocking(compared)
+            .await
+            .unwrap_or_default(),
+        false => compared(),
+    };
+    let mut left = RANGES;
+    for (file, ranges) in read {
+        for range in ranges.into_iter().take(left) {
+            left -= 1;
+            let read = FileRead {
+                range: Some(range).filter(|range| range.start > 1 || range.end < file.lines),
+                hash: Some(file.hash),
+                ..reads::file_read(session, &file.path)
+            };
+            let _not_a_file = daemon.ask(read).await;
+        }
+    }
+}
+
+/// Looks at the disk aside.
+async fn look(
+    daemon: &DaemonHandle,
+    cwd: Option<&Path>,
+    look: impl FnOnce(named::Place<'_>) -> Vec<Named> + Send + 'static,
+) -> Option<Vec<Named>> {
+    let (root, cwd): (PathBuf, PathBuf) = (daemon.root.clone(), cwd?.to_owned());
+    let looked = tokio::task::spawn_blocking(move || {
+        look(named::Place {
+            root: &root,
+            cwd: &cwd,
+        })
+    });
+    looked.await.ok()
+}
+
+async fn note(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    named: Named,
+) -> Option<Noted> {
+    let path: ClientPath = daemon.place(cwd, named.path.to_str()?).await?;
+    let (before, text) = content(daemon, session, &path).await?;
+    Some(Noted {
+        before,
+        text,
+        named,
+    })
+}
+
+async fn content(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    path: &ClientPath,
+) -> Option<(Before, Arc<str>)> {
+    let (hash, text) = reads::content(daemon, session, path).await?;
+    let held = Before {
+        path: path.clone(),
+        hash,
+        lines: u32::try_from(text.lines().count()).ok()?,
+        size: text.len() as u64,
+    };
+    Some((held, text.into()))
+}
+
+/// Whether a file was last changed before a moment.
+fn is_older(path: &Path, moment: SystemTime) -> bool {
+    let moment = moment.checked_sub(TICK);
+    let time = |seconds: i64, nanos: i64| {
+        let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    };
+    fs::metadata(path).is_ok_and(|file| {
+        let changed = time(file.ctime(), file.ctime_nsec());
+        let written = time(file.mtime(), file.mtime_nsec());
+        changed < moment && written < moment
+    })
+}

@@ -1,0 +1,139 @@
+//! Hunks of patches, as `git diff`, `git show` and `diff -u` print them.
+
+use super::numbers::is_enough;
+use super::{File, Lines};
+
+/// One side of the patch under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    file: Option<usize>,
+    /// The next line, from 0, and how many follow.
+    next: usize,
+    left: usize,
+    /// The run of lines that are the file's: where it began.
+    run: Option<usize>,
+}
+
+impl Side {
+    /// The next line of the side is this.
+    fn take(&mut self, text: &str, lines: &[Lines<'_>], seen: &mut [Vec<bool>]) {
+        let is_it = self
+            .file
+            .and_then(|file| lines.get(file)?.get(self.next))
+            .is_some_and(|line| line == text);
+        match is_it {
+            true => _ = self.run.get_or_insert(self.next),
+            false => self.close(lines, seen),
+        }
+        self.next += 1;
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.close(lines, seen);
+        }
+    }
+
+    fn close(&mut self, lines: &[Lines<'_>], seen: &mut [Vec<bool>]) {
+        let (Some(run), Some(file)) = (self.run.take(), self.file) else {
+            return;
+        };
+        if let (Some(lines), Some(seen)) = (lines.get(file), seen.get_mut(file))
+            && is_enough(lines, run, self.next)
+            && let Some(run) = seen.get_mut(run..self.next)
+        {
+            run.fill(true);
+        }
+    }
+}
+
+/// Marks the lines that hunks show and the files hold at their numbers, and
+/// the lines of the output that are hunks.
+pub(super) fn place(
+    printed: &[&str],
+    files: &[File<'_>],
+    lines: &[Lines<'_>],
+    of_hunk: &mut [bool],
+    seen: &mut [Vec<bool>],
+) {
+    let (mut old, mut new) = (Side::default(), Side::default());
+    let mut old_name = "";
+    for (line, of_hunk) in printed.iter().zip(of_hunk) {
+        if old.left > 0 || new.left > 0 {
+            // A patch of other files may itself be a file that is shown.
+            *of_hunk = old.file.is_some() || new.file.is_some();
+            let text = line.get(1..).unwrap_or_default();
+            match line.chars().next() {
+                // Some trim the blank that begins an empty line.
+                Some(' ') | None => {
+                    old.take(text, lines, seen);
+                    new.take(text, lines, seen);
+                    continue;
+                }
+                Some('-') => {
+                    old.take(text, lines, seen);
+                    continue;
+                }
+                Some('+') => {
+                    new.take(text, lines, seen);
+                    continue;
+                }
+                Some('\\') => continue,
+                // It was cut.
+                Some(_) => {
+                    *of_hunk = false;
+                    old.close(lines, seen);
+                    new.close(lines, seen);
+                    (old.left, new.left) = (0, 0);
+                }
+            }
+        }
+        if let Some(name) = line.strip_prefix("--- ") {
+            old_name = name;
+            old.file = named(name, files);
+        } else if let Some(name) = line.strip_prefix("+++ ") {
+            new.file = named(name, files);
+            // What a file held before is not what it holds.
+            if new.file == old.file || without_side(name) == without_side(old_name) {
+                old.file = None;
+            }
+        } else if let Some((from, to)) = header(line) {
+            (old.next, old.left) = from;
+            (new.next, new.left) = to;
+        }
+    }
+    old.close(lines, seen);
+    new.close(lines, seen);
+}
+
+/// The numbers in `@@ -1,2 +3,4 @@`.
+fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
+    let (from, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
+    let (to, _) = rest.split_once(" @@")?;
+    Some((span(from)?, span(to)?))
+}
+
+fn span(text: &str) -> Option<(usize, usize)> {
+    let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+    let start: usize = start.parse().ok()?;
+    Some((start.saturating_sub(1), count.parse().ok()?))
+}
+
+/// A name in a patch without the letter of its side, and the time after it.
+fn without_side(name: &str) -> &str {
+    let name = name.split('\t').next().unwrap_or_default().trim_end();
+    let sides = ["a/", "b/", "c/", "i/", "o/", "w/"];
+    sides
+        .iter()
+        .find_map(|side| name.strip_prefix(side))
+        .unwrap_or(name)
+}
+
+fn named(name: &str, files: &[File<'_>]) -> Option<usize> {
+    let whole = name.split('\t').next().unwrap_or_default().trim_end();
+    let is = |wanted: &str| {
+        let wanted = wanted.strip_prefix("./").unwrap_or(wanted);
+        files
+            .iter()
+            .position(|file| file.names.iter().any(|name| name == wanted))
+    };
+    is(without_side(name)).or_else(|| is(whole))
+}
