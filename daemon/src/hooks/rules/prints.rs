@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use touchmark_proto::files::FileRead;
-use touchmark_proto::{ClientPath, SessionId};
+use touchmark_proto::{ClientPath, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::memory::{Before, Call, Noted};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// By so much the times of files may lag behind the clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Ranges of lines recorded for one command.
+/// Ranges of lines of one file that are recorded.
 const RANGES: usize = 256;
 
 /// Bytes compared on the spot; more are compared aside.
@@ -136,17 +136,25 @@ async fn compare(
             .unwrap_or_default(),
         false => compared(),
     };
-    let mut left = RANGES;
     for (file, ranges) in read {
-        for range in ranges.into_iter().take(left) {
-            left -= 1;
-            let read = FileRead {
-                range: Some(range).filter(|range| range.start > 1 || range.end < file.lines),
-                hash: Some(file.hash),
-                ..reads::file_read(session, &file.path)
-            };
-            let _not_a_file = daemon.ask(read).await;
-        }
+        record(daemon, session, &file, ranges).await;
+    }
+}
+
+/// Records lines of a file as read.
+pub(super) async fn record(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    file: &Before,
+    ranges: Vec<LineRange>,
+) {
+    for range in ranges.into_iter().take(RANGES) {
+        let read = FileRead {
+            range: Some(range).filter(|range| range.start > 1 || range.end < file.lines),
+            hash: Some(file.hash),
+            ..reads::file_read(session, &file.path)
+        };
+        let _not_a_file = daemon.ask(read).await;
     }
 }
 
@@ -181,7 +189,8 @@ async fn note(
     })
 }
 
-async fn content(
+/// What a file holds, if it is text.
+pub(super) async fn content(
     daemon: &DaemonHandle,
     session: &SessionId,
     path: &ClientPath,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::Value;
 use touchmark_proto::checkpoints::{CheckpointCreate, CheckpointDelete};
 use touchmark_proto::files::FileMention;
 use touchmark_proto::models::ModelRecord;
@@ -11,14 +12,18 @@ use touchmark_proto::tasks::{Task, TaskList, TaskRemove, TaskSave, TaskType};
 use touchmark_proto::{Millis, SessionId};
 
 use super::super::daemon_handle::{DaemonHandle, Standing};
+use super::super::shown::{self, File};
 use super::super::{Background, Model};
-use super::{cut, reads};
+use super::{cut, prints, reads};
 
 /// Checkpoints that hooks keep of a session; the oldest go first.
 const CHECKPOINTS: usize = 500;
 
 /// Files mentioned in one prompt at most.
 const MENTIONS: usize = 20;
+
+/// What stands before the input of such a read.
+const ATTACHED: &str = "Called the Read tool with the following input:";
 
 /// Tasks looked at in one event.
 const TASKS: usize = 50;
@@ -57,18 +62,33 @@ pub(super) async fn checkpoint(
 }
 
 /// `@path` in a prompt puts a file into the context, and no tool says so.
+/// Where the prompt carries the file's lines they are read (SEEN-10); else it
+/// is only named.
 pub(super) async fn mentions(
     daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     prompt: &str,
 ) {
-    for named in mentioned(prompt) {
+    let text = shown::plain(prompt);
+    for named in mentioned(prompt).into_iter().chain(attached(prompt)) {
         let Some(path) = daemon.place(cwd, &named).await else {
             continue;
         };
         if reads::look(daemon, session, &path).await.is_none() {
             continue;
+        }
+        if let Some((file, held)) = prints::content(daemon, session, &path).await {
+            let names = [named];
+            let file_shown = File {
+                names: &names,
+                text: &held,
+            };
+            let ranges = shown::shown(&text, &[file_shown], 1).concat();
+            if !ranges.is_empty() {
+                prints::record(daemon, session, &file, ranges).await;
+                continue;
+            }
         }
         let mention = FileMention {
             session: session.clone(),
@@ -109,6 +129,17 @@ fn mentioned(prompt: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// The paths of files that opencode has read for the prompt, as if by a tool.
+fn attached(prompt: &str) -> Vec<String> {
+    let calls = prompt.split(ATTACHED).skip(1).take(MENTIONS);
+    let path = |call: &str| {
+        let mut input = serde_json::Deserializer::from_str(call).into_iter::<Value>();
+        let input = input.next()?.ok()?;
+        input.get("filePath")?.as_str().map(str::to_owned)
+    };
+    calls.filter_map(path).collect()
 }
 
 /// Which model answers.
@@ -193,5 +224,15 @@ mod tests {
         assert_eq!(mentioned(&"@a ".repeat(100)), ["a"]);
         let many: String = (0..100).map(|n| format!("@{n} ")).collect();
         assert_eq!(mentioned(&many).len(), MENTIONS);
+    }
+
+    #[test]
+    fn files_that_were_read_for_the_prompt() {
+        let prompt = "look\nCalled the Read tool with the following input: {\"filePath\":\"/w/a b\"}\n<file>";
+        assert_eq!(attached(prompt), ["/w/a b"]);
+        assert_eq!(
+            attached("Called the Read tool with the following input: {"),
+            Vec::<String>::new()
+        );
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn parse<'a>(line: &'a str, files: &[File<'_>]) -> Printed<'a> {
         numbered: None,
         texts: vec![(None, line)],
     };
-    for prefix in ["< ", "> "] {
+    // Of `diff`, and of Gemini's shell before the first line.
+    for prefix in ["< ", "> ", "Output: "] {
         printed
             .texts
             .extend(line.strip_prefix(prefix).map(|text| (None, text)));
@@ -218,7 +219,7 @@ fn place_section(
             let shared = table.iter().enumerate().any(|(other, row)| {
                 let own = (from..to).filter(|index| row.get(*index) == Some(&false));
                 let own: usize = own
-                    .filter_map(|index| number(index))
+                    .filter_map(&number)
                     .map(|(_, number, _)| there.get(number - 1).map_or(0, weight))
                     .sum();
                 other != file && own < 2
