@@ -111,7 +111,8 @@ async fn compare(
         });
     }
     let shortest = named::shortest(command);
-    let bytes: usize = noted.iter().map(|noted| noted.text.len()).sum();
+    let bytes = noted.iter().map(|noted| noted.text.len());
+    let bytes = bytes.sum::<usize>() + output.len();
     let compared = move || {
         let held: Vec<Held<'_>> = noted
             .iter()

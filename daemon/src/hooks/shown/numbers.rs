@@ -27,6 +27,10 @@ const FOREIGN: [&[&str]; 5] = [&["\t"], &[":", "-"], &[" "], &["  "], &[": "]];
 /// Letters and digits that a place needs beside its numbers.
 const LETTERS: usize = 3;
 
+/// Lines compared, at most, to find a numbered part elsewhere: what takes more
+/// may be anywhere.
+const COMPARED: usize = 2_000_000;
+
 /// What a line of an output may be.
 pub(super) fn parse<'a>(line: &'a str, files: &[File<'_>]) -> Printed<'a> {
     let mut printed = Printed {
@@ -177,6 +181,7 @@ fn place_section(
             .all(|(line, agrees)| *agrees || line.numbered.is_none());
         let full = row.iter().filter(|agrees| **agrees).count() >= LETTERS;
         // What was numbered may have been a part, counted from its beginning.
+        let mut left = COMPARED;
         let is_elsewhere = is_all
             && (0..there.lines.len()).any(|shift| {
                 let mut numbers = section
@@ -185,8 +190,9 @@ fn place_section(
                 let first = numbers.clone().next().unwrap_or_default();
                 shift != first
                     && numbers.all(|number| {
+                        left = left.saturating_sub(1);
                         let moved = (number + shift).checked_sub(first);
-                        moved.and_then(|moved| there.get(moved)) == there.get(number)
+                        left == 0 || moved.and_then(|moved| there.get(moved)) == there.get(number)
                     })
             });
         let own_letters = |from: usize, to: usize| -> usize {
