@@ -366,6 +366,36 @@ mod tests {
     }
 
     #[test]
+    fn texts_of_files_are_remembered_within_bounds() {
+        let memory = Memory::default();
+        let session = SessionId::new("s").unwrap();
+        let path = ClientPath::from("a");
+        let text = "x".repeat(TEXTS / 4);
+        let call = || Call {
+            noted: vec![Noted {
+                before: Before {
+                    path: path.clone(),
+                    hash: Hash::of(text.as_bytes()),
+                    lines: 1,
+                    size: text.len() as u64,
+                },
+                text: text.as_str().into(),
+                named: Named {
+                    path: "/a".into(),
+                    names: Vec::new(),
+                },
+            }],
+            ..Call::default()
+        };
+        for n in 0..6 {
+            memory.remember(&session, &n.to_string(), call());
+        }
+        assert_eq!(memory.recall(&session, "1"), None, "the oldest are gone");
+        assert!(memory.recall(&session, "2").is_some());
+        assert_eq!(memory.kept().texts, text.len() * 3);
+    }
+
+    #[test]
     fn who_asks_again_gets_the_text() {
         let memory = Memory::default();
         let session = SessionId::new("s").unwrap();
