@@ -4,7 +4,8 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import Module, { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -97,7 +98,9 @@ const { connect } = require("./dist/bindings/typescript/src/client.js");
 const { changedLines } = require("./dist/editors/vscode/src/lines.js");
 const context = { subscriptions: [], extensionUri: {} };
 
-after(() => rmSync(base, { recursive: true, force: true }));
+// The daemon writes its last words while it is removed, and the extension has
+// to hear of its end.
+after(() => rm(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }));
 
 /** Until it is so: what the daemon tells comes by itself. */
 async function until(what, is) {
