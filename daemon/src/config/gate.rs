@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-/// What a tool that is about to write is denied for (HOOK-4). A later one
-/// denies more.
+/// For what hooks deny a tool that is about to write (HOOK-4), the strictest
+/// last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Gate {

@@ -23,9 +23,9 @@ const WIDTH: usize = 160;
 pub(super) struct Texts<'a> {
     pub(super) seen: &'a [u8],
     pub(super) result: &'a [u8],
-    /// From what was seen to what is there now.
+    /// Where what is there now differs from what was seen.
     pub(super) changed: &'a [Hunk],
-    /// From what is there now to what will be.
+    /// Where what will be differs from what is there now.
     pub(super) edit: &'a [Hunk],
 }
 

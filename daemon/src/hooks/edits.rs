@@ -14,11 +14,6 @@ const CANDIDATES: usize = 8;
 const TOGETHER: usize = 4;
 const WAYS: usize = 64;
 
-/// Whether the file's bytes are needed to know.
-pub(super) fn needs_bytes(change: &Change) -> bool {
-    matches!(change, Change::Replace(_) | Change::Patch { .. })
-}
-
 /// What may come of a change; nothing where nobody can say. The likeliest is
 /// the first.
 pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<Candidate> {

@@ -221,6 +221,14 @@ enum Change {
     Unknown,
 }
 
+impl Change {
+    /// Whether it says which lines become others, so that the file's bytes are
+    /// needed to know what comes of it.
+    fn names_lines(&self) -> bool {
+        matches!(self, Self::Replace(_) | Self::Patch { .. })
+    }
+}
+
 /// One text in place of another.
 #[derive(Clone, Debug, PartialEq)]
 struct Replacement {

@@ -1,5 +1,5 @@
-//! What a tool is denied for that would write to a file of which the session
-//! has not seen all (HOOK-4): nothing, unless it destroys some of that.
+//! The gate `destructive` (HOOK-4): a tool that would write to a file is denied
+//! only if it would destroy lines that its session has not seen.
 
 use std::path::Path;
 
@@ -78,12 +78,12 @@ pub(super) async fn replaces_unread(
     cwd: Option<&Path>,
     files: &[Writing],
 ) -> Option<Outcome> {
-    for Writing { path, change } in files {
+    // Most calls name lines: nothing is looked at for them.
+    for Writing { path, change } in files.iter().filter(|file| !file.change.names_lines()) {
         let Some(path) = daemon.place(cwd, path).await else {
             continue;
         };
-        let names_lines = matches!(change, Change::Replace(_) | Change::Patch { .. });
-        if names_lines || !daemon.memory.is_unread(session, &path) {
+        if !daemon.memory.is_unread(session, &path) {
             continue;
         }
         let status = daemon.status(session, &path).await?;
@@ -128,7 +128,7 @@ struct Edit {
 struct Seen {
     hash: Hash,
     lines: Vec<LineRange>,
-    /// What it is told of the rest.
+    /// The notice of what else has changed, for the model.
     news: Option<String>,
 }
 
@@ -200,8 +200,7 @@ impl File<'_> {
         change: &Change,
         edit: Vec<Hunk>,
     ) -> Option<Found> {
-        let names_lines = matches!(change, Change::Replace(_) | Change::Patch { .. });
-        if names_lines || edit.is_empty() {
+        if change.names_lines() || edit.is_empty() {
             self.daemon.memory.edits_unread(self.session, &self.path);
             return Some(Found::Passes(Seen {
                 hash,

@@ -53,7 +53,7 @@ pub(super) async fn begin(
         }
         let others = daemon.memory.beside(session, &place);
         let mut base = None;
-        let read = match edits::needs_bytes(change) || !others.is_empty() {
+        let read = match change.names_lines() || !others.is_empty() {
             true => {
                 let from = match change {
                     Change::Patch {
