@@ -80,6 +80,7 @@ fn only_tighter(user: &Config, both: &Config) {
     assert!(all_in(&user.contents_exclude, &both.contents_exclude));
     assert!(all_in(&user.calls_never, &both.calls_never));
     assert!(user.durability == both.durability || both.durability == Durability::Power);
+    assert!(both.unsaved >= user.unsaved, "unsaved");
     for agent in AGENTS {
         assert!(both.gate(agent) >= user.gate(agent), "{agent}");
     }
@@ -97,6 +98,7 @@ fn only_tighter(user: &Config, both: &Config) {
         replace_repeats: user.replace_repeats,
         gate: user.gate,
         gates: user.gates.clone(),
+        unsaved: user.unsaved,
         ..both.clone()
     };
     assert_eq!(&rest, user, "all else is the user's");

@@ -30,7 +30,7 @@ use crate::system::open::trust;
 
 use crate::watch::Choice;
 pub use case::probe_case_insensitive;
-pub use gate::{AGENTS, Gate};
+pub use gate::{AGENTS, Gate, Unsaved};
 pub use reload::Changes;
 
 /// A configuration file is wrong.
@@ -209,6 +209,9 @@ pub struct Config {
     pub gate: Gate,
     /// `hooks.gates`: the same for single agents, by the names of [`AGENTS`].
     pub gates: BTreeMap<String, Gate>,
+    /// `hooks.unsaved`: what is done about files with unsaved changes in an
+    /// editor; `Ask` unless told.
+    pub unsaved: Unsaved,
     /// `calls.keep`: tool calls kept for a session; 50 unless told.
     pub calls_keep: u64,
     /// `calls.age`: how long they are kept; 5 min unless told.
@@ -251,6 +254,7 @@ impl Default for Config {
             replace_repeats: false,
             gate: Gate::default(),
             gates: BTreeMap::new(),
+            unsaved: Unsaved::default(),
             calls_keep: 50,
             calls_age: 5 * MINUTE,
             calls_bytes: 256 << 10,

@@ -7,6 +7,7 @@ use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
 use crate::config::Config;
 use crate::effect::{Effect, Notice};
 use crate::handlers::audit::Audit;
+use crate::handlers::editors::Unsaved;
 use crate::input::Input;
 use crate::ledger::record::{Fact, Record};
 use crate::ledger::state::State;
@@ -58,7 +59,7 @@ pub struct Engine {
     /// Audits under way: hints are noted for them.
     pub(crate) audits: BTreeMap<RequestId, Audit>,
     /// Editors' unsaved buffers, by the connection that told of them.
-    pub(crate) unsaved: BTreeMap<ConnectionId, BTreeSet<RelPath>>,
+    pub(crate) unsaved: BTreeMap<ConnectionId, Unsaved>,
     /// By which names the request being answered speaks.
     pub(crate) spoken: Spoken,
     pub(crate) next_internal: u64,

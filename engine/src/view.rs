@@ -1,6 +1,6 @@
 //! What the engine tells, and all that is only looked up: states, changes, versions, in the protocol's shape.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use touchmark_proto::files::{FileRecord, RecordState, Source};
 use touchmark_proto::{
@@ -11,6 +11,7 @@ use touchmark_proto::{
 use crate::config::Config;
 use crate::effect::LinesWanted;
 use crate::engine::Engine;
+use crate::handlers::editors::Unsaved;
 use crate::input::{Found, ReadOutcome};
 use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
@@ -58,7 +59,7 @@ pub(crate) struct View<'a> {
     pub config: &'a Config,
     pub now: Millis,
     /// Editors' unsaved buffers, by the connection that told of them.
-    pub unsaved: &'a BTreeMap<ConnectionId, BTreeSet<RelPath>>,
+    pub unsaved: &'a BTreeMap<ConnectionId, Unsaved>,
     /// By which names the request being answered speaks.
     pub spoken: &'a Spoken,
 }
@@ -175,6 +176,7 @@ impl View<'_> {
             _ => None,
         };
         let last = knowledge.and_then(Knowledge::last);
+        let unsaved = self.unsaved(path);
         FileState {
             path: path.clone(),
             state,
@@ -189,7 +191,8 @@ impl View<'_> {
             line_count: now.held.lines,
             size: now.held.size,
             mtime_ms: now.held.mtime_ms,
-            unsaved: self.is_unsaved(path).then_some(true),
+            unsaved: unsaved.map(|_| true),
+            unsaved_lines: unsaved.flatten(),
             changed_by: folded.as_ref().map(|folded| folded.authors.clone()),
             since: folded.as_ref().map(|folded| folded.first),
         }

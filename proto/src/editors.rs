@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClientPath, Hash, Millis};
+use crate::{ClientPath, Hash, LineRange, Millis};
 
 /// An editor shows a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +31,10 @@ pub struct EditorDirty {
     pub dirty: bool,
     /// The hash of the unsaved text.
     pub hash: Option<Hash>,
+    /// The lines of the saved file that the unsaved text changes, from the
+    /// first to the last; around the seam where it only adds lines. Without,
+    /// which ones is not known.
+    pub lines: Option<LineRange>,
 }
 
 /// An editor saved a file (ATTR-2).

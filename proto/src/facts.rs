@@ -244,6 +244,9 @@ pub struct FileState {
     pub mtime_ms: Millis,
     /// An editor holds unsaved changes.
     pub unsaved: Option<bool>,
+    /// The lines of the saved file that they change, from the first to the
+    /// last; `None` where an editor has not said.
+    pub unsaved_lines: Option<LineRange>,
     /// Who changed it since the session saw it.
     pub changed_by: Option<Vec<Author>>,
     /// When the first of those changes was seen.

@@ -38,6 +38,7 @@ fn state(name: &[u8]) -> FileState {
         size: 10,
         mtime_ms: 1000,
         unsaved: None,
+        unsaved_lines: None,
         changed_by: None,
         since: None,
     }

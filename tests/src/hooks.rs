@@ -37,6 +37,8 @@ pub enum Heard {
     Nothing,
     /// The tool must not run.
     Denied(String),
+    /// The agent's user is asked whether it runs.
+    Asked(String),
     /// A text for the model.
     Told(String),
     /// Another output in the place of the tool's.
@@ -213,18 +215,21 @@ pub fn heard(agent: &str, printed: &Value) -> Heard {
             None,
         ),
         "cursor" => (
-            text(&printed["agent_message"]),
+            text(&printed["agent_message"]).or_else(|| text(&printed["user_message"])),
             text(&printed["additional_context"]),
             None,
         ),
         "opencode" => (text(&printed["deny"]), text(&printed["append"]), None),
         other => panic!("no agent {other}"),
     };
+    let decision = &printed["hookSpecificOutput"]["permissionDecision"];
+    let asks = *decision == "ask" || printed["permission"] == "ask";
     match (denied, told, replaced) {
         (None, None, None) => {
             assert_eq!(*printed, json!({}));
             Heard::Nothing
         }
+        (Some(text), None, None) if asks => Heard::Asked(text),
         (Some(reason), None, None) => Heard::Denied(reason),
         (None, Some(text), None) => Heard::Told(text),
         (None, None, Some(output)) => Heard::Replaced(output),

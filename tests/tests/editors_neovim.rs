@@ -112,6 +112,8 @@ fn a_user_types_and_saves_and_an_agent_edits() {
         editor.keys("ohello<Esc>");
         unsaved(&mut agent, "a.txt", true);
         assert_eq!(agent.state("a.txt"), "fresh");
+        let lines = &agent.status("a.txt")["unsavedLines"];
+        assert_eq!(*lines, json!({"start": 1, "end": 2}), "the seam");
         // Undone by hand: nothing is unsaved.
         editor.keys("u");
         unsaved(&mut agent, "a.txt", false);

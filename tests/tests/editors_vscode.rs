@@ -48,7 +48,8 @@ fn the_extension_tells_user_and_agents_of_each_other() {
         return;
     };
     succeeds(
-        Command::new("node").args(["--test", "test/extension.test.mjs"]),
+        // A test that has failed leaves a connection open.
+        Command::new("node").args(["--test", "--test-force-exit", "test/extension.test.mjs"]),
         &tools,
     );
 }

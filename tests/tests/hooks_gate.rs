@@ -5,6 +5,7 @@
 
 use std::fs;
 
+use serde_json::json;
 use touchmark_tests::hooks::{Heard, Talk};
 use touchmark_tests::{World, user};
 
@@ -170,4 +171,72 @@ fn hook4_the_gate_is_the_users_to_set() {
         );
         world.file("a.txt", ten());
     }
+}
+
+/// An editor, connected as any client, says what it holds unsaved.
+fn types(world: &World, lines: serde_json::Value) -> touchmark_tests::Client {
+    let mut editor = world.client();
+    let dirty = json!({"path": "a.txt", "dirty": true, "lines": lines});
+    editor.ok("editor/dirty", dirty);
+    editor
+}
+
+#[test]
+fn hook6_a_write_over_what_the_user_is_typing_is_asked_about_or_denied_once() {
+    each(|world, talk| {
+        let asks = ["claude", "cursor"].contains(&talk.voice.agent);
+        talk.read("a.txt").nothing();
+        let mut editor = types(world, json!({"start": 4, "end": 5}));
+        // Elsewhere: only who can have his user ask says anything.
+        if !asks {
+            talk.edit("a.txt", "line 9", "line nine");
+        }
+        let (call, heard) = talk.before_edit("a.txt", "line 5", "line five");
+        match (asks, heard) {
+            (true, Heard::Asked(text)) => {
+                assert!(
+                    text.contains("unsaved changes in an editor (lines 4-5)"),
+                    "{text}"
+                );
+                // The user has agreed: the write is the agent's.
+                let path = world.path("a.txt");
+                let text = fs::read_to_string(&path).unwrap();
+                fs::write(&path, text.replace("line 5", "line five")).unwrap();
+                talk.say(&talk.voice.after_edit(&call, "a.txt", "line 5", "line five"));
+                let history = world.client().ok("file/history", json!({"path": "a.txt"}));
+                assert_eq!(
+                    history["versions"][0]["author"]["kind"], "agent",
+                    "{history}"
+                );
+            }
+            (false, Heard::Denied(text)) => {
+                assert!(
+                    text.contains("(lines 4-5), where this tool would write"),
+                    "{text}"
+                );
+            }
+            (_, other) => panic!("{}: {other:?}", talk.voice.agent),
+        }
+        // Once, until it is saved.
+        talk.edit("a.txt", "line 4", "line four").nothing();
+        editor.ok("editor/dirty", json!({"path": "a.txt", "dirty": false}));
+        talk.edit("a.txt", "line 3", "line three").nothing();
+        let _editor = types(world, json!({"start": 1, "end": 2}));
+        let (_, heard) = talk.before_edit("a.txt", "line 2", "line two");
+        assert_ne!(heard, Heard::Nothing, "{}", talk.voice.agent);
+    });
+}
+
+#[test]
+fn hook6_what_an_editor_has_not_said_denies_nothing() {
+    each(|world, talk| {
+        world.client().ok("ping", json!({}));
+        talk.read("a.txt").nothing();
+        let _editor = types(world, serde_json::Value::Null);
+        let (_, heard) = talk.before_edit("a.txt", "line 5", "line five");
+        match heard {
+            Heard::Asked(text) => assert!(text.contains("in an editor. Save"), "{text}"),
+            other => other.nothing(),
+        }
+    });
 }

@@ -121,10 +121,11 @@ class ClientMethods:
         dirty: bool,
         *,
         hash: Optional[shapes.Hash] = None,
+        lines: Optional[shapes.LineRange] = None,
         within: Optional[float] = None,
     ) -> shapes.Done:
         """Whether an editor holds unsaved changes."""
-        return await self.call(calls.editor_dirty(path, dirty, hash=hash), within=within)
+        return await self.call(calls.editor_dirty(path, dirty, hash=hash, lines=lines), within=within)
 
     async def file_detect(
         self,

@@ -273,9 +273,10 @@ def editor_dirty(
     dirty: bool,
     *,
     hash: Optional[shapes.Hash] = None,
+    lines: Optional[shapes.LineRange] = None,
 ) -> "Call[shapes.Done]":
     """Whether an editor holds unsaved changes."""
-    return Call("editor/dirty", {"path": path, "dirty": dirty, "hash": hash})
+    return Call("editor/dirty", {"path": path, "dirty": dirty, "hash": hash, "lines": lines})
 
 
 def file_detect(snapshot: shapes.Snapshot) -> "Call[shapes.SnapshotCompared]":

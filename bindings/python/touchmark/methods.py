@@ -111,10 +111,11 @@ class ClientMethods:
         dirty: bool,
         *,
         hash: Optional[shapes.Hash] = None,
+        lines: Optional[shapes.LineRange] = None,
         within: Optional[float] = None,
     ) -> shapes.Done:
         """Whether an editor holds unsaved changes."""
-        return self.call(calls.editor_dirty(path, dirty, hash=hash), within=within)
+        return self.call(calls.editor_dirty(path, dirty, hash=hash, lines=lines), within=within)
 
     def file_detect(
         self,

@@ -475,6 +475,7 @@ class _FileStateOptional(TypedDict, total=False):
     since: Optional[int]
     staleRanges: "Optional[List[LineRange]]"
     unsaved: Optional[bool]
+    unsavedLines: "Optional[LineRange]"
     uri: str
 
 

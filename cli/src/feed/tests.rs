@@ -162,6 +162,7 @@ fn state(name: &str, gone: bool) -> FileState {
         size: 1,
         mtime_ms: 0,
         unsaved: None,
+        unsaved_lines: None,
         changed_by: None,
         since: None,
     }

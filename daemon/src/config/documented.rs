@@ -70,7 +70,7 @@ const OTHERS: &str = r#"
     sessions = { keep = 1 }
     recovery = { keep = "1 s, 1 KiB" }
     dedup = { enabled = false }
-    hooks = { replace_repeats = true, gate = "off", gates = { codex = "strict" } }
+    hooks = { replace_repeats = true, gate = "off", gates = { codex = "strict" }, unsaved = "off" }
     calls = { keep = 1, age = 1, bytes = 1, never = [], rules = { a = ["b"] } }
 "#;
 

@@ -17,5 +17,19 @@ pub enum Gate {
     Strict,
 }
 
+/// What hooks do about a tool that is about to write to a file in which an
+/// editor holds unsaved changes (HOOK-6), the strictest last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unsaved {
+    /// Nothing.
+    Off,
+    /// Deny once what changes the same lines.
+    Deny,
+    /// Have the agent ask its user once; where it cannot, the same as `Deny`.
+    #[default]
+    Ask,
+}
+
 /// What `hooks.gates` names, one for each agent.
 pub const AGENTS: [&str; 5] = ["claude", "codex", "cursor", "gemini", "opencode"];

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use touchmark_engine::patterns::{self, Patterns};
 
 use super::units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
-use super::{AGENTS, Config, Durability, Gate, Part, Whose};
+use super::{AGENTS, Config, Durability, Gate, Part, Unsaved, Whose};
 use crate::watch::Choice;
 
 type Value<'de> = Spanned<DeValue<'de>>;
@@ -199,6 +199,12 @@ const KEYS: &[Key] = &[
         "a later one of `off`, `destructive`, `strict`",
         |config, value| put::<Gate, _>(&mut config.gate, value),
         |config, said| most(&mut config.gate, said.gate),
+    ),
+    tighter(
+        "hooks.unsaved",
+        "a later one of `off`, `deny`, `ask`",
+        |config, value| put::<Unsaved, _>(&mut config.unsaved, value),
+        |config, said| most(&mut config.unsaved, said.unsaved),
     ),
     tighter("hooks.gates", "later ones", gates, |config, said| {
         // What holds for an agent that the user did not name is `hooks.gate`.

@@ -61,6 +61,7 @@ impl Config {
             replace_repeats,
             gate,
             gates,
+            unsaved,
             calls_keep,
             calls_age,
             calls_bytes,
@@ -110,6 +111,7 @@ impl Config {
         );
         changes.take("hooks.gate", &mut self.gate, gate);
         changes.take("hooks.gates", &mut self.gates, gates);
+        changes.take("hooks.unsaved", &mut self.unsaved, unsaved);
         changes
     }
 }

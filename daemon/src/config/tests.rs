@@ -49,6 +49,7 @@ fn every_key() {
         replace_repeats = true
         gate = "off"
         gates = { codex = "strict" }
+        unsaved = "off"
         [calls]
         keep = 5
         age = "1 min"
@@ -86,6 +87,7 @@ fn every_key() {
             replace_repeats: true,
             gate: Gate::Off,
             gates: [("codex".to_owned(), Gate::Strict)].into(),
+            unsaved: Unsaved::Off,
             calls_keep: 5,
             calls_age: 60_000,
             calls_bytes: 1 << 10,
@@ -201,6 +203,7 @@ fn sec5_a_repository_only_tightens() {
         "dedup.enabled = true\n",
         "hooks.replace_repeats = true\n",
         "hooks.gate = \"off\"\n",
+        "hooks.unsaved = \"deny\"\n",
         "hooks.gates = { gemini = \"off\" }\n",
         "hooks.gates = { codex = \"destructive\" }\n",
     ] {

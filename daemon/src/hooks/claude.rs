@@ -224,6 +224,11 @@ pub(super) fn print(event: &str, verdict: Verdict) -> Value {
             "permissionDecision": "deny",
             "permissionDecisionReason": reason,
         }),
+        Verdict::Ask(text) => json!({
+            "hookEventName": event,
+            "permissionDecision": "ask",
+            "permissionDecisionReason": text,
+        }),
         Verdict::Tell(text) => json!({"hookEventName": event, "additionalContext": text}),
         Verdict::Replace(output) => json!({"hookEventName": event, "updatedToolOutput": output}),
     };

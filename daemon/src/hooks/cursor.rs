@@ -144,6 +144,7 @@ pub(super) fn print(event: &str, verdict: Verdict) -> Value {
             "user_message": reason,
             "agent_message": reason,
         }),
+        Verdict::Ask(text) => json!({"permission": "ask", "user_message": text}),
         Verdict::Tell(text) if matches!(event, "postToolUse" | "sessionStart") => {
             json!({"additional_context": text})
         }

@@ -13,7 +13,7 @@ use touchmark_proto::{
 };
 
 use super::memory::Memory;
-use crate::config::Gate;
+use crate::config::{Gate, Unsaved};
 use crate::event::Event;
 
 /// What a hook's rules want of the loop.
@@ -89,6 +89,8 @@ pub(crate) struct Settings {
     pub(crate) replace_repeats: bool,
     /// `hooks.gate`, or that of the agent in `hooks.gates`.
     pub(crate) gate: Gate,
+    /// `hooks.unsaved`, as far as the agent can do it.
+    pub(crate) unsaved: Unsaved,
 }
 
 /// One hook's place at the loop.

@@ -141,6 +141,6 @@ pub(super) fn print(verdict: Verdict) -> Value {
     match verdict {
         Verdict::Deny(reason) => json!({"decision": "deny", "reason": reason}),
         Verdict::Tell(text) => json!({"hookSpecificOutput": {"additionalContext": text}}),
-        Verdict::Nothing | Verdict::Replace(_) => json!({}),
+        Verdict::Nothing | Verdict::Ask(_) | Verdict::Replace(_) => json!({}),
     }
 }

@@ -105,6 +105,7 @@ struct Remembered {
     denials: u64,
     in_denials: VecDeque<(u64, InDenial)>,
     unread: VecDeque<(SessionId, ClientPath)>,
+    unsaved: VecDeque<(SessionId, ClientPath)>,
     /// Bytes of all that is noted.
     texts: usize,
 }
@@ -296,6 +297,27 @@ impl Memory {
         kept.unread
             .iter()
             .any(|(whose, what)| whose == session && what == path)
+    }
+
+    /// A tool is about to write to a file with unsaved changes; whether its
+    /// session has not been warned of them.
+    pub(super) fn warns_of_unsaved(&self, session: &SessionId, path: &ClientPath) -> bool {
+        let mut kept = self.kept();
+        let key = (session.clone(), path.clone());
+        if kept.unsaved.contains(&key) {
+            return false;
+        }
+        kept.unsaved.push_back(key);
+        if kept.unsaved.len() > CALLS {
+            kept.unsaved.pop_front();
+        }
+        true
+    }
+
+    /// It has none any more.
+    pub(super) fn saved(&self, session: &SessionId, path: &ClientPath) {
+        let is_it = |(whose, what): &(SessionId, ClientPath)| whose == session && what == path;
+        self.kept().unsaved.retain(|known| !is_it(known));
     }
 
     /// Remembers what a denial shows until it has arrived; its number.

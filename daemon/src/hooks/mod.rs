@@ -258,6 +258,9 @@ enum Verdict {
     Nothing,
     /// The tool must not run; why.
     Deny(String),
+    /// The agent's user decides whether it runs; what he is told. Only for
+    /// agents of which [`Agent::asks`] is true.
+    Ask(String),
     /// A text for the model.
     Tell(String),
     /// This in place of the tool's output.
@@ -283,6 +286,11 @@ impl Agent {
             Self::Cursor => "cursor",
             Self::Opencode => "opencode",
         }
+    }
+
+    /// Whether its hooks can have it ask its user.
+    pub(crate) fn asks(self) -> bool {
+        matches!(self, Self::Claude | Self::Cursor)
     }
 
     /// The answer to its request.

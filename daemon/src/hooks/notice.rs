@@ -168,6 +168,33 @@ pub(super) fn not_read(file: &FileState, shown: Option<&Shown>) -> String {
     }
 }
 
+/// What an agent's user is asked before a tool writes to a file in which he
+/// has unsaved changes.
+pub(super) fn asks_over_unsaved(file: &FileState) -> String {
+    let lines = match &file.unsaved_lines {
+        Some(lines) => format!(" ({})", at(lines)),
+        None => String::new(),
+    };
+    format!(
+        "{} has unsaved changes in an editor{lines}. Save them first, or the next save there and this write have to be merged by hand.",
+        path(&file.path)
+    )
+}
+
+/// Why a tool is not to write what the user is changing.
+pub(super) fn writes_over_unsaved(file: &FileState, lines: LineRange) -> String {
+    format!(
+        "{} has unsaved changes in an editor ({}), where this tool would write. The next save there would overwrite it: have the user save first, or repeat the call if it still is what you want.",
+        path(&file.path),
+        at(&lines)
+    )
+}
+
+fn at(lines: &LineRange) -> String {
+    let plural = if lines.start == lines.end { "" } else { "s" };
+    format!("line{plural} {}", range(lines))
+}
+
 fn changed(file: &FileState) -> String {
     let who = authors(file.changed_by.as_deref().unwrap_or_default(), &[]);
     let when = file.since.map(|since| format!(" at {}", time(since)));

@@ -134,6 +134,6 @@ pub(super) fn print(verdict: Verdict) -> Value {
     match verdict {
         Verdict::Deny(reason) => json!({"deny": reason}),
         Verdict::Tell(text) => json!({"append": text}),
-        Verdict::Nothing | Verdict::Replace(_) => json!({}),
+        Verdict::Nothing | Verdict::Ask(_) | Verdict::Replace(_) => json!({}),
     }
 }

@@ -5,6 +5,7 @@ mod late;
 mod prints;
 mod reads;
 mod turns;
+mod unsaved;
 mod writes;
 
 use touchmark_engine::text::tokens;

@@ -13,6 +13,7 @@ use touchmark_proto::{
 use super::Daemon;
 use super::fill::Contents;
 use super::say::Say;
+use crate::config::Unsaved;
 use crate::event::Event;
 use crate::hooks::{self, Agent, Answered, Consult, DaemonHandle, Memory, Settings, Standing};
 
@@ -49,6 +50,9 @@ impl Daemon {
     pub(super) fn hook(&mut self, request: RequestId, agent: Agent, input: FreeJson) {
         let (mut daemon, events) = (self.daemon(request), self.events.clone());
         daemon.settings.gate = self.options.config.gate(agent.name());
+        if !agent.asks() {
+            daemon.settings.unsaved = daemon.settings.unsaved.min(Unsaved::Deny);
+        }
         tokio::spawn(async move {
             // A task of its own: whatever its words do to the rules, the hook
             // is answered.
@@ -99,6 +103,7 @@ impl Daemon {
             settings: Settings {
                 replace_repeats: self.options.config.replace_repeats,
                 gate: self.options.config.gate,
+                unsaved: self.options.config.unsaved,
             },
             now: self.time.now(),
         }

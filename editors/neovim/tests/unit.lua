@@ -127,6 +127,21 @@ function tests.sockets_are_where_the_command_looks()
   same(workspace.relative('/w', '/wx/a'), nil, 'beside')
 end
 
+function tests.unsaved_lines_are_those_between_what_is_the_same()
+  local unsaved = require('touchmark.unsaved')
+  same(unsaved.lines(nil), nil, 'nothing known')
+  -- The fourth of ten lines; two above it that are new; then the eighth goes.
+  local edit = unsaved.changed(nil, 10, 3, 4, 4)
+  same(unsaved.lines(edit), { start = 4, ['end'] = 4 }, 'one line')
+  edit = unsaved.changed(edit, 12, 1, 1, 3)
+  same(unsaved.lines(edit), { start = 2, ['end'] = 4 }, 'added above')
+  edit = unsaved.changed(edit, 11, 9, 10, 9)
+  same(unsaved.lines(edit), { start = 2, ['end'] = 8 }, 'taken out below')
+  same(unsaved.lines(unsaved.changed(nil, 11, 5, 5, 6)), { start = 5, ['end'] = 6 }, 'the seam')
+  same(unsaved.lines(unsaved.changed(nil, 11, 0, 0, 1)), { start = 1, ['end'] = 1 }, 'at the top')
+  same(unsaved.lines(unsaved.changed(nil, 11, 10, 10, 11)), { start = 10, ['end'] = 10 }, 'at the end')
+end
+
 function tests.options_are_checked()
   local config = require('touchmark.config')
   same(config.apply({ start = 'when git', signs = false }), {}, 'right')

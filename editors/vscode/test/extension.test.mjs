@@ -96,6 +96,7 @@ const require = createRequire(join(base, "out/extension/package.json"));
 const extension = require("./dist/editors/vscode/src/extension.js");
 const { connect } = require("./dist/bindings/typescript/src/client.js");
 const { changedLines } = require("./dist/editors/vscode/src/lines.js");
+const { edited, unchanged, unsavedLines } = require("./dist/editors/vscode/src/unsaved.js");
 const context = { subscriptions: [], extensionUri: {} };
 
 // The daemon writes its last words while it is removed, and the extension has
@@ -111,6 +112,21 @@ async function until(what, is) {
   }
   return assert.fail(`${what}: it never came`);
 }
+
+test("which lines are not saved", () => {
+  const change = (first, last, text = "") => ({ range: { start: { line: first }, end: { line: last } }, text });
+  let edit = unchanged(10);
+  edit = edited(edit, 10, [change(3, 3, "x")]);
+  assert.deepEqual(unsavedLines(edit), { start: 4, end: 4 });
+  // Lines are added above; then one is taken out that was the saved file's eighth.
+  edit = edited(edit, 12, [change(1, 1, "a\nb\n")]);
+  assert.deepEqual(unsavedLines(edit), { start: 2, end: 4 });
+  edit = edited(edit, 11, [change(9, 10)]);
+  assert.deepEqual(unsavedLines(edit), { start: 2, end: 9 });
+  // Two cursors at once.
+  assert.deepEqual(unsavedLines(edited(unchanged(10), 10, [change(8, 8, "y"), change(6, 6, "y")])), { start: 7, end: 9 });
+  assert.deepEqual(unsavedLines(edited(unchanged(1), 2, [change(0, 0, "\n")])), { start: 1, end: 1 });
+});
 
 test("which lines are new", () => {
   assert.deepEqual(changedLines("a\nb\nc\n", "a\nb\nc\n"), []);
@@ -130,7 +146,7 @@ test("what the user and an agent do is told to each other", async () => {
 
   document.isDirty = true;
   document.text = "typed\n";
-  events.change.fire({ document });
+  events.change.fire({ document, contentChanges: [] });
   await until("unsaved", async () => (await client.fileStatus({ session })).files[0].unsaved);
 
   writeFileSync(file, document.text);
@@ -153,7 +169,7 @@ test("what the user and an agent do is told to each other", async () => {
   await until("the agent's name", () => item.text?.includes("agent"));
   // Loaded again, as VS Code does.
   document.text = "typed\nby the agent\n";
-  events.change.fire({ document });
+  events.change.fire({ document, contentChanges: [] });
   await until("a mark", () => marked.at(-1)?.includes(1));
 
   await commands["touchmark.history"]();
@@ -164,7 +180,7 @@ test("what the user and an agent do is told to each other", async () => {
   // The user types on over bytes that the agent replaces meanwhile.
   document.isDirty = true;
   document.text = "mine\n";
-  events.change.fire({ document });
+  events.change.fire({ document, contentChanges: [] });
   await read();
   await write("newer\n");
   await until("the news of it", () => warned.some((text) => /unsaved/.test(text)));

@@ -1,8 +1,10 @@
 //! `editor/*`.
 
+use std::collections::BTreeMap;
+
 use touchmark_proto::daemon::Done;
 use touchmark_proto::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
-use touchmark_proto::{AuthorKind, ConnectionId, Evidence, RelPath, Reply};
+use touchmark_proto::{AuthorKind, ConnectionId, Evidence, LineRange, RelPath, Reply};
 
 use super::done;
 use crate::attribution::by_editor;
@@ -12,6 +14,10 @@ use crate::requests::limits::too_many;
 use crate::requests::pending::{Pending, Step};
 use crate::tracker::live::Live;
 use crate::view::View;
+
+/// The files in which one editor holds unsaved changes, and which lines of
+/// them, where it has said so.
+pub(crate) type Unsaved = BTreeMap<RelPath, Option<LineRange>>;
 
 impl Engine {
     pub(crate) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Step {
@@ -33,14 +39,14 @@ impl Engine {
             Some(connection) if ask.dirty => {
                 let own = self.unsaved.entry(connection).or_default();
                 let most = self.config.unsaved;
-                if own.len() >= most && !own.contains(&path) {
+                if own.len() >= most && !own.contains_key(&path) {
                     return Step::Done(Err(too_many(
                         most,
                         format!("an editor may hold {most} files with unsaved changes"),
                     )
                     .hint("save or close some")));
                 }
-                own.insert(path);
+                own.insert(path, ask.lines);
             }
             _ => self.no_longer_unsaved(pending, &path),
         }
@@ -120,8 +126,16 @@ impl View<'_> {
         }
     }
 
-    /// Whether some editor that is still connected holds unsaved changes.
-    pub(crate) fn is_unsaved(&self, path: &RelPath) -> bool {
-        self.unsaved.values().any(|paths| paths.contains(path))
+    /// Whether some editor that is still connected holds unsaved changes, and
+    /// the lines that all of them together change, where each has said which.
+    pub(crate) fn unsaved(&self, path: &RelPath) -> Option<Option<LineRange>> {
+        let told = self.unsaved.values().filter_map(|own| own.get(path));
+        told.copied().reduce(|one, other| {
+            let (one, other) = (one?, other?);
+            Some(LineRange {
+                start: one.start.min(other.start),
+                end: one.end.max(other.end),
+            })
+        })
     }
 }

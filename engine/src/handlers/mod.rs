@@ -7,7 +7,7 @@ mod checkpoints;
 mod commands;
 mod commit;
 mod context;
-mod editors;
+pub(crate) mod editors;
 mod edits;
 mod files;
 mod models;

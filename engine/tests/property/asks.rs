@@ -273,6 +273,7 @@ pub fn request(
             path: (*path).into(),
             dirty: *dirty,
             hash: None,
+            lines: None,
         }),
         Ask::Sync => Request::Sync(Sync {}),
     })

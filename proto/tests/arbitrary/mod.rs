@@ -153,11 +153,12 @@ prop_compose! {
         stale_ranges in of(vec(range(), 0..3)),
         (read_count, line_count, size, mtime_ms) in any::<(u32, u32, u64, u64)>(),
         (read_at, since) in any::<(Option<u64>, Option<u64>)>(),
-        changed_by in of(vec(author(), 0..3)),
+        (changed_by, unsaved_lines) in (of(vec(author(), 0..3)), of(range())),
     ) -> FileState {
         FileState {
             path, state, may_edit, resident, stale_ranges, hash, seen_hash, assumed,
-            read_count, read_at, line_count, size, mtime_ms, unsaved, changed_by, since,
+            read_count, read_at, line_count, size, mtime_ms, unsaved, unsaved_lines,
+            changed_by, since,
         }
     }
 }
@@ -361,8 +362,16 @@ pub fn request() -> impl Strategy<Value = Request> {
             formatted: true,
         })
     });
-    let dirty = (client_path(), any::<bool>(), of(hash()))
-        .prop_map(|(path, dirty, hash)| Request::EditorDirty(EditorDirty { path, dirty, hash }));
+    let dirty = (client_path(), any::<bool>(), of(hash()), of(range())).prop_map(
+        |(path, dirty, hash, lines)| {
+            Request::EditorDirty(EditorDirty {
+                path,
+                dirty,
+                hash,
+                lines,
+            })
+        },
+    );
     prop_oneof![
         1 => Just(Request::Ping(Ping {})),
         1 => initialize,

@@ -670,6 +670,12 @@ export interface EditorDirty {
   dirty: boolean;
   /** The hash of the unsaved text. */
   hash?: Hash | null;
+  /**
+   * The lines of the saved file that the unsaved text changes, from the
+   * first to the last; around the seam where it only adds lines. Without,
+   * which ones is not known.
+   */
+  lines?: LineRange | null;
   /** What. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -1056,6 +1062,11 @@ export interface FileState {
   state: State;
   /** An editor holds unsaved changes. */
   unsaved?: boolean | null;
+  /**
+   * The lines of the saved file that they change, from the first to the
+   * last; `None` where an editor has not said.
+   */
+  unsavedLines?: LineRange | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }

@@ -187,7 +187,7 @@ pub(in crate::hooks) fn with_late(
         _ if count == 0 => return outcome,
         Verdict::Nothing => {}
         Verdict::Tell(text) => texts.push(text.clone()),
-        Verdict::Deny(_) | Verdict::Replace(_) => return outcome,
+        Verdict::Deny(_) | Verdict::Ask(_) | Verdict::Replace(_) => return outcome,
     }
     let rest = match &outcome.ack {
         Some(ack) => ack.clone(),

@@ -19,7 +19,7 @@ use super::super::edits::Candidate;
 use super::super::memory::{Left, Marked};
 use super::super::{Change, Verdict, Writing, edits, notice};
 use super::gate::{self, Weighed};
-use super::{Outcome, reads, remember};
+use super::{Outcome, reads, remember, unsaved};
 use crate::config::Gate;
 
 /// Bytes of a tool's name that are kept.
@@ -40,15 +40,19 @@ pub(super) async fn begin(
     tool: &str,
     files: &[Writing],
 ) -> Outcome {
-    let mut plan: Vec<(EditFile, Planned)> = Vec::new();
+    let mut plan: Vec<(EditFile, Planned, &Change)> = Vec::new();
     for Writing { path, change } in files {
         let Some(place) = daemon.place(cwd, path).await else {
             continue;
         };
-        if plan.iter().any(|(file, _)| file.path == place) {
+        if plan.iter().any(|(file, ..)| file.path == place) {
             // A patch that names a file twice: what comes of it is not known.
-            plan.retain(|(file, _)| file.path != place);
-            plan.push((mark(place, None, None), Planned::default()));
+            plan.retain(|(file, ..)| file.path != place);
+            plan.push((
+                mark(place, None, None),
+                Planned::default(),
+                &Change::Unknown,
+            ));
             continue;
         }
         let others = daemon.memory.beside(session, &place);
@@ -94,14 +98,14 @@ pub(super) async fn begin(
             [one] if !planned.beside => Some(one.hash),
             _ => None,
         };
-        plan.push((mark(place, expect, base), planned));
+        plan.push((mark(place, expect, base), planned, change));
     }
     if plan.is_empty() {
         return Outcome::default();
     }
     let begin = EditBegin {
         session: session.clone(),
-        files: plan.iter().map(|(file, _)| file.clone()).collect(),
+        files: plan.iter().map(|(file, ..)| file.clone()).collect(),
         bind: false,
         call_id: Some(call.to_owned()),
         require_read: Some(daemon.settings.gate != Gate::Off),
@@ -136,7 +140,7 @@ pub(super) async fn begin(
         // The tool runs unmarked; what it was told is known all the same.
         let marked = plan
             .into_iter()
-            .map(|(file, planned)| planned.marked(file, None));
+            .map(|(file, planned, _)| planned.marked(file, None));
         remember(daemon, session, call, |known| {
             known.marked = marked.collect()
         });
@@ -144,13 +148,20 @@ pub(super) async fn begin(
     }
     match begun {
         Ok(begun) => {
+            let changes = plan.iter().map(|(_, _, change)| *change);
+            let verdict = unsaved::before(daemon, session, begun.files.iter().zip(changes)).await;
+            if matches!(verdict, Verdict::Deny(_)) {
+                super::abort(daemon, session, call).await;
+                return verdict.into();
+            }
             let marked = plan
                 .into_iter()
                 .zip(begun.files)
-                .map(|((file, planned), state)| planned.marked(file, state.hash))
+                .map(|((file, planned, _), state)| planned.marked(file, state.hash))
                 .collect();
             remember(daemon, session, call, |known| known.marked = marked);
             Outcome {
+                verdict,
                 undo: vec![Request::EditAbort(EditAbort {
                     edit: None,
                     session: Some(session.clone()),

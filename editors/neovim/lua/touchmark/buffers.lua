@@ -6,6 +6,7 @@ local files = require('touchmark.files')
 local link = require('touchmark.link')
 local names = require('touchmark.names')
 local signs = require('touchmark.signs')
+local unsaved = require('touchmark.unsaved')
 local workspace = require('touchmark.workspace')
 local uv = vim.uv or vim.loop
 
@@ -16,7 +17,9 @@ local M = {}
 local LARGEST = 16 * 1024 * 1024
 
 --- By buffer number: {name, link, told (told of by this connection), dirty,
---- base = {hash, stat} of what was loaded or saved last, writing, text, changes}.
+--- base = {hash, stat} of what was loaded or saved last, writing, text, changes,
+--- clean (it had no unsaved changes when last looked at), edit = which lines
+--- have some, lines = those that were told}.
 local buffers = {}
 
 --- A buffer's state, if it shows a file.
@@ -57,23 +60,26 @@ local function tell(state, method, more)
   return true
 end
 
---- Tells whether there are unsaved changes, when that is another answer than
---- the last.
+--- Tells whether there are unsaved changes, and in which lines, when that is
+--- another answer than the last.
 local function tell_dirty(buffer)
   local state = buffers[buffer]
   if not state or not vim.api.nvim_buf_is_loaded(buffer) then
     return
   end
   local dirty = vim.bo[buffer].modified
-  if dirty ~= (state.dirty or false) and tell(state, 'editor/dirty', { dirty = dirty }) then
-    state.dirty = dirty
+  state.clean, state.edit = not dirty, dirty and state.edit or nil
+  local lines = unsaved.lines(state.edit)
+  local same = dirty == (state.dirty or false) and vim.deep_equal(lines, state.lines)
+  if not same and tell(state, 'editor/dirty', { dirty = dirty, lines = lines }) then
+    state.dirty, state.lines = dirty, lines
   end
 end
 M.tell_dirty = tell_dirty
 
 --- Tells all about a buffer to a connection that knows nothing.
 local function introduce(buffer, state)
-  state.dirty, state.told = false, false
+  state.dirty, state.lines, state.told = false, nil, false
   local path = M.path(state)
   if not path then
     return
@@ -183,13 +189,23 @@ local function attach(buffer, state)
     end
   end
   vim.api.nvim_buf_attach(buffer, false, {
-    on_lines = changed,
-    on_reload = changed,
+    on_lines = function(_, _, _, first, last, new_last)
+      -- Of changes from before this nothing is known.
+      if state.edit or state.clean then
+        local count = vim.api.nvim_buf_line_count(buffer)
+        state.edit = unsaved.changed(state.edit, count, first, last, new_last)
+      end
+      return changed()
+    end,
+    on_reload = function()
+      state.edit = nil
+      return changed()
+    end,
     on_detach = function()
       state.attached = false
     end,
   })
-  state.attached = true
+  state.attached, state.clean = true, not vim.bo[buffer].modified
 end
 
 --- A buffer shows a file: from now on, or again.
@@ -311,7 +327,7 @@ function M.lost(owner)
   files.forget(owner)
   for _, state in pairs(buffers) do
     if state.link == owner then
-      state.dirty, state.told = false, false
+      state.dirty, state.lines, state.told = false, nil, false
     end
   end
   vim.cmd('redrawstatus!')

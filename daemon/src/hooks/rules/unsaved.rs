@@ -1,0 +1,63 @@
+//! Files in which an editor holds unsaved changes (HOOK-6): a write to such a
+//! file and the user's next save stand against each other, and whichever comes
+//! last loses the other one.
+
+use touchmark_proto::{ClientPath, FileState, LineRange, SessionId};
+
+use super::super::daemon_handle::DaemonHandle;
+use super::super::{Change, Verdict, destroys, edits, notice};
+use super::writes;
+use crate::config::Unsaved;
+use crate::lines;
+
+/// What is said before a tool writes to these files, which are as their states
+/// say; once for each file and session, until its changes are saved or undone.
+pub(super) async fn before<'a>(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    files: impl Iterator<Item = (&'a FileState, &'a Change)>,
+) -> Verdict {
+    for (file, change) in files {
+        let path = ClientPath::from(&file.path);
+        if file.unsaved != Some(true) {
+            daemon.memory.saved(session, &path);
+            continue;
+        }
+        let verdict = match daemon.settings.unsaved {
+            Unsaved::Off => continue,
+            Unsaved::Ask => Verdict::Ask(notice::asks_over_unsaved(file)),
+            Unsaved::Deny => match file.unsaved_lines {
+                Some(unsaved) if overlaps(daemon, session, file, change, unsaved).await => {
+                    Verdict::Deny(notice::writes_over_unsaved(file, unsaved))
+                }
+                // What an editor has not said denies nothing.
+                _ => continue,
+            },
+        };
+        if daemon.memory.warns_of_unsaved(session, &path) {
+            return verdict;
+        }
+    }
+    Verdict::Nothing
+}
+
+/// Whether a tool changes lines that the user is changing.
+async fn overlaps(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    file: &FileState,
+    change: &Change,
+    unsaved: LineRange,
+) -> bool {
+    if *change == Change::Delete {
+        return true;
+    }
+    let path = ClientPath::from(&file.path);
+    let Some((_, now)) = writes::bytes(daemon, session, &path).await else {
+        return false;
+    };
+    let edit = edits::likeliest(change, &now).and_then(|result| lines::places(&now, &result));
+    destroys::touched(&edit.unwrap_or_default(), file.line_count)
+        .iter()
+        .any(|touched| touched.start <= unsaved.end && unsaved.start <= touched.end)
+}
