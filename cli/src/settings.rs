@@ -1,22 +1,19 @@
 //! Agents' settings: `touchmark hook install` and `uninstall`.
 //!
-//! - One file for each agent: where its settings are, and what goes into them.
+//! - `rows`: where each agent's settings are, and what goes into them.
 //! - `hooks`: hooks in settings, put in and taken out; on `document`, which
 //!   edits the text and touches no other byte, and `json`.
 //! - `file`: reads and writes one file; `record`: what an installation made.
 //! - `difference`: what will change, for people.
 
-mod claude;
 mod codex;
-mod cursor;
 mod difference;
 mod document;
 mod file;
-mod gemini;
 mod hooks;
 mod json;
-mod opencode;
 mod record;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -24,31 +21,22 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use touchmark_client::Environment;
 
 use crate::commands::daemon::doctor::Finding;
 use crate::output::{Failure, Outcome};
 use hooks::Hooks;
 use record::{Record, Records};
+use rows::{Place, Row, What};
 
 pub(crate) use difference::difference;
 use document::Unreadable;
 use file::Target;
 
-/// The agents that have hooks, and hooks can be installed for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Agent {
-    /// Claude Code
-    Claude,
-    /// Codex
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// Cursor
-    Cursor,
-    /// opencode
-    Opencode,
-}
+/// An agent that has hooks, and hooks can be installed for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agent(&'static Row);
 
 /// Whose settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,33 +97,43 @@ pub(crate) struct Plan {
     pub(crate) note: Option<&'static str>,
 }
 
+impl ValueEnum for Agent {
+    fn value_variants<'a>() -> &'a [Self] {
+        rows::AGENTS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.0.title))
+    }
+}
+
+/// The agent of this name.
+fn agent(name: &str) -> Option<Agent> {
+    let mut agents = rows::AGENTS.iter().copied();
+    agents.find(|agent| agent.name() == name)
+}
+
 impl Agent {
+    /// As in `touchmark hook NAME`.
+    pub(crate) fn name(self) -> &'static str {
+        self.0.name
+    }
+
     fn path(self, scope: Scope, around: &Around<'_>) -> PathBuf {
-        match self {
-            Self::Claude => claude::path(scope, around),
-            Self::Codex => codex::path(scope, around),
-            Self::Gemini => gemini::path(scope, around),
-            Self::Cursor => cursor::path(scope, around),
-            Self::Opencode => opencode::path(scope, around),
+        match (scope, &self.0.user) {
+            (Scope::Project, _) => around.workspace.join(self.0.project),
+            (Scope::User, Place::Named(variable, directory, file)) => {
+                around.of_user(variable, directory).join(file)
+            }
+            (Scope::User, Place::Home(file)) => around.home.join(file),
+            (Scope::User, Place::Config(file)) => around.environment.base.config.join(file),
         }
     }
 
     fn wanted(self, program: &str) -> Wanted {
-        match self {
-            Self::Claude => Wanted::Hooks(claude::hooks(program)),
-            Self::Codex => Wanted::Hooks(codex::hooks(program)),
-            Self::Gemini => Wanted::Hooks(gemini::hooks(program)),
-            Self::Cursor => Wanted::Hooks(cursor::hooks(program)),
-            Self::Opencode => Wanted::File(opencode::PLUGIN),
-        }
-    }
-
-    fn note(self) -> Option<&'static str> {
-        match self {
-            Self::Codex => Some(codex::NOTE),
-            Self::Gemini => Some(gemini::NOTE),
-            Self::Opencode => Some(opencode::NOTE),
-            Self::Claude | Self::Cursor => None,
+        match &self.0.what {
+            What::Hooks(shape) => Wanted::Hooks(Hooks::of(self.name(), shape, program)),
+            What::File(text) => Wanted::File(text),
         }
     }
 }
@@ -170,7 +168,7 @@ pub(crate) fn plan(
         Wanted::File(text) => of_file(text, &path, action, before.as_deref(), earlier)?,
     };
     Ok(Plan {
-        note: agent.note().filter(|_| action == Action::Install),
+        note: agent.0.note.filter(|_| action == Action::Install),
         path,
         target,
         before,
@@ -339,13 +337,4 @@ fn own_name() -> Outcome<String> {
             path.display()
         ))
     })
-}
-
-/// A word of a shell's command line.
-fn shell_word(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@:,=".contains(&byte);
-    if word.bytes().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -30,7 +30,7 @@ use crate::system::open::trust;
 
 use crate::watch::Choice;
 pub use case::probe_case_insensitive;
-pub use gate::{AGENTS, Gate, Unsaved};
+pub use gate::{Gate, Unsaved};
 pub use reload::Changes;
 
 /// A configuration file is wrong.
@@ -207,7 +207,7 @@ pub struct Config {
     /// `hooks.gate`: what an agent's tools are denied for; `Destructive` unless
     /// told.
     pub gate: Gate,
-    /// `hooks.gates`: the same for single agents, by the names of [`AGENTS`].
+    /// `hooks.gates`: the same for single agents, by the names of `touchmark hook`.
     pub gates: BTreeMap<String, Gate>,
     /// `hooks.unsaved`: what is done about files with unsaved changes in an
     /// editor; `Ask` unless told.
@@ -268,7 +268,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What the tools of an agent of [`AGENTS`] are denied for.
+    /// What the tools of an agent are denied for.
     #[must_use]
     pub fn gate(&self, agent: &str) -> Gate {
         self.gates.get(agent).copied().unwrap_or(self.gate)

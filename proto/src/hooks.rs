@@ -32,6 +32,17 @@ hooks! {
     HookOpencode;
 }
 
+/// An event of any agent's hook.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HookEvent {
+    /// The agent, as in `touchmark hook AGENT`; `invalid` for one that is not
+    /// known.
+    pub agent: String,
+    /// What the agent handed to its hook, verbatim.
+    pub input: FreeJson,
+}
+
 /// What the hook is to print, and how it is to end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -25,7 +25,7 @@ use crate::files::{
     FileText, FileUntrack, Snapshot, SnapshotCompared, Versions,
 };
 use crate::hooks::{
-    HookAck, HookClaude, HookCodex, HookCursor, HookGemini, HookOpencode, HookPrinted,
+    HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookOpencode, HookPrinted,
 };
 use crate::models::{ModelEntries, ModelList, ModelRecord, ModelRecorded};
 use crate::quoting::{quoted, without_hidden};
@@ -233,4 +233,5 @@ methods! {
     HookCursor: "hook/cursor", HookCursor => HookPrinted;
     HookOpencode: "hook/opencode", HookOpencode => HookPrinted;
     HookAck: "hook/ack", HookAck => Done;
+    HookEvent: "hook/event", HookEvent => HookPrinted;
 }

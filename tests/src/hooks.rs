@@ -199,31 +199,13 @@ impl<'a> Talk<'a> {
 
 /// What an answer means.
 pub fn heard(agent: &str, printed: &Value) -> Heard {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let (denied, told, replaced) = match agent {
-        "claude" | "codex" => {
-            let specific = &printed["hookSpecificOutput"];
-            (
-                text(&specific["permissionDecisionReason"]),
-                text(&specific["additionalContext"]),
-                specific.get("updatedToolOutput").cloned(),
-            )
-        }
-        "gemini" => (
-            text(&printed["reason"]),
-            text(&printed["hookSpecificOutput"]["additionalContext"]),
-            None,
-        ),
-        "cursor" => (
-            text(&printed["agent_message"]).or_else(|| text(&printed["user_message"])),
-            text(&printed["additional_context"]),
-            None,
-        ),
-        "opencode" => (text(&printed["deny"]), text(&printed["append"]), None),
-        other => panic!("no agent {other}"),
-    };
-    let decision = &printed["hookSpecificOutput"]["permissionDecision"];
-    let asks = *decision == "ask" || printed["permission"] == "ask";
+    let said = |what: &str| printed.pointer(voice::of(agent)[what].as_str()?);
+    let text = |what: &str| said(what)?.as_str().map(str::to_owned);
+    let denied = text("denied").or_else(|| text("asked"));
+    let (told, replaced) = (text("told"), said("replaced").cloned());
+    let asks = ["/hookSpecificOutput/permissionDecision", "/permission"]
+        .iter()
+        .any(|decision| printed.pointer(decision).is_some_and(|said| said == "ask"));
     match (denied, told, replaced) {
         (None, None, None) => {
             assert_eq!(*printed, json!({}));

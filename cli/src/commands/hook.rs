@@ -5,28 +5,22 @@ use clap::{Args, Subcommand};
 use crate::args::Global;
 use crate::commands::{hook_event, hook_settings};
 use crate::context::Context;
-use crate::output::Outcome;
+use crate::output::{Failure, Outcome};
 use crate::settings::{Action as Change, Agent};
 
 /// Agents' hooks.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Options {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
+    /// Whose event: standard input to standard output
+    #[arg(required = true)]
+    agent: Option<Agent>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// An event of Claude Code: standard input to standard output
-    Claude,
-    /// An event of Codex
-    Codex,
-    /// An event of Gemini CLI
-    Gemini,
-    /// An event of Cursor
-    Cursor,
-    /// An event of opencode, as its plug-in tells it
-    Opencode,
     /// Write touchmark's hooks into an agent's settings; shows the change first
     Install(hook_settings::Options),
     /// Take touchmark's hooks out of an agent's settings; shows the change first
@@ -34,18 +28,16 @@ enum Action {
 }
 
 pub(crate) fn run(options: &Options, global: Global) -> Outcome {
-    let agent = match &options.action {
-        Action::Claude => Agent::Claude,
-        Action::Codex => Agent::Codex,
-        Action::Gemini => Agent::Gemini,
-        Action::Cursor => Agent::Cursor,
-        Action::Opencode => Agent::Opencode,
-        Action::Install(options) => {
-            return hook_settings::run(&Context::new(global)?, options, Change::Install);
+    match (&options.action, options.agent) {
+        (Some(Action::Install(options)), _) => {
+            hook_settings::run(&Context::new(global)?, options, Change::Install)
         }
-        Action::Uninstall(options) => {
-            return hook_settings::run(&Context::new(global)?, options, Change::Uninstall);
+        (Some(Action::Uninstall(options)), _) => {
+            hook_settings::run(&Context::new(global)?, options, Change::Uninstall)
         }
-    };
-    hook_event::run(agent, &global)
+        (None, Some(agent)) => hook_event::run(agent, &global),
+        (None, None) => Err(Failure::Usage(
+            "whose event? See `touchmark hook --help`".into(),
+        )),
+    }
 }

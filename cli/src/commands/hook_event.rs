@@ -15,10 +15,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::ValueEnum as _;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::hooks::{
-    HookAck, HookClaude, HookCodex, HookCursor, HookGemini, HookOpencode, HookPrinted,
-};
-use touchmark_client::proto::{FreeJson, Reply, Request};
+use touchmark_client::proto::FreeJson;
+use touchmark_client::proto::hooks::{HookAck, HookEvent, HookPrinted};
 use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
 
 use crate::args::Global;
@@ -39,17 +37,6 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// The longest event, in bytes: the daemon takes no longer one.
 const MAX_EVENT: u64 = 16 << 20;
-
-fn request(agent: Agent, input: Value) -> Request {
-    let input = FreeJson(input);
-    match agent {
-        Agent::Claude => Request::HookClaude(HookClaude { input }),
-        Agent::Codex => Request::HookCodex(HookCodex { input }),
-        Agent::Gemini => Request::HookGemini(HookGemini { input }),
-        Agent::Cursor => Request::HookCursor(HookCursor { input }),
-        Agent::Opencode => Request::HookOpencode(HookOpencode { input }),
-    }
-}
 
 /// The way that agents call it, without a look at the whole command line.
 pub(crate) fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
@@ -169,7 +156,7 @@ fn print(stdout: &str, stderr: &str) -> bool {
 }
 
 fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPrinted)> {
-    if agent == Agent::Claude && std::env::var_os("CURSOR_VERSION").is_some() {
+    if agent.name() == "claude" && std::env::var_os("CURSOR_VERSION").is_some() {
         // Cursor runs Claude's hooks beside its own: it would count twice.
         return None;
     }
@@ -189,20 +176,16 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
     if may_start(&workspace, global) || workspace.socket().exists() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let now = u64::try_from(now.as_millis()).ok()?;
-        let agent = agent.to_possible_value()?;
-        let unanswered = Unanswered::of(agent.get_name(), &input, now);
+        let unanswered = Unanswered::of(agent.name(), &input, now);
         prepared(unanswered.map(|unanswered| (unanswered, workspace.places.state.clone())));
     }
     let client = connect(&workspace, global, until)?;
     client.set_deadline(left(until)?);
-    let printed = match client.request(request(agent, input)).ok()? {
-        Reply::HookClaude(printed)
-        | Reply::HookCodex(printed)
-        | Reply::HookGemini(printed)
-        | Reply::HookCursor(printed)
-        | Reply::HookOpencode(printed) => printed,
-        _ => return None,
+    let event = HookEvent {
+        agent: agent.name().to_owned(),
+        input: FreeJson(input),
     };
+    let printed = client.call(event).ok()?;
     Some((client, printed))
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::document::{self, Container, Step, Style, Unreadable, find};
 use super::json::{Json, quoted};
+use super::rows::{Event, Handler, Shape};
 
 /// What an agent's settings are to hold.
 #[derive(Clone, Debug)]
@@ -34,6 +35,19 @@ pub(super) struct Made {
 }
 
 impl Hooks {
+    /// An agent's, by the row of its settings.
+    pub(super) fn of(agent: &'static str, shape: &Shape, program: &str) -> Self {
+        let event = |event: &Event| (event.name, shape.hook(agent, event, program));
+        let beside = shape.beside.iter();
+        Self {
+            agent,
+            beside: beside
+                .map(|(name, value)| (*name, Json::Number(*value)))
+                .collect(),
+            events: shape.events.iter().map(event).collect(),
+        }
+    }
+
     /// Whether the text holds these hooks, each once, and no others of
     /// touchmark's.
     ///
@@ -207,6 +221,47 @@ impl Hooks {
         let program = program.trim().trim_matches(['\'', '"']);
         program == "touchmark" || program.ends_with("/touchmark")
     }
+}
+
+impl Shape {
+    fn hook(&self, agent: &str, event: &Event, program: &str) -> Json {
+        let line = format!("{} hook {agent}", shell_word(program));
+        let timeout = Json::Number(event.timeout.unwrap_or(self.timeout));
+        let matcher = event.matcher.map(|tools| ("matcher", tools.into()));
+        let typed = ("type", "command".into());
+        let handler = match self.handler {
+            Handler::Words => vec![
+                typed,
+                ("command", program.into()),
+                ("args", Json::List(vec!["hook".into(), agent.into()])),
+            ],
+            Handler::Line => vec![typed, ("command", line.as_str().into())],
+            Handler::NamedLine => vec![
+                typed,
+                ("name", "touchmark".into()),
+                ("command", line.as_str().into()),
+            ],
+            Handler::Flat => {
+                let mut hook = vec![("command", line.as_str().into())];
+                hook.extend(matcher);
+                hook.push(("timeout", timeout));
+                return Json::Object(hook);
+            }
+        };
+        let handler = handler.into_iter().chain([("timeout", timeout)]);
+        let mut group: Vec<_> = matcher.into_iter().collect();
+        group.push(("hooks", Json::List(vec![Json::Object(handler.collect())])));
+        Json::Object(group)
+    }
+}
+
+/// A word of a shell's command line.
+fn shell_word(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@:,=".contains(&byte);
+    if word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What of an element is touchmark's.

@@ -5,15 +5,22 @@ use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
 
 use super::hooks::{Hooks, Made};
-use super::{claude, codex, cursor, gemini};
+use super::{What, agent, rows};
 
-fn agents() -> [Hooks; 4] {
-    [
-        claude::hooks("touchmark"),
-        codex::hooks("/a path/touchmark"),
-        gemini::hooks("touchmark"),
-        cursor::hooks("touchmark"),
-    ]
+/// The hooks of all agents whose settings hold some.
+fn agents() -> Vec<Hooks> {
+    let hooks = rows::AGENTS.iter().filter_map(|agent| match &agent.0.what {
+        What::Hooks(shape) => Some(Hooks::of(agent.name(), shape, "/a path/touchmark")),
+        What::File(_) => None,
+    });
+    hooks.collect()
+}
+
+fn of(name: &str, program: &str) -> Hooks {
+    match &agent(name).unwrap().0.what {
+        What::Hooks(shape) => Hooks::of(agent(name).unwrap().name(), shape, program),
+        What::File(_) => panic!("{name} has no hooks"),
+    }
 }
 
 /// Settings as people leave them; `EVENT` stands for an event of the agent's.
@@ -154,7 +161,7 @@ fn what_others_add_meanwhile_stays() {
 
 #[test]
 fn ours_are_known_in_every_shape() {
-    let hooks = claude::hooks("/elsewhere/touchmark");
+    let hooks = of("claude", "/elsewhere/touchmark");
     let text = r#"{"hooks": {
         "Stop": [{"hooks": [
             {"type": "command", "command": "theirs"},
@@ -179,7 +186,7 @@ fn ours_are_known_in_every_shape() {
 
 #[test]
 fn what_cannot_be_read_is_refused_with_its_line() {
-    let hooks = cursor::hooks("touchmark");
+    let hooks = of("cursor", "touchmark");
     let cases = [
         ("{\n  \"a\": \n}", 3),
         ("{\n  a: 1\n}", 2),

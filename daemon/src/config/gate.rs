@@ -30,6 +30,3 @@ pub enum Unsaved {
     #[default]
     Ask,
 }
-
-/// What `hooks.gates` names, one for each agent.
-pub const AGENTS: [&str; 5] = ["claude", "codex", "cursor", "gemini", "opencode"];

@@ -6,7 +6,8 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use touchmark_engine::patterns::{self, Patterns};
 
 use super::units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
-use super::{AGENTS, Config, Durability, Gate, Part, Unsaved, Whose};
+use super::{Config, Durability, Gate, Part, Unsaved, Whose};
+use crate::hooks::Agent;
 use crate::watch::Choice;
 
 type Value<'de> = Spanned<DeValue<'de>>;
@@ -278,10 +279,10 @@ fn compile<'a>(patterns: impl IntoIterator<Item = &'a String>) -> Result<(), Str
 fn gates(config: &mut Config, value: Value<'_>) -> Result<(), Wrong> {
     let gates: std::collections::BTreeMap<Spanned<String>, Gate> = read(value)?;
     for name in gates.keys() {
-        if !AGENTS.contains(&name.get_ref().as_str()) {
+        if Agent::named(name.get_ref()).is_none() {
             return Err(Wrong {
                 at: Some(name.span().start),
-                reason: format!("an agent is one of {}", AGENTS.join(", ")),
+                reason: format!("an agent is one of {}", Agent::names()),
                 part: Part::File,
             });
         }

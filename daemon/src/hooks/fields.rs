@@ -21,6 +21,12 @@ pub(super) fn content<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| value.get(name)?.as_str())
 }
 
+/// The first of these fields that is there and not null.
+pub(super) fn present<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
+    let mut found = names.iter().filter_map(|name| value.get(name));
+    found.find(|value| !value.is_null())
+}
+
 /// The first of these fields that is a number of lines.
 pub(super) fn number(value: &Value, names: &[&str]) -> Option<u32> {
     names.iter().find_map(|name| {
@@ -53,9 +59,12 @@ pub(super) fn child(parent: &SessionId, agent: &str) -> Option<SessionId> {
         .ok()
 }
 
-/// The directory the agent works in.
-pub(super) fn cwd(value: &Value) -> Option<PathBuf> {
-    text(value, &["cwd"])
+/// The directory the agent works in: a field that says it, or the first of a
+/// list.
+pub(super) fn cwd(value: &Value, names: &[&str], lists: &[&str]) -> Option<PathBuf> {
+    let first = || present(value, lists)?.as_array()?.first()?.as_str();
+    text(value, names)
+        .or_else(first)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
 }

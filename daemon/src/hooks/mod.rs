@@ -1,30 +1,26 @@
 //! What agents' hooks say, and what they are answered.
 //!
 //! ```text
-//!  agent's JSON ─► one file per agent ─► Happened ─► rules ─► Verdict ─► agent's JSON
-//!                                                      │
-//!                                                ordinary requests
+//!  agent's JSON ─► its agent's row ─► Happened ─► rules ─► Verdict ─► agent's JSON
+//!                                                   │
+//!                                             ordinary requests
 //! ```
 //!
-//! The files named after agents only translate. [`rules`] say what each event
+//! [`agent`] only translates, by a table. [`rules`] say what each event
 //! does, the same for all agents, and do it by asking the daemon what any
 //! client could ask ([`DaemonHandle`]), so that every decision is the engine's. An
 //! event that is not understood is answered with `{}`: a hook never stands in
 //! its agent's way.
 
+mod agent;
 mod agents;
-mod claude;
-mod codex;
-mod cursor;
 mod daemon_handle;
 mod destroys;
 mod edits;
 mod fields;
-mod gemini;
 mod memory;
 mod named;
 mod notice;
-mod opencode;
 mod patch;
 mod rules;
 mod shell;
@@ -39,23 +35,14 @@ use serde_json::{Value, json};
 use touchmark_engine::text::tokens;
 use touchmark_proto::daemon::Program;
 use touchmark_proto::hooks::HookPrinted;
-use touchmark_proto::{Reply, Request, SessionId};
+use touchmark_proto::{Request, SessionId};
 
+pub(crate) use agent::Agent;
 pub(crate) use daemon_handle::{Consult, DaemonHandle, Settings, Standing};
 pub(crate) use memory::Memory;
 use unanswered::Held;
 pub use unanswered::Unanswered;
 pub(crate) use unanswered::waiting;
-
-/// Which agent's words they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Agent {
-    Claude,
-    Codex,
-    Gemini,
-    Cursor,
-    Opencode,
-}
 
 /// An event of an agent's, in words of no agent. Kept without contents where
 /// its hook is not answered ([`Unanswered`]).
@@ -172,15 +159,15 @@ fn masked<S: Serializer>(command: &str, out: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Tool {
-    /// A tool that changes one file; nothing, if it does not say which.
-    fn write(name: &str, path: Option<&str>, change: Change) -> Self {
-        path.map_or(Self::Other, |path| Self::Write {
+    /// A tool that changes one file.
+    fn write(name: &str, path: &str, change: Change) -> Self {
+        Self::Write {
             name: name.to_owned(),
             files: vec![Writing {
                 path: path.to_owned(),
                 change,
             }],
-        })
+        }
     }
 }
 
@@ -259,7 +246,7 @@ enum Verdict {
     /// The tool must not run; why.
     Deny(String),
     /// The agent's user decides whether it runs; what he is told. Only for
-    /// agents of which [`Agent::asks`] is true.
+    /// agents of which `Agent::asks` is true.
     Ask(String),
     /// A text for the model.
     Tell(String),
@@ -274,55 +261,6 @@ pub(crate) struct Answered {
     pub(crate) printed: HookPrinted,
     /// What takes back what it has begun, if nobody hears the answer.
     pub(crate) undo: Vec<Request>,
-}
-
-impl Agent {
-    /// By which `hooks.gates` names it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Cursor => "cursor",
-            Self::Opencode => "opencode",
-        }
-    }
-
-    /// Whether its hooks can have it ask its user.
-    pub(crate) fn asks(self) -> bool {
-        matches!(self, Self::Claude | Self::Cursor)
-    }
-
-    /// The answer to its request.
-    pub(crate) fn reply(self, printed: HookPrinted) -> Reply {
-        match self {
-            Self::Claude => Reply::HookClaude(printed),
-            Self::Codex => Reply::HookCodex(printed),
-            Self::Gemini => Reply::HookGemini(printed),
-            Self::Cursor => Reply::HookCursor(printed),
-            Self::Opencode => Reply::HookOpencode(printed),
-        }
-    }
-
-    fn read(self, input: &Value) -> Option<Happened> {
-        match self {
-            Self::Claude => claude::read(input),
-            Self::Codex => codex::read(input),
-            Self::Gemini => gemini::read(input),
-            Self::Cursor => cursor::read(input),
-            Self::Opencode => opencode::read(input),
-        }
-    }
-
-    fn print(self, event: &str, verdict: Verdict) -> Value {
-        match self {
-            Self::Claude => claude::print(event, verdict),
-            Self::Codex => codex::print(event, verdict),
-            Self::Gemini => gemini::print(verdict),
-            Self::Cursor => cursor::print(event, verdict),
-            Self::Opencode => opencode::print(verdict),
-        }
-    }
 }
 
 /// What a hook prints that has nothing to say.
@@ -340,8 +278,8 @@ fn printed(stdout: &Value, ack: Option<String>) -> HookPrinted {
 }
 
 /// Lets an event take effect, and says what its hook is to print.
-pub(crate) async fn answer(agent: Agent, input: Value, daemon: &DaemonHandle) -> Answered {
-    let Some(happened) = agent.read(&input) else {
+pub(crate) async fn answer(agent: &Agent, input: Value, daemon: &DaemonHandle) -> Answered {
+    let Some(happened) = agent.read(&input).happened else {
         return Answered {
             printed: silence(),
             undo: Vec::new(),

@@ -69,15 +69,7 @@ impl Unanswered {
     /// What an agent's hook was handed at `time`; the agent by the name of its
     /// command. `None` for what is no event.
     pub fn of(agent: &str, input: &Value, time: Millis) -> Option<Self> {
-        let agent = match agent {
-            "claude" => Agent::Claude,
-            "codex" => Agent::Codex,
-            "gemini" => Agent::Gemini,
-            "cursor" => Agent::Cursor,
-            "opencode" => Agent::Opencode,
-            _ => return None,
-        };
-        let happened = agent.read(input)?;
+        let happened = Agent::named(agent)?.read(input).happened?;
         Some(Self {
             time,
             happened,

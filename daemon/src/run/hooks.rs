@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use touchmark_engine::{Input, State};
+use touchmark_proto::hooks::HookPrinted;
 use touchmark_proto::{
     ConnectionId, Error, ErrorCode, FreeJson, Reply, Request, RequestId, SessionId,
 };
@@ -46,11 +47,22 @@ impl Hooks {
 }
 
 impl Daemon {
-    /// `hook/*`, answered aside.
-    pub(super) fn hook(&mut self, request: RequestId, agent: Agent, input: FreeJson) {
+    /// An event of an agent's hook, answered aside by what `reply` makes of it.
+    pub(super) fn hook(
+        &mut self,
+        request: RequestId,
+        agent: &str,
+        input: FreeJson,
+        reply: fn(HookPrinted) -> Reply,
+    ) {
+        let Some(agent) = Agent::named(agent) else {
+            let hint = format!("an agent is one of {}", Agent::names());
+            let wrong = Error::invalid("no such agent").hint(hint);
+            return self.hooked(request, Err(wrong), Vec::new());
+        };
         let (mut daemon, events) = (self.daemon(request), self.events.clone());
-        daemon.settings.gate = self.options.config.gate(agent.name());
-        if !agent.asks() {
+        daemon.settings.gate = self.options.config.gate(agent.name);
+        if !agent.asks {
             daemon.settings.unsaved = daemon.settings.unsaved.min(Unsaved::Deny);
         }
         tokio::spawn(async move {
@@ -67,7 +79,7 @@ impl Daemon {
             });
             let _loop_has_ended = events.send(Event::Hooked {
                 request,
-                outcome: Ok(agent.reply(printed)),
+                outcome: Ok(reply(printed)),
                 undo,
             });
         });

@@ -13,7 +13,6 @@ use super::replay;
 use super::say::Say;
 use super::subscriptions::Subscription;
 use crate::event::Event;
-use crate::hooks::Agent;
 use crate::system::proc::resident_bytes;
 
 /// The daemon's version.
@@ -55,11 +54,24 @@ impl Daemon {
             }
             ForShell::SearchGrep(ask) => return self.search(request, connection, ask),
             ForShell::ContentsForget(_) => return self.forget_contents(request),
-            ForShell::HookClaude(ask) => return self.hook(request, Agent::Claude, ask.input),
-            ForShell::HookCodex(ask) => return self.hook(request, Agent::Codex, ask.input),
-            ForShell::HookGemini(ask) => return self.hook(request, Agent::Gemini, ask.input),
-            ForShell::HookCursor(ask) => return self.hook(request, Agent::Cursor, ask.input),
-            ForShell::HookOpencode(ask) => return self.hook(request, Agent::Opencode, ask.input),
+            ForShell::HookClaude(ask) => {
+                return self.hook(request, "claude", ask.input, Reply::HookClaude);
+            }
+            ForShell::HookCodex(ask) => {
+                return self.hook(request, "codex", ask.input, Reply::HookCodex);
+            }
+            ForShell::HookGemini(ask) => {
+                return self.hook(request, "gemini", ask.input, Reply::HookGemini);
+            }
+            ForShell::HookCursor(ask) => {
+                return self.hook(request, "cursor", ask.input, Reply::HookCursor);
+            }
+            ForShell::HookOpencode(ask) => {
+                return self.hook(request, "opencode", ask.input, Reply::HookOpencode);
+            }
+            ForShell::HookEvent(ask) => {
+                return self.hook(request, &ask.agent, ask.input, Reply::HookEvent);
+            }
             ForShell::HookAck(ask) => return self.hook_ack(request, ask.ack),
         };
         self.outbox.push(Say::Answer {

@@ -26,7 +26,7 @@ use touchmark_proto::daemon::{
 use touchmark_proto::edits::{CommitFile, EditFile};
 use touchmark_proto::files::Snapshot;
 use touchmark_proto::hooks::{
-    HookAck, HookClaude, HookCodex, HookCursor, HookGemini, HookOpencode,
+    HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookOpencode,
 };
 use touchmark_proto::retention::RetentionItem;
 use touchmark_proto::search::SearchGrep;
@@ -266,6 +266,7 @@ rows! {
         HookCursor:       Query,   Names [],        Names [],     at_once;
         HookOpencode:     Query,   Names [],        Names [],     at_once;
         HookAck:          Query,   Names [],        Names [],     at_once;
+        HookEvent:        Query,   Names [],        Names [],     at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

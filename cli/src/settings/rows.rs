@@ -1,0 +1,273 @@
+//! The agents that hooks can be installed for: a row each, in the order in
+//! which they are listed. What an agent's events mean is its row in
+//! `daemon/src/hooks/agent/rows.rs`.
+
+use super::Agent;
+
+/// One agent's settings.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// As in `touchmark hook NAME`.
+    pub(super) name: &'static str,
+    /// For people.
+    pub(super) title: &'static str,
+    pub(super) user: Place,
+    /// Below the workspace.
+    pub(super) project: &'static str,
+    pub(super) what: What,
+    /// What is left to the user once the hooks are in.
+    pub(super) note: Option<&'static str>,
+}
+
+/// Where a user's settings are.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// In a directory that a variable names, else in one below the home
+    /// directory: variable, directory, file.
+    Named(&'static str, &'static str, &'static str),
+    /// Below the home directory.
+    Home(&'static str),
+    /// Below the directory of the user's configuration.
+    Config(&'static str),
+}
+
+/// What is put there.
+#[derive(Debug)]
+pub(super) enum What {
+    /// Hooks among settings.
+    Hooks(Shape),
+    /// A file of its own; its first line says whose it is.
+    File(&'static str),
+}
+
+/// How hooks are written.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// Members beside `hooks` that must be there.
+    pub(super) beside: &'static [(&'static str, u64)],
+    pub(super) events: &'static [Event],
+    pub(super) handler: Handler,
+    /// For an event, in the agent's unit; the hook itself gives up long
+    /// before.
+    pub(super) timeout: u64,
+}
+
+/// One event.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) name: &'static str,
+    /// The tools whose events are asked for.
+    pub(super) matcher: Option<&'static str>,
+    /// Where it is not the usual one.
+    pub(super) timeout: Option<u64>,
+}
+
+/// What a hook looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handler {
+    /// In a group with its matcher; no shell takes the words apart.
+    Words,
+    /// In a group with its matcher; one line for a shell.
+    Line,
+    /// The same with a name.
+    NamedLine,
+    /// The matcher beside the line, and no group.
+    Flat,
+}
+
+const fn on(name: &'static str) -> Event {
+    Event {
+        name,
+        matcher: None,
+        timeout: None,
+    }
+}
+
+/// Of these tools.
+const fn of(name: &'static str, tools: &'static str) -> Event {
+    Event {
+        name,
+        matcher: Some(tools),
+        timeout: None,
+    }
+}
+
+/// Within a shorter time.
+const fn within(name: &'static str, timeout: u64) -> Event {
+    Event {
+        name,
+        matcher: None,
+        timeout: Some(timeout),
+    }
+}
+
+/// All of them.
+pub(super) static AGENTS: &[Agent] = &[
+    Agent(&Row {
+        name: "claude",
+        title: "Claude Code",
+        user: Place::Named("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+        project: ".claude/settings.json",
+        what: What::Hooks(Shape {
+            beside: &[],
+            events: &[
+                on("SessionStart"),
+                on("UserPromptSubmit"),
+                of("PreToolUse", "Read|Edit|Write|NotebookEdit|Bash"),
+                of("PostToolUse", "Read|Edit|Write|NotebookEdit|Bash|Grep"),
+                of("PostToolUseFailure", "Edit|Write|NotebookEdit|Bash"),
+                of("PermissionDenied", "Edit|Write|NotebookEdit|Bash"),
+                on("PostToolBatch"),
+                on("SubagentStart"),
+                on("SubagentStop"),
+                on("PostCompact"),
+                on("Stop"),
+                // A second and a half for all hooks together.
+                within("SessionEnd", 1),
+            ],
+            handler: Handler::Words,
+            timeout: 5,
+        }),
+        note: None,
+    }),
+    Agent(&Row {
+        name: "codex",
+        title: "Codex",
+        user: Place::Named("CODEX_HOME", ".codex", "hooks.json"),
+        project: ".codex/hooks.json",
+        what: What::Hooks(Shape {
+            beside: &[],
+            events: &[
+                on("SessionStart"),
+                on("UserPromptSubmit"),
+                of("PreToolUse", "Bash|apply_patch"),
+                of("PostToolUse", "Bash|apply_patch"),
+                on("SubagentStart"),
+                on("SubagentStop"),
+                on("PostCompact"),
+                // Codex grants no more to what ends something, and warns at
+                // each start where more is asked.
+                within("Interrupt", 3),
+                on("Stop"),
+                within("SessionEnd", 3),
+            ],
+            handler: Handler::Line,
+            timeout: 5,
+        }),
+        note: Some(
+            "Codex passes over hooks in silence before you have approved them: say /hooks in Codex, and again whenever they change; for a run without anybody, `codex exec --dangerously-bypass-hook-trust`",
+        ),
+    }),
+    // AfterModel is left out: it comes with every piece of an answer, and each
+    // would start a process. So would an automatic PreCompress, which comes
+    // with every request and says nothing.
+    Agent(&Row {
+        name: "gemini",
+        title: "Gemini CLI",
+        user: Place::Home(".gemini/settings.json"),
+        project: ".gemini/settings.json",
+        what: What::Hooks(Shape {
+            beside: &[],
+            events: &[
+                on("SessionStart"),
+                on("BeforeAgent"),
+                of(
+                    "BeforeTool",
+                    "read_file|write_file|replace|run_shell_command",
+                ),
+                of(
+                    "AfterTool",
+                    "read_file|write_file|replace|run_shell_command",
+                ),
+                of("PreCompress", "manual"),
+                on("AfterAgent"),
+                on("SessionEnd"),
+            ],
+            handler: Handler::NamedLine,
+            timeout: 5_000,
+        }),
+        note: Some(
+            "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change",
+        ),
+    }),
+    // One event that Cursor does not know, and it takes none of them.
+    Agent(&Row {
+        name: "cursor",
+        title: "Cursor",
+        user: Place::Home(".cursor/hooks.json"),
+        project: ".cursor/hooks.json",
+        what: What::Hooks(Shape {
+            beside: &[("version", 1)],
+            events: &[
+                on("sessionStart"),
+                on("beforeSubmitPrompt"),
+                on("beforeReadFile"),
+                of(
+                    "preToolUse",
+                    "Read|Write|StrReplace|Delete|ApplyPatch|Shell",
+                ),
+                on("postToolUse"),
+                on("postToolUseFailure"),
+                on("preCompact"),
+                on("stop"),
+                on("sessionEnd"),
+            ],
+            handler: Handler::Flat,
+            timeout: 5,
+        }),
+        note: None,
+    }),
+    Agent(&Row {
+        name: "opencode",
+        title: "opencode",
+        user: Place::Config("opencode/plugins/touchmark.ts"),
+        project: ".opencode/plugins/touchmark.ts",
+        what: What::File(include_str!(
+            "../../../bindings/typescript/opencode/touchmark.ts"
+        )),
+        note: Some(
+            "opencode takes the plug-in up when it starts the next time. With any plug-in it first waits for its own package @opencode-ai/plugin, which it fetches once; without a network that takes more than a minute at each start",
+        ),
+    }),
+    // Seconds, but milliseconds in older versions; from 1000 on all take them
+    // for milliseconds.
+    Agent(&Row {
+        name: "qwen",
+        title: "Qwen Code",
+        user: Place::Named("QWEN_HOME", ".qwen", "settings.json"),
+        project: ".qwen/settings.json",
+        what: What::Hooks(Shape {
+            beside: &[],
+            events: &[
+                on("SessionStart"),
+                on("UserPromptSubmit"),
+                of(
+                    "PreToolUse",
+                    "read_file|write_file|edit|notebook_edit|run_shell_command",
+                ),
+                of(
+                    "PostToolUse",
+                    "read_file|write_file|edit|notebook_edit|run_shell_command",
+                ),
+                of(
+                    "PostToolUseFailure",
+                    "write_file|edit|notebook_edit|run_shell_command",
+                ),
+                of(
+                    "PermissionDenied",
+                    "write_file|edit|notebook_edit|run_shell_command",
+                ),
+                on("PostToolBatch"),
+                on("SubagentStart"),
+                on("SubagentStop"),
+                on("PostCompact"),
+                on("Stop"),
+                on("StopFailure"),
+                on("SessionEnd"),
+            ],
+            handler: Handler::NamedLine,
+            timeout: 5_000,
+        }),
+        note: Some("Qwen Code runs the hooks of a project only in a folder that you trust"),
+    }),
+];

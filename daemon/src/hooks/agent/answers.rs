@@ -1,0 +1,62 @@
+//! What agents take for an answer.
+
+use serde_json::{Value, json};
+
+use super::super::Verdict;
+
+/// A shape of answers.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Answers {
+    /// `hookSpecificOutput`, with the event's name (Claude Code).
+    Specific,
+    /// `decision` and `reason`; a text in `hookSpecificOutput` (Gemini CLI).
+    Decision,
+    /// `permission`; a text in `additional_context` (Cursor).
+    Permission,
+    /// `deny` and `append` (opencode's plug-in).
+    Plugin,
+}
+
+impl Answers {
+    pub(super) fn print(self, event: &str, verdict: Verdict) -> Value {
+        match (self, verdict) {
+            (_, Verdict::Nothing) => json!({}),
+            (Self::Specific, Verdict::Deny(reason)) => json!({"hookSpecificOutput": {
+                "hookEventName": event,
+                "permissionDecision": "deny",
+                "permissionDecisionReason": reason,
+            }}),
+            (Self::Specific, Verdict::Ask(text)) => json!({"hookSpecificOutput": {
+                "hookEventName": event,
+                "permissionDecision": "ask",
+                "permissionDecisionReason": text,
+            }}),
+            (Self::Permission, Verdict::Ask(text)) => {
+                json!({"permission": "ask", "user_message": text})
+            }
+            (Self::Specific, Verdict::Tell(text)) => json!({"hookSpecificOutput": {
+                "hookEventName": event,
+                "additionalContext": text,
+            }}),
+            (Self::Specific, Verdict::Replace(output)) => json!({"hookSpecificOutput": {
+                "hookEventName": event,
+                "updatedToolOutput": output,
+            }}),
+            (Self::Decision, Verdict::Deny(reason)) => {
+                json!({"decision": "deny", "reason": reason})
+            }
+            (Self::Decision, Verdict::Tell(text)) => {
+                json!({"hookSpecificOutput": {"additionalContext": text}})
+            }
+            (Self::Permission, Verdict::Deny(reason)) => json!({
+                "permission": "deny",
+                "user_message": reason,
+                "agent_message": reason,
+            }),
+            (Self::Permission, Verdict::Tell(text)) => json!({"additional_context": text}),
+            (Self::Plugin, Verdict::Deny(reason)) => json!({"deny": reason}),
+            (Self::Plugin, Verdict::Tell(text)) => json!({"append": text}),
+            (_, Verdict::Ask(_) | Verdict::Replace(_)) => json!({}),
+        }
+    }
+}
