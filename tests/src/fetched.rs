@@ -110,7 +110,9 @@ fn with_what_they_need(packages: &[&str]) -> BTreeSet<String> {
 fn install(place: &Path, packages: &[&str]) -> Command {
     let mut install = Command::new("npm");
     install
-        .args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"])
+        .args(["install", "--no-audit", "--no-fund", "--silent"])
+        // A package may be for the Node.js that is fetched beside it.
+        .args(["--engine-strict=false", "--prefix"])
         .arg(place)
         .args(packages);
     install

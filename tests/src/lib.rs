@@ -1,6 +1,8 @@
 //! A world for end-to-end tests: a real daemon process, a real file system,
 //! directories of its own for everything.
 //!
+//! - [`agents`]: real agents, whose model is [`model`].
+//! - [`model`]: a model that says what a test tells it to.
 //! - [`world`]: temporary directories and the daemon in them.
 //! - [`wire`]: a small client of the JSON lines wire, written from the
 //!   protocol's document and not from the daemon's code.
@@ -32,6 +34,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod agents;
 pub mod children;
 pub mod disk_fuzz;
 pub mod fetched;
@@ -41,6 +44,7 @@ pub mod hooks;
 pub mod limits;
 pub mod machine;
 pub mod mcp;
+pub mod model;
 pub mod mounts;
 pub mod mutate;
 pub mod neighbour;

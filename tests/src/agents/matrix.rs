@@ -1,0 +1,1 @@
+//! What came of all scenarios with all agents.

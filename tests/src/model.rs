@@ -1,0 +1,179 @@
+//! A model that says what a test tells it to: a server on loopback that real
+//! agents take for their provider's.
+//!
+//! Each request of an agent waits here until the test has looked at what the
+//! model was sent and says what comes next, so that a test decides what lies
+//! between two steps. A request that offers no tools is a side request (a
+//! title, a summary, a count of tokens); it gets something plain at once.
+//!
+//! - [`wire`]: what a provider's protocol is, one file for each of them.
+
+pub mod wire;
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::CONTENT_TYPE;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use wire::{Wire, WIRES};
+
+/// What a model says in one turn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// Words, which end the agent's turn.
+    Text(String),
+    /// One call of a tool; `SPACE.NAME` for one in a namespace.
+    Call(String, Value),
+    /// One call of a tool that takes a text instead of arguments.
+    Free(String, String),
+}
+
+/// A request that waits for its answer.
+pub struct Asked {
+    /// What the model is sent that is not its own: the user's words, results
+    /// of tools, contexts that were added. In their order.
+    pub sent: Vec<String>,
+    /// The beginning of the same, before the model has said anything. It
+    /// tells the conversations of sub-agents apart.
+    pub opening: String,
+    /// The whole request.
+    pub body: Value,
+    wire: &'static dyn Wire,
+    streams: bool,
+    answer: oneshot::Sender<String>,
+}
+
+impl Asked {
+    /// Answers, and says how many tokens the conversation has taken so far.
+    pub fn answer(self, said: &Said, tokens: u64) {
+        let body = match self.streams {
+            true => self.wire.stream(said, tokens),
+            false => self.wire.whole(said, tokens).to_string(),
+        };
+        // An agent that has ended hears nothing.
+        let _ended = self.answer.send(body);
+    }
+}
+
+/// The server. It ends with the test's process.
+pub struct Model {
+    address: SocketAddr,
+    asked: Receiver<Asked>,
+    kept: VecDeque<Asked>,
+}
+
+impl Model {
+    /// Listens on a port of its own, in the calling thread's network.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let (sender, asked) = channel();
+        std::thread::spawn(move || serve(listener, &sender));
+        Self {
+            address,
+            asked,
+            kept: VecDeque::new(),
+        }
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The next request of the conversation that is meant, if one comes in
+    /// this time. Those of others are kept for when they are asked for.
+    pub fn next(&mut self, within: Duration, is_meant: impl Fn(&Asked) -> bool) -> Option<Asked> {
+        if let Some(place) = self.kept.iter().position(&is_meant) {
+            return self.kept.remove(place);
+        }
+        let asked = self.asked.recv_timeout(within).ok()?;
+        if is_meant(&asked) {
+            return Some(asked);
+        }
+        self.kept.push_back(asked);
+        None
+    }
+}
+
+fn serve(listener: TcpListener, asked: &Sender<Asked>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        listener.set_nonblocking(true).expect("a socket");
+        let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
+        while let Ok((stream, _)) = listener.accept().await {
+            let asked = asked.clone();
+            let service = service_fn(move |request| answer(request, asked.clone()));
+            let connection =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            // An agent that is killed breaks its connections off.
+            tokio::spawn(async move { drop(connection.await) });
+        }
+    });
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    asked: Sender<Asked>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path().to_owned();
+    let body = match request.into_body().collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(_) => return Ok(Response::default()),
+    };
+    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let Some(wire) = WIRES.iter().copied().find(|wire| wire.speaks(&path)) else {
+        return Ok(respond(StatusCode::OK, false, wire::other(&path).to_string()));
+    };
+    let streams = wire.streams(&path, &body);
+    let plain = Said::Text("plain".into());
+    let said = match wire::offers_tools(&body) {
+        true => {
+            let (sender, answered) = oneshot::channel();
+            let (sent, opening) = wire::sent(wire.items(&body));
+            let _nobody_asks_any_more = asked.send(Asked {
+                sent,
+                opening,
+                body,
+                wire,
+                streams,
+                answer: sender,
+            });
+            answered.await.ok()
+        }
+        false if streams => Some(wire.stream(&plain, 10)),
+        false => Some(wire.whole(&plain, 10).to_string()),
+    };
+    Ok(match said {
+        Some(said) => respond(StatusCode::OK, streams, said),
+        None => {
+            let gone = json!({"error": {"message": "the script has ended"}});
+            respond(StatusCode::BAD_REQUEST, false, gone.to_string())
+        }
+    })
+}
+
+fn respond(status: StatusCode, streams: bool, body: String) -> Response<Full<Bytes>> {
+    let kind = match streams {
+        true => "text/event-stream",
+        false => "application/json",
+    };
+    Response::builder()
+        .status(status)
+        .header(CONTENT_TYPE, kind)
+        .body(Full::from(body))
+        .expect("a response")
+}
