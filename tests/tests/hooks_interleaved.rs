@@ -55,6 +55,9 @@ struct Model {
 struct Counts {
     edits: u32,
     denied: u32,
+    /// Those of a file that others have changed in other lines alone.
+    beside: u32,
+    beside_denied: u32,
 }
 
 struct Play<'a> {
@@ -211,12 +214,16 @@ impl Play<'_> {
             .iter()
             .filter(|line| !disk.contains(line) && !new.contains(line));
         let back: Vec<&String> = back.collect();
+        let news = *disk != model.seen && !model.copy.is_empty();
+        let beside = news && unseen.is_empty() && back.is_empty() && !again;
+        self.counts.beside += u32::from(beside);
         let harm = (!unseen.is_empty() && !model.warned) || (!back.is_empty() && !model.told);
         let state = format!("{before}\ndisk {disk:#?}\nresult {result:#?}");
         let (unseen, back) = (format!("{unseen:?}"), format!("{back:?}"));
         match self.say(model, before) {
             Heard::Denied(reason) => {
                 self.counts.denied += 1;
+                self.counts.beside_denied += u32::from(beside);
                 // A file never read is not replaced at once.
                 let never = model.copy.is_empty() && reason.contains("has not been read");
                 assert!(
@@ -273,7 +280,12 @@ fn hook4_nothing_is_lost_unannounced_and_nothing_denied_for_nothing() {
         }
         counts.edits += play.counts.edits;
         counts.denied += play.counts.denied;
+        counts.beside += play.counts.beside;
+        counts.beside_denied += play.counts.beside_denied;
     }
+    // A denial costs its agent one turn.
     println!("{counts:?}");
+    assert!(counts.beside > 100, "{counts:?}");
+    assert!(counts.beside_denied * 100 <= counts.beside, "{counts:?}");
     world.healthy();
 }
