@@ -13,6 +13,7 @@
 //! and writes them there.
 
 mod clients;
+mod decisions;
 mod floor;
 mod goal;
 mod machine;
@@ -69,6 +70,7 @@ const PARTS: &[Named] = &[
     ("clients", |options| Ok(vec![clients::part(options)?])),
     ("storm", |options| Ok(vec![storm::part(options)?])),
     ("sizes", sizes::parts),
+    ("decisions", |options| Ok(vec![decisions::part(options)?])),
     ("processes", |options| Ok(vec![processes::part(options)?])),
 ];
 
