@@ -273,6 +273,7 @@ mod tests {
             "store": {"path": "/s", "sizeBytes": 0, "durability": "process"},
             "configuration": {"refused": null, "atRestart": []},
             "degraded": [{"path": null, "cause": set}],
+            "agents": [],
         });
         let found = reported(&serde_json::from_value(status).unwrap());
         let of = |check| found.iter().find(|finding| finding.check == check).unwrap();
