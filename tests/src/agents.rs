@@ -139,12 +139,24 @@ impl Stage {
 
     /// The user asks the agent something.
     pub fn ask(&self, prompt: &str) -> Run<'_> {
-        Run::new(self, &Ask { prompt, continues: false })
+        Run::new(
+            self,
+            &Ask {
+                prompt,
+                continues: false,
+            },
+        )
     }
 
     /// The user goes on with the last conversation, in a new process.
     pub fn ask_further(&self, prompt: &str) -> Run<'_> {
-        Run::new(self, &Ask { prompt, continues: true })
+        Run::new(
+            self,
+            &Ask {
+                prompt,
+                continues: true,
+            },
+        )
     }
 
     /// The model's address: `http://127.0.0.1:PORT`.
@@ -209,7 +221,10 @@ impl Stage {
     pub fn writers(&self, file: &str) -> Vec<String> {
         let history = self.told(&["history", file]);
         let versions = history["versions"].as_array().expect("versions");
-        versions.iter().map(|one| crate::author(&one["author"])).collect()
+        versions
+            .iter()
+            .map(|one| crate::author(&one["author"]))
+            .collect()
     }
 
     /// The one session that no other has begun.

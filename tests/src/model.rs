@@ -25,7 +25,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use wire::{Wire, WIRES};
+use wire::{WIRES, Wire};
 
 /// What a model says in one turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,8 +117,8 @@ fn serve(listener: TcpListener, asked: &Sender<Asked>) {
         while let Ok((stream, _)) = listener.accept().await {
             let asked = asked.clone();
             let service = service_fn(move |request| answer(request, asked.clone()));
-            let connection =
-                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            let connection = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service);
             // An agent that is killed breaks its connections off.
             tokio::spawn(async move { drop(connection.await) });
         }
@@ -136,7 +136,11 @@ async fn answer(
     };
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let Some(wire) = WIRES.iter().copied().find(|wire| wire.speaks(&path)) else {
-        return Ok(respond(StatusCode::OK, false, wire::other(&path).to_string()));
+        return Ok(respond(
+            StatusCode::OK,
+            false,
+            wire::other(&path).to_string(),
+        ));
     };
     let streams = wire.streams(&path, &body);
     let plain = Said::Text("plain".into());

@@ -22,7 +22,12 @@ fn every_agent_plays_every_scenario() {
             let stage = Stage::new(agent, &packages, scenario.setting);
             let began = std::time::Instant::now();
             let played = (scenario.play)(&stage);
-            println!("{} {}: {played:?} {:?}", agent.name, scenario.name, began.elapsed());
+            println!(
+                "{} {}: {played:?} {:?}",
+                agent.name,
+                scenario.name,
+                began.elapsed()
+            );
         }
     }
 }

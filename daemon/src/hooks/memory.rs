@@ -9,7 +9,7 @@ use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::agents::Agents;
 use super::edits::Candidate;
-use super::heard::Heard;
+use super::last_events::LastEvents;
 use super::named::Named;
 use super::{Change, Happened, What};
 
@@ -90,7 +90,7 @@ pub(super) struct Call {
 pub(crate) struct Memory {
     remembered: Mutex<Remembered>,
     agents: Mutex<Agents>,
-    last_heard: Mutex<Heard>,
+    last_events: Mutex<LastEvents>,
     /// Locked while kept events are replayed, so that no two hooks replay the
     /// same one.
     pub(super) making_up: tokio::sync::Mutex<()>,
@@ -349,9 +349,9 @@ impl Memory {
         with(&mut self.agents.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn last_heard<T>(&self, with: impl FnOnce(&mut Heard) -> T) -> T {
-        let heard = &self.last_heard;
-        with(&mut heard.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn last_events<T>(&self, with: impl FnOnce(&mut LastEvents) -> T) -> T {
+        let events = &self.last_events;
+        with(&mut events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Remembered> {

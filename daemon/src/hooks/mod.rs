@@ -18,7 +18,7 @@ mod daemon_handle;
 mod destroys;
 mod edits;
 mod fields;
-mod heard;
+mod last_events;
 mod memory;
 mod named;
 mod notice;

@@ -51,7 +51,8 @@ fn command(stage: &Stage, ask: &Ask) -> std::process::Command {
         command.arg("--dangerously-skip-permissions");
     }
     if stage.setting.mcp {
-        let servers = json!({"mcpServers": {"touchmark": {"command": "touchmark", "args": ["mcp"]}}});
+        let servers =
+            json!({"mcpServers": {"touchmark": {"command": "touchmark", "args": ["mcp"]}}});
         command.args(["--mcp-config", &servers.to_string()]);
     }
     if ask.continues {
@@ -82,7 +83,10 @@ fn call(stage: &Stage, does: &Does) -> Result<Said, &'static str> {
         Does::Await(_) => return Err("its calls wait for the sub-agent"),
         Does::Report(text) => return Ok(Said::Text((*text).into())),
         Does::Mcp(tool, arguments) => {
-            return Ok(Said::Call(format!("mcp__touchmark__{tool}"), arguments.clone()));
+            return Ok(Said::Call(
+                format!("mcp__touchmark__{tool}"),
+                arguments.clone(),
+            ));
         }
     };
     Ok(Said::Call(name.into(), arguments))

@@ -52,8 +52,8 @@ impl<'s> Run<'s> {
             .stdout(out.try_clone().expect("the log"))
             .stderr(out)
             .process_group(0);
-        let child = children::start(&mut command)
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let child =
+            children::start(&mut command).unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let mut run = Self {
             stage,
             child,
@@ -131,8 +131,7 @@ impl<'s> Run<'s> {
     }
 
     fn said(&self, does: &Does) -> Said {
-        (self.stage.agent.call)(self.stage, does)
-            .unwrap_or_else(|why| panic!("{does:?}: {why}"))
+        (self.stage.agent.call)(self.stage, does).unwrap_or_else(|why| panic!("{does:?}: {why}"))
     }
 
     fn track(&mut self) -> &mut Track {
@@ -196,12 +195,14 @@ fn news(before: &[String], now: &[String]) -> String {
     for text in before {
         *known.entry(text).or_default() += 1;
     }
-    let new = now.iter().filter(|text| match known.get_mut(text.as_str()) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            false
-        }
-        _ => true,
-    });
+    let new = now
+        .iter()
+        .filter(|text| match known.get_mut(text.as_str()) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        });
     new.map(String::as_str).collect::<Vec<_>>().join("\n")
 }

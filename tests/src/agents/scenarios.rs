@@ -58,7 +58,12 @@ fn is_agents(stage: &Stage, file: &str) {
 
 /// Nothing of touchmark's is in what a model was sent.
 fn is_silent(sent: &str) {
-    for word in ["touchmark", "hanged since", "was changed", "outside any agent"] {
+    for word in [
+        "touchmark",
+        "hanged since",
+        "was changed",
+        "outside any agent",
+    ] {
         assert!(!sent.contains(word), "{word:?} in {sent}");
     }
 }
@@ -101,14 +106,22 @@ fn edit_beside(stage: &Stage) -> Played {
     stage.world.file("f.txt", ten());
     let mut run = stage.ask("Change line 9 of f.txt.");
     run.does(&Does::Read("f.txt"));
-    stage.world.file("f.txt", ten().replace("line 2\n", "LINE 2\n"));
+    stage
+        .world
+        .file("f.txt", ten().replace("line 2\n", "LINE 2\n"));
     let sent = run.does(&Does::Edit("f.txt", "line 9", "ninth"));
     assert!(sent.contains("LINE 2"), "{sent}");
     assert!(sent.contains("outside any agent"), "{sent}");
     run.ends();
-    let both = ten().replace("line 2\n", "LINE 2\n").replace("line 9", "ninth");
+    let both = ten()
+        .replace("line 2\n", "LINE 2\n")
+        .replace("line 9", "ninth");
     assert_eq!(stage.text("f.txt"), both);
-    assert!(matches!(&stage.writers("f.txt")[..], [agent, user, ..]
-        if agent.starts_with("agent:") && user == "user"), "{:?}", stage.writers("f.txt"));
+    assert!(
+        matches!(&stage.writers("f.txt")[..], [agent, user, ..]
+        if agent.starts_with("agent:") && user == "user"),
+        "{:?}",
+        stage.writers("f.txt")
+    );
     Ok(())
 }

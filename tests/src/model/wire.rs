@@ -89,8 +89,10 @@ fn leaves(value: &Value, texts: &mut Vec<String>) {
         Value::Array(values) => values.iter().for_each(|value| leaves(value, texts)),
         Value::Object(members) => {
             for (name, value) in members {
-                if !matches!(name.as_str(), "type" | "role" | "name" | "status" | "cache_control")
-                    && name != "id"
+                if !matches!(
+                    name.as_str(),
+                    "type" | "role" | "name" | "status" | "cache_control"
+                ) && name != "id"
                     && !name.ends_with("_id")
                 {
                     leaves(value, texts);
@@ -118,5 +120,8 @@ fn events(values: &[Value]) -> String {
 
 /// Events without names.
 fn data(values: &[Value]) -> String {
-    values.iter().map(|value| format!("data: {value}\n\n")).collect()
+    values
+        .iter()
+        .map(|value| format!("data: {value}\n\n"))
+        .collect()
 }

@@ -26,7 +26,9 @@ impl Wire for Generate {
     fn whole(&self, said: &Said, tokens: u64) -> Value {
         let part = match said {
             Said::Text(text) | Said::Free(_, text) => json!({"text": text}),
-            Said::Call(name, arguments) => json!({"functionCall": {"name": name, "args": arguments}}),
+            Said::Call(name, arguments) => {
+                json!({"functionCall": {"name": name, "args": arguments}})
+            }
         };
         json!({
             "candidates": [{"index": 0, "finishReason": "STOP",

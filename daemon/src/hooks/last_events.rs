@@ -11,7 +11,7 @@ use super::memory::Memory;
 
 /// What was heard, by the agent's name.
 #[derive(Debug, Default)]
-pub(super) struct Heard(BTreeMap<&'static str, Last>);
+pub(super) struct LastEvents(BTreeMap<&'static str, Last>);
 
 #[derive(Debug)]
 struct Last {
@@ -27,7 +27,7 @@ const MOST: usize = 100;
 impl Memory {
     /// An agent has told something.
     pub(super) fn heard(&self, agent: &'static str, happened: &Happened, now: Millis) {
-        self.last_heard(|heard| {
+        self.last_events(|heard| {
             let events = heard.0.get(agent).map_or(0, |last| last.events) + 1;
             let last = Last {
                 events,
@@ -41,7 +41,7 @@ impl Memory {
 
     /// What was heard of each agent.
     pub(crate) fn of_agents(&self, now: Millis) -> Vec<AgentHeard> {
-        self.last_heard(|heard| {
+        self.last_events(|heard| {
             let all = heard.0.iter();
             all.map(|(agent, last)| AgentHeard {
                 agent: (*agent).to_owned(),
