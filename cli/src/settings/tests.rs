@@ -2,6 +2,7 @@
 //! Putting in and taking out, over every way that people write settings.
 
 mod back;
+mod packages;
 
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
