@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, hook, logs,
-    man, mcp, models, modified, recovered, run, service, sessions, socket, start, stats, status,
-    stop, tasks, warning, watch,
+    man, mcp, models, modified, recovered, run, service, sessions, setup, socket, start, stats,
+    status, stop, tasks, warning, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -54,6 +54,8 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Live feed: who changed or read what, and whose copy is now stale
     Watch(watch::Options),
+    /// Put touchmark into the agents on this machine, or take it out again
+    Setup(setup::Options),
     /// A tour in a temporary workspace with a real daemon; ends by itself
     Demo(demo::Options),
     /// The daemon in the foreground

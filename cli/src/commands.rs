@@ -22,6 +22,7 @@ pub(crate) mod recovered;
 pub(crate) mod run;
 pub(crate) mod service;
 pub(crate) mod sessions;
+pub(crate) mod setup;
 pub(crate) mod socket;
 pub(crate) mod start;
 pub(crate) mod stats;
@@ -68,6 +69,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Run(options) => run::run(&context, &options),
                 Command::Mcp(options) => mcp::run(&context, options),
                 Command::Service(options) => service::run(&context, &options),
+                Command::Setup(options) => setup::run(&context, &options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),

@@ -55,6 +55,29 @@ pub(crate) fn authors(authors: &[Author]) -> String {
     names.join(", ")
 }
 
+/// The text in lines of at most so many characters, broken between words; all
+/// but the first begin with `indent`. A longer word has a line of its own.
+pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let start = text.len() - text.trim_start().len();
+    let mut line = text[..start].to_owned();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        let length = line.chars().count() + word.chars().count() + usize::from(!is_empty);
+        if !is_empty && length > width {
+            lines.push(std::mem::replace(&mut line, indent.to_owned()));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
 /// `1 file`, `2 files`.
 pub(crate) fn count(number: u64, one: &str) -> String {
     match number {
@@ -122,6 +145,13 @@ mod tests {
         let cut = cut(&"x".repeat(1000), 31);
         assert_eq!(cut.chars().count(), 31);
         assert!(cut.starts_with("xxxxxxxxxx…"));
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrapped("  a bb ccc", 6, "> "), ["  a bb", "> ccc"]);
+        assert_eq!(wrapped("abcdefgh i", 4, "-"), ["abcdefgh", "-i"]);
+        assert_eq!(wrapped("", 4, "-"), [""]);
     }
 
     #[test]

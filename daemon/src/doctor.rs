@@ -5,6 +5,7 @@
 mod machine;
 mod places;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use touchmark_proto::Places;
@@ -39,7 +40,7 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What was looked at: a stable name.
-    pub check: &'static str,
+    pub check: Cow<'static, str>,
     /// How it ended.
     pub level: Level,
     /// What was found.
@@ -50,9 +51,9 @@ pub struct Finding {
 
 impl Finding {
     /// All is well.
-    pub fn good(check: &'static str, says: impl Into<String>) -> Self {
+    pub fn good(check: impl Into<Cow<'static, str>>, says: impl Into<String>) -> Self {
         Self {
-            check,
+            check: check.into(),
             level: Level::Good,
             says: says.into(),
             hint: String::new(),
@@ -60,9 +61,13 @@ impl Finding {
     }
 
     /// Worth knowing.
-    pub fn note(check: &'static str, says: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn note(
+        check: impl Into<Cow<'static, str>>,
+        says: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self {
-            check,
+            check: check.into(),
             level: Level::Note,
             says: says.into(),
             hint: hint.into(),
@@ -70,9 +75,13 @@ impl Finding {
     }
 
     /// Something is wrong.
-    pub fn wrong(check: &'static str, says: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn wrong(
+        check: impl Into<Cow<'static, str>>,
+        says: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self {
-            check,
+            check: check.into(),
             level: Level::Wrong,
             says: says.into(),
             hint: hint.into(),

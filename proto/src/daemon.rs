@@ -128,6 +128,22 @@ pub struct Configuration {
     pub at_restart: Vec<String>,
 }
 
+/// What was heard of an agent's hooks since the daemon started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentHeard {
+    /// The agent, as in `touchmark hook AGENT`.
+    pub agent: String,
+    /// Its events that were understood.
+    pub events: u64,
+    /// The last of them, by the agent's own name for it.
+    pub last_event: String,
+    /// Whose it was.
+    pub last_session: SessionId,
+    /// How long ago it came.
+    pub last_ago_ms: u64,
+}
+
 /// The daemon's condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -167,6 +183,8 @@ pub struct StatusReport {
     /// The configuration's files, where they say something else than what is
     /// in force.
     pub configuration: Configuration,
+    /// The agents whose hooks were heard since the daemon started, by name.
+    pub agents: Vec<AgentHeard>,
 }
 
 /// Wait until everything written before this call has been read.

@@ -65,6 +65,16 @@ Verdict = Literal["first", "repeat", "extends", "changed"]
 VersionKind = Literal["created", "modified", "deleted", "renamed"]
 
 
+class AgentHeard(TypedDict):
+    """What was heard of an agent's hooks since the daemon started."""
+
+    agent: str
+    events: int
+    lastAgoMs: int
+    lastEvent: str
+    lastSession: "SessionId"
+
+
 class _AuditedOptional(TypedDict, total=False):
     pending: "Optional[List[RelPath]]"
 
@@ -819,6 +829,7 @@ class SnapshotCompared(TypedDict):
 class StatusReport(TypedDict):
     """The daemon's condition."""
 
+    agents: "List[AgentHeard]"
     backend: str
     clock: "Clock"
     configuration: "Configuration"
@@ -1089,6 +1100,7 @@ Event = Union[
 
 __all__ = [
     "Ack",
+    "AgentHeard",
     "Audited",
     "Author",
     "AuthorKind",

@@ -1,5 +1,7 @@
 //! `touchmark doctor`: what can be wrong, and how to mend it.
 
+mod agents;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +9,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use touchmark_client::proto::Places;
 use touchmark_client::proto::daemon::{Degraded, Savings, Stats, Status, StatusReport};
 use touchmark_client::{Error, Hello, Workspace, find};
@@ -18,7 +20,8 @@ use crate::output::{self, Failure, Outcome};
 use crate::service::Service;
 use crate::settings;
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, count, escaped, path};
+use crate::system::terminal::columns;
+use crate::text::{MAX_NAME, count, escaped, path, wrapped};
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -38,25 +41,17 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let service = Service::of(&context.environment, root.clone());
     found.extend(service.examine());
     found.extend(passed_over(context, &root));
+    let asked = ask(&meant);
+    let status = asked.as_ref().ok().map(|(status, _)| status);
+    found.extend(agents::examine(context, &root, status));
     found.extend(settings::examine(&context.environment, &root));
-    found.extend(daemon(&meant));
+    found.extend(daemon(&meant, asked));
     let wrong = found.iter().filter(|f| f.level == Level::Wrong).count();
     if context.global.json {
-        let checks: Vec<_> = found
-            .iter()
-            .map(|finding| {
-                json!({
-                    "check": finding.check,
-                    "level": finding.level.as_str(),
-                    "says": finding.says,
-                    "hint": finding.hint,
-                })
-            })
-            .collect();
         context.json(&json!({
             "workspace": root.to_string_lossy(),
             "wrong": wrong,
-            "checks": checks,
+            "checks": facts(&found),
         }))?;
     } else {
         for finding in &found {
@@ -89,36 +84,70 @@ fn workspace(context: &Context) -> Outcome<(PathBuf, Places)> {
     }
 }
 
-fn print(context: &Context, finding: &Finding) -> Outcome {
+/// Prints what was found, in lines that fit the terminal.
+pub(crate) fn print(context: &Context, finding: &Finding) -> Outcome {
     let (mark, how): (&str, Style) = match finding.level {
         Level::Good if context.global.quiet => return Ok(()),
         Level::Good => ("ok   ", style::GOOD),
         Level::Note => ("note ", style::BOLD),
         Level::Wrong => ("wrong", style::WARN),
     };
+    const INDENT: &str = "      ";
+    let width = columns().map_or(usize::MAX, |columns| columns.max(40));
     let says = escaped(&finding.says, 2 * MAX_NAME);
-    output::line(&format!("{} {}: {says}", paint(how, mark), finding.check))?;
-    if finding.hint.is_empty() {
-        return Ok(());
+    // The mark is as wide as the indent.
+    let says = wrapped(&format!("{INDENT}{}: {says}", finding.check), width, INDENT);
+    let hint = escaped(&finding.hint, 2 * MAX_NAME);
+    let hint = (!hint.is_empty()).then(|| wrapped(&format!("{INDENT}{hint}"), width, INDENT));
+    for (number, line) in says
+        .into_iter()
+        .chain(hint.into_iter().flatten())
+        .enumerate()
+    {
+        match number {
+            0 => output::line(&format!("{} {}", paint(how, mark), line.trim_start()))?,
+            _ => output::line(&line)?,
+        }
     }
-    output::line(&format!("      {}", escaped(&finding.hint, 2 * MAX_NAME)))
+    Ok(())
 }
 
-/// Whether the daemon answers, and what it says of itself.
-fn daemon(workspace: &Workspace) -> Vec<Finding> {
-    let places = &workspace.places;
-    const CHECK: &str = "daemon";
+/// The same for programs.
+pub(crate) fn facts(findings: &[Finding]) -> Vec<Value> {
+    let all = findings.iter();
+    all.map(|finding| {
+        json!({
+            "check": finding.check,
+            "level": finding.level.as_str(),
+            "says": finding.says,
+            "hint": finding.hint,
+        })
+    })
+    .collect()
+}
+
+/// What the daemon says of itself, if one runs.
+fn ask(workspace: &Workspace) -> Result<(StatusReport, Savings), Error> {
+    if workspace.is_asleep() {
+        // Connecting would have systemd start it.
+        let socket = workspace.socket();
+        return Err(Error::NoDaemon { socket });
+    }
     let patient = Hello {
         deadline: PATIENCE,
         ..hello()
     };
-    if find::is_asleep(places) {
+    let client = workspace.connect(&patient)?;
+    Ok((client.call(Status {})?, client.call(Stats::default())?))
+}
+
+/// Whether the daemon answers, and what it said.
+fn daemon(workspace: &Workspace, asked: Result<(StatusReport, Savings), Error>) -> Vec<Finding> {
+    let places = &workspace.places;
+    const CHECK: &str = "daemon";
+    if workspace.is_asleep() {
         return vec![Finding::good(CHECK, "none runs; systemd starts one")];
     }
-    let asked = workspace.connect(&patient).and_then(|client| {
-        let status = client.call(Status {})?;
-        Ok((status, client.call(Stats::default())?))
-    });
     match asked {
         Ok((status, stats)) => {
             let mut found = reported(&status);
@@ -273,6 +302,7 @@ mod tests {
             "store": {"path": "/s", "sizeBytes": 0, "durability": "process"},
             "configuration": {"refused": null, "atRestart": []},
             "degraded": [{"path": null, "cause": set}],
+            "agents": [],
         });
         let found = reported(&serde_json::from_value(status).unwrap());
         let of = |check| found.iter().find(|finding| finding.check == check).unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::confirm;
 use crate::context::{Context, directory};
 use crate::output::{self, Failure, Outcome};
-use crate::settings::{Action, Agent, Plan, Scope, difference, plan};
+use crate::settings::{Action, Agent, Plan, Scope, Which, difference, plans};
 use crate::style::{self, paint};
 
 /// An agent's settings.
@@ -35,18 +35,23 @@ pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outco
         Scope::User
     };
     let workspace = context.workspace()?;
-    let plan = plan(
-        options.agent,
-        scope,
-        action,
-        &context.environment,
-        &workspace.root,
-    )?;
+    let (environment, root) = (&context.environment, &workspace.root);
+    let agent = options.agent;
+    let plans = plans(agent, scope, action, Which::Hooks, environment, root)?;
+    for plan in plans {
+        carry_out(context, options, action, &plan?)?;
+    }
+    Ok(())
+}
+
+fn carry_out(context: &Context, options: &Options, action: Action, plan: &Plan) -> Outcome {
+    let note = options.agent.note().filter(|_| action == Action::Install);
     let name = directory(&plan.path);
     if !plan.changes() {
         return tell(
             context,
-            &plan,
+            plan,
+            note,
             false,
             &format!("nothing to do: {}", said(action, &name)),
         );
@@ -60,7 +65,8 @@ pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outco
     if options.dry_run {
         return tell(
             context,
-            &plan,
+            plan,
+            note,
             false,
             &format!("nothing is written: {name}"),
         );
@@ -69,8 +75,8 @@ pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outco
         return Err(Failure::No(format!("{name} is left as it is")));
     }
     plan.carry_out()?;
-    tell(context, &plan, true, &said(action, &name))?;
-    match plan.note.filter(|_| !context.global.json) {
+    tell(context, plan, note, true, &said(action, &name))?;
+    match note.filter(|_| !context.global.json) {
         Some(note) => context.say(note),
         None => Ok(()),
     }
@@ -83,7 +89,7 @@ fn said(action: Action, name: &str) -> String {
     }
 }
 
-fn tell(context: &Context, plan: &Plan, written: bool, text: &str) -> Outcome {
+fn tell(context: &Context, plan: &Plan, note: Option<&str>, written: bool, text: &str) -> Outcome {
     if !context.global.json {
         return context.say(text);
     }
@@ -96,11 +102,11 @@ fn tell(context: &Context, plan: &Plan, written: bool, text: &str) -> Outcome {
         "changed": plan.changes(),
         "written": written,
         "difference": lines,
-        "note": plan.note,
+        "note": note,
     }))
 }
 
-fn coloured(line: &str) -> String {
+pub(crate) fn coloured(line: &str) -> String {
     match line.as_bytes().first() {
         Some(b'+') => paint(style::GOOD, line),
         Some(b'-') => paint(style::BAD, line),

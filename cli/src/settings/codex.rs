@@ -1,8 +1,10 @@
 //! What Codex does with the hooks in its settings.
 
+pub(super) mod table;
 mod trust;
 
-use super::{Around, Scope, Wanted, agent};
+use super::plan::Part;
+use super::{Around, Scope, agent};
 use crate::commands::daemon::doctor::Finding;
 
 /// Whether Codex runs the hooks that were put there; nothing where none were.
@@ -11,7 +13,7 @@ pub(super) fn examine(around: &Around<'_>) -> Vec<Finding> {
     let Some(codex) = agent("codex") else {
         return Vec::new();
     };
-    let Wanted::Hooks(hooks) = codex.wanted("touchmark") else {
+    let Part::Hooks(hooks) = codex.part("touchmark") else {
         return Vec::new();
     };
     [Scope::User, Scope::Project]

@@ -199,10 +199,7 @@ pub(super) struct Style {
 
 impl Style {
     pub(super) fn of(text: &str) -> Self {
-        let newline = match text.find('\n') {
-            Some(at) if text[..at].ends_with('\r') => "\r\n",
-            _ => "\n",
-        };
+        let newline = Self::newline_of(text);
         let indented = text.lines().find_map(|line| {
             let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
             (blank > 0 && blank < line.trim_end().len()).then(|| &line[..blank])
@@ -213,6 +210,14 @@ impl Style {
             indent: indented.unwrap_or("  ").to_owned(),
             one_line: root
                 .is_some_and(|root| !root.is_empty() && !root.inside(text).contains('\n')),
+        }
+    }
+
+    /// How the first line ends.
+    pub(super) fn newline_of(text: &str) -> &'static str {
+        match text.find('\n') {
+            Some(at) if text[..at].ends_with('\r') => "\r\n",
+            _ => "\n",
         }
     }
 

@@ -49,6 +49,11 @@ impl Target {
         Ok(target)
     }
 
+    /// The name that links lead to.
+    pub(super) fn real(&self) -> &Path {
+        &self.real
+    }
+
     /// What is there, `None` where nothing is.
     ///
     /// # Errors
@@ -263,15 +268,6 @@ fn end_of_links(path: &Path) -> Outcome<PathBuf> {
         "{}: links in a circle",
         path.display()
     )))
-}
-
-/// The directories that writing the file makes, the innermost first.
-pub(super) fn missing_directories(path: &Path) -> Vec<PathBuf> {
-    path.ancestors()
-        .skip(1)
-        .take_while(|directory| fs::symlink_metadata(directory).is_err())
-        .map(Path::to_owned)
-        .collect()
 }
 
 /// Removes those of the directories that nobody else uses.

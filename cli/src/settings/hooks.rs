@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::document::{self, Container, Step, Style, Unreadable, find};
-use super::json::{Json, quoted};
+use super::document::{self, Step, Style, Unreadable, find};
+use super::json::Json;
+use super::made::{self, Made, member, note_empty, there, without};
 use super::rows::{Event, Handler, Shape};
 
 /// What an agent's settings are to hold.
@@ -19,19 +19,6 @@ pub(super) struct Hooks {
     pub(super) beside: Vec<(&'static str, Json)>,
     /// What is put into the list of each event.
     pub(super) events: Vec<(&'static str, Json)>,
-}
-
-/// What an installation made beside the hooks themselves, so that taking it
-/// back leaves what was there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Made {
-    /// The text that had no value in it.
-    pub(super) document: Option<String>,
-    /// Members: `hooks`, `hooks/Stop`, `version`.
-    pub(super) members: BTreeSet<String>,
-    /// What stood in objects and lists that were empty: `` is the outermost.
-    pub(super) empty: BTreeMap<String, String>,
 }
 
 impl Hooks {
@@ -81,21 +68,40 @@ impl Hooks {
         Ok(wanted.is_empty() && self.beside.iter().all(beside))
     }
 
+    /// Whether any of touchmark's for this agent are in the text.
+    ///
+    /// # Errors
+    /// For a text that is not to be touched.
+    pub(super) fn any_in(&self, text: &str) -> Result<bool, Unreadable> {
+        Ok(!self.handlers(text)?.is_empty())
+    }
+
+    /// The handlers of touchmark's in the text, each with its event.
+    ///
+    /// # Errors
+    /// For a text that is not to be touched.
+    pub(super) fn handlers(&self, text: &str) -> Result<Vec<(String, Value)>, Unreadable> {
+        let mut found = Vec::new();
+        for event in events(text)? {
+            let Some(list) = find(text, &[Step::Object("hooks"), Step::List(&event)])? else {
+                continue;
+            };
+            for element in list.values(text).map(value) {
+                let inner = element["hooks"].as_array().cloned().unwrap_or_default();
+                let all = inner.into_iter().chain([element]);
+                let ours = all.filter(|handler| self.runs(handler));
+                found.extend(ours.map(|handler| (event.clone(), handler)));
+            }
+        }
+        Ok(found)
+    }
+
     /// Puts them in.
     ///
     /// # Errors
     /// For a text that is not to be touched.
     pub(super) fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
-        let mut text = text.to_owned();
-        if find(&text, &[])?.is_none() {
-            made.document = Some(text.clone());
-            let newline = Style::of(&text).newline();
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push_str(newline);
-            }
-            text.push_str("{}");
-            text.push_str(newline);
-        }
+        let mut text = made::begun(text, made)?;
         let style = Style::of(&text);
         for (name, item) in &self.beside {
             text = member(&text, &[], name, name, &item.to_string(), &style, made)?;
@@ -121,10 +127,7 @@ impl Hooks {
     pub(super) fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
         let mut text = text.to_owned();
         let mut emptied = BTreeSet::new();
-        let inside = |place: &str| {
-            made.and_then(|made| made.empty.get(place))
-                .map(String::as_str)
-        };
+        let inside = |place: &str| made.and_then(|made| made.inside(place));
         for event in events(&text)? {
             let place = format!("hooks/{event}");
             let steps = [Step::Object("hooks"), Step::List(&event)];
@@ -180,10 +183,7 @@ impl Hooks {
                 text = without(&text, name, inside(""))?;
             }
         }
-        Ok(match made.and_then(|made| made.document.as_ref()) {
-            Some(before) => as_before(&text, before)?,
-            None => text,
-        })
+        made::ended(text, made)
     }
 
     /// What of an element is touchmark's, for this agent.
@@ -281,70 +281,8 @@ fn events(text: &str) -> Result<Vec<String>, Unreadable> {
         .unwrap_or_default())
 }
 
-/// Puts a member in, unless it is there.
-fn member(
-    text: &str,
-    steps: &[Step<'_>],
-    name: &str,
-    place: &str,
-    item: &str,
-    style: &Style,
-    made: &mut Made,
-) -> Result<String, Unreadable> {
-    let parent = there(find(text, steps)?)?;
-    if parent.position(name).is_some() {
-        return Ok(text.to_owned());
-    }
-    let around = if steps.is_empty() { "" } else { "hooks" };
-    note_empty(text, &parent, around, made);
-    made.members.insert(place.to_owned());
-    let item = format!("{}: {item}", quoted(name));
-    Ok(document::insert(text, &parent, &item, steps.len(), style))
-}
-
-/// Remembers what stands in a container that is empty and not of this
-/// installation.
-fn note_empty(text: &str, container: &Container, place: &str, made: &mut Made) {
-    if container.is_empty() && !made.members.contains(place) {
-        made.empty
-            .insert(place.to_owned(), container.inside(text).to_owned());
-    }
-}
-
-fn without(text: &str, name: &str, inside: Option<&str>) -> Result<String, Unreadable> {
-    let root = there(find(text, &[])?)?;
-    Ok(match root.position(name) {
-        Some(index) => document::remove(text, &root, index, inside),
-        None => text.to_owned(),
-    })
-}
-
-/// The text without the object that the installation made, if nothing else
-/// came into it.
-fn as_before(text: &str, before: &str) -> Result<String, Unreadable> {
-    let Some(root) = find(text, &[])? else {
-        return Ok(text.to_owned());
-    };
-    let inside = root.inside(text).trim();
-    let whole = format!("{{{}}}", root.inside(text));
-    let rest = text.replacen(&whole, "", 1);
-    let same = rest.split_whitespace().eq(before.split_whitespace());
-    Ok(match root.is_empty() && inside.is_empty() && same {
-        true => before.to_owned(),
-        false => text.to_owned(),
-    })
-}
-
-fn there(container: Option<Container>) -> Result<Container, Unreadable> {
-    // It was found or made just before.
-    container.ok_or_else(|| Unreadable {
-        line: 1,
-        reason: "the settings changed while they were read".into(),
-    })
-}
-
 /// A part of a text that was parsed already.
-fn value(text: &str) -> Value {
+pub(super) fn value(text: &str) -> Value {
     jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
         .unwrap_or_default()
 }

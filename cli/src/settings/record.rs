@@ -1,14 +1,14 @@
 //! What installations made, beside the hooks themselves: kept with the state,
 //! so that taking the hooks out leaves settings as they were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use touchmark_client::Environment;
 
 use super::file::Target;
-use super::hooks::Made;
+use super::made::Made;
 use crate::output::Outcome;
 
 /// What one installation made.
@@ -40,6 +40,12 @@ impl Records {
     /// hooks are found without them.
     pub(super) fn read(&self, of: &Path) -> Option<Record> {
         self.all().remove(&of.to_string_lossy().into_owned())
+    }
+
+    /// The directories that were made for any file.
+    pub(super) fn directories(&self) -> BTreeSet<PathBuf> {
+        let records = self.all().into_values();
+        records.flat_map(|record| record.directories).collect()
     }
 
     /// Remembers it, or that there is nothing to remember.

@@ -11,12 +11,36 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// For people.
     pub(super) title: &'static str,
+    /// What its programs are called.
+    pub(super) programs: &'static [&'static str],
     pub(super) user: Place,
     /// Below the workspace.
     pub(super) project: &'static str,
     pub(super) what: What,
+    /// Its MCP servers, where it has settings for them.
+    pub(super) servers: Option<Servers>,
     /// What is left to the user once the hooks are in.
     pub(super) note: Option<&'static str>,
+}
+
+/// Where an agent has its MCP servers.
+#[derive(Debug)]
+pub(super) struct Servers {
+    pub(super) user: Place,
+    /// Below the workspace.
+    pub(super) project: &'static str,
+    pub(super) entry: Entry,
+}
+
+/// How it writes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// `command` and `args` in `mcpServers`, beside a `type` where it is named.
+    Json(Option<&'static str>),
+    /// One list in `mcp`.
+    List,
+    /// A table of Codex's configuration.
+    Table,
 }
 
 /// Where a user's settings are.
@@ -106,6 +130,7 @@ pub(super) static AGENTS: &[Agent] = &[
     Agent(&Row {
         name: "claude",
         title: "Claude Code",
+        programs: &["claude"],
         user: Place::Named("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
         project: ".claude/settings.json",
         what: What::Hooks(Shape {
@@ -128,11 +153,17 @@ pub(super) static AGENTS: &[Agent] = &[
             handler: Handler::Words,
             timeout: 5,
         }),
+        servers: Some(Servers {
+            user: Place::Named("CLAUDE_CONFIG_DIR", "", ".claude.json"),
+            project: ".mcp.json",
+            entry: Entry::Json(Some("stdio")),
+        }),
         note: None,
     }),
     Agent(&Row {
         name: "codex",
         title: "Codex",
+        programs: &["codex"],
         user: Place::Named("CODEX_HOME", ".codex", "hooks.json"),
         project: ".codex/hooks.json",
         what: What::Hooks(Shape {
@@ -154,6 +185,11 @@ pub(super) static AGENTS: &[Agent] = &[
             handler: Handler::Line,
             timeout: 5,
         }),
+        servers: Some(Servers {
+            user: Place::Named("CODEX_HOME", ".codex", "config.toml"),
+            project: ".codex/config.toml",
+            entry: Entry::Table,
+        }),
         note: Some(
             "Codex passes over hooks in silence before you have approved them: say /hooks in Codex, and again whenever they change; for a run without anybody, `codex exec --dangerously-bypass-hook-trust`",
         ),
@@ -164,6 +200,7 @@ pub(super) static AGENTS: &[Agent] = &[
     Agent(&Row {
         name: "gemini",
         title: "Gemini CLI",
+        programs: &["gemini"],
         user: Place::Home(".gemini/settings.json"),
         project: ".gemini/settings.json",
         what: What::Hooks(Shape {
@@ -186,6 +223,11 @@ pub(super) static AGENTS: &[Agent] = &[
             handler: Handler::NamedLine,
             timeout: 5_000,
         }),
+        servers: Some(Servers {
+            user: Place::Home(".gemini/settings.json"),
+            project: ".gemini/settings.json",
+            entry: Entry::Json(None),
+        }),
         note: Some(
             "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change",
         ),
@@ -194,6 +236,7 @@ pub(super) static AGENTS: &[Agent] = &[
     Agent(&Row {
         name: "cursor",
         title: "Cursor",
+        programs: &["cursor-agent", "cursor"],
         user: Place::Home(".cursor/hooks.json"),
         project: ".cursor/hooks.json",
         what: What::Hooks(Shape {
@@ -215,16 +258,27 @@ pub(super) static AGENTS: &[Agent] = &[
             handler: Handler::Flat,
             timeout: 5,
         }),
+        servers: Some(Servers {
+            user: Place::Home(".cursor/mcp.json"),
+            project: ".cursor/mcp.json",
+            entry: Entry::Json(None),
+        }),
         note: None,
     }),
     Agent(&Row {
         name: "opencode",
         title: "opencode",
+        programs: &["opencode"],
         user: Place::Config("opencode/plugins/touchmark.ts"),
         project: ".opencode/plugins/touchmark.ts",
         what: What::File(include_str!(
             "../../../bindings/typescript/opencode/touchmark.ts"
         )),
+        servers: Some(Servers {
+            user: Place::Config("opencode/opencode.json"),
+            project: "opencode.json",
+            entry: Entry::List,
+        }),
         note: Some(
             "opencode takes the plug-in up when it starts the next time. With any plug-in it first waits for its own package @opencode-ai/plugin, which it fetches once; without a network that takes more than a minute at each start",
         ),
@@ -234,6 +288,7 @@ pub(super) static AGENTS: &[Agent] = &[
     Agent(&Row {
         name: "qwen",
         title: "Qwen Code",
+        programs: &["qwen"],
         user: Place::Named("QWEN_HOME", ".qwen", "settings.json"),
         project: ".qwen/settings.json",
         what: What::Hooks(Shape {
@@ -267,6 +322,11 @@ pub(super) static AGENTS: &[Agent] = &[
             ],
             handler: Handler::NamedLine,
             timeout: 5_000,
+        }),
+        servers: Some(Servers {
+            user: Place::Named("QWEN_HOME", ".qwen", "settings.json"),
+            project: ".qwen/settings.json",
+            entry: Entry::Json(None),
         }),
         note: Some("Qwen Code runs the hooks of a project only in a folder that you trust"),
     }),

@@ -1,11 +1,16 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 //! Putting in and taking out, over every way that people write settings.
 
+mod back;
+mod packages;
+
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
 
-use super::hooks::{Hooks, Made};
-use super::{What, agent, rows};
+use super::hooks::Hooks;
+use super::made::Made;
+use super::rows::What;
+use super::{agent, rows};
 
 /// The hooks of all agents whose settings hold some.
 fn agents() -> Vec<Hooks> {

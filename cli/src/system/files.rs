@@ -24,6 +24,11 @@ pub(crate) fn patient() -> OpenOptions {
     options
 }
 
+/// Whether a file can be run as a program by somebody.
+pub(crate) fn is_program(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+}
+
 /// Under how many names a file is known.
 pub(crate) fn hard_links(file: &Metadata) -> u64 {
     file.nlink()

@@ -9,6 +9,7 @@ use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::agents::Agents;
 use super::edits::Candidate;
+use super::last_events::LastEvents;
 use super::named::Named;
 use super::{Change, Happened, What};
 
@@ -89,6 +90,7 @@ pub(super) struct Call {
 pub(crate) struct Memory {
     remembered: Mutex<Remembered>,
     agents: Mutex<Agents>,
+    last_events: Mutex<LastEvents>,
     /// Locked while kept events are replayed, so that no two hooks replay the
     /// same one.
     pub(super) making_up: tokio::sync::Mutex<()>,
@@ -345,6 +347,11 @@ impl Memory {
     /// Which process each session's agent is.
     pub(super) fn agents<T>(&self, with: impl FnOnce(&mut Agents) -> T) -> T {
         with(&mut self.agents.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn last_events<T>(&self, with: impl FnOnce(&mut LastEvents) -> T) -> T {
+        let events = &self.last_events;
+        with(&mut events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Remembered> {

@@ -18,6 +18,7 @@ mod daemon_handle;
 mod destroys;
 mod edits;
 mod fields;
+mod last_events;
 mod memory;
 mod named;
 mod notice;
@@ -286,6 +287,7 @@ pub(crate) async fn answer(agent: &Agent, input: Value, daemon: &DaemonHandle) -
         };
     };
     drop(input);
+    daemon.memory.heard(agent.name, &happened, daemon.now);
     let event = happened.event.clone();
     let session = happened.can_tell.then(|| happened.session.clone());
     unanswered::make_up(daemon).await;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use touchmark_engine::{Input, State};
+use touchmark_proto::daemon::AgentHeard;
 use touchmark_proto::hooks::HookPrinted;
 use touchmark_proto::{
-    ConnectionId, Error, ErrorCode, FreeJson, Reply, Request, RequestId, SessionId,
+    ConnectionId, Error, ErrorCode, FreeJson, Millis, Reply, Request, RequestId, SessionId,
 };
 
 use super::Daemon;
@@ -38,6 +39,11 @@ impl Hooks {
         if let Some(waiting) = self.waiting.remove(&request) {
             let _nobody_waits = waiting.send(outcome);
         }
+    }
+
+    /// What was heard of each agent.
+    pub(super) fn agents(&self, now: Millis) -> Vec<AgentHeard> {
+        self.memory.of_agents(now)
     }
 
     /// What takes back what a hook began whose answer is due now.

@@ -145,6 +145,7 @@ impl Daemon {
                 durability: durability.into(),
             },
             rss_bytes: resident_bytes(),
+            agents: self.hooks.agents(self.time.now()),
         }
     }
 

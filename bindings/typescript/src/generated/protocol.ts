@@ -6,6 +6,20 @@ export const PROTOCOL = 1;
 /** When a delivery counts. */
 export type Ack = "implicit" | "explicit";
 
+/** What was heard of an agent's hooks since the daemon started. */
+export interface AgentHeard {
+  /** The agent, as in `touchmark hook AGENT`. */
+  agent: string;
+  /** Its events that were understood. */
+  events: number;
+  /** How long ago it came. */
+  lastAgoMs: number;
+  /** The last of them, by the agent's own name for it. */
+  lastEvent: string;
+  /** Whose it was. */
+  lastSession: SessionId;
+}
+
 /** Compare everything that is believed with the disk. */
 export interface Audit {
   /** The answer is worthless after that many milliseconds. */
@@ -1897,6 +1911,8 @@ export interface Status {
 
 /** The daemon's condition. */
 export interface StatusReport {
+  /** The agents whose hooks were heard since the daemon started, by name. */
+  agents: AgentHeard[];
   /** The watcher in use. */
   backend: string;
   /** Now. */

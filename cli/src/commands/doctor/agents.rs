@@ -1,0 +1,90 @@
+//! What `doctor` says of agents: whether touchmark's hooks are in, and whether
+//! they are heard.
+
+use std::path::Path;
+
+use clap::ValueEnum as _;
+use touchmark_client::proto::daemon::{AgentHeard, StatusReport};
+
+use crate::commands::daemon::doctor::Finding;
+use crate::commands::setup::SESSION;
+use crate::context::{Context, directory};
+use crate::settings::{Agent, Installed, Kind, Present, Scope, installed, present};
+use crate::text::{duration, escaped};
+
+/// The agents on this machine, and those that have hooks or were heard.
+pub(super) fn examine(
+    context: &Context,
+    root: &Path,
+    status: Option<&StatusReport>,
+) -> Vec<Finding> {
+    let environment = &context.environment;
+    let found = present(environment, root).unwrap_or_default();
+    let all = Agent::value_variants().iter();
+    all.filter_map(|&agent| {
+        let scopes = [Scope::User, Scope::Project].into_iter();
+        let there = scopes.flat_map(|scope| installed(agent, scope, environment, root));
+        let hooks: Vec<Installed> = there
+            .flatten()
+            .filter(|one| one.kind != Kind::Server)
+            .collect();
+        let name = agent.name();
+        let heard = status.and_then(|status| status.agents.iter().find(|one| one.agent == name));
+        let found = found.iter().find(|found| found.agent == agent);
+        (found.is_some() || heard.is_some() || !hooks.is_empty())
+            .then(|| finding(&name, found, &hooks, heard, status))
+    })
+    .collect()
+}
+
+fn finding(
+    name: &str,
+    found: Option<&Present>,
+    hooks: &[Installed],
+    heard: Option<&AgentHeard>,
+    status: Option<&StatusReport>,
+) -> Finding {
+    let name = name.to_owned();
+    let again = format!("`touchmark setup --agent {name}`");
+    let last = match (heard, status) {
+        (Some(heard), _) => last_event(heard),
+        (None, Some(status)) => format!(
+            "no event since the daemon started {} ago",
+            duration(status.uptime_ms)
+        ),
+        (None, None) => "no daemon runs that could have heard an event".into(),
+    };
+    let places: Vec<String> = hooks.iter().map(|one| directory(&one.path)).collect();
+    let places = places.join(" and ");
+    if hooks.is_empty() {
+        let at = found.and_then(|found| found.program.as_ref().or(found.directory.as_ref()));
+        let at = at.map_or_else(String::new, |at| format!(" ({})", directory(at)));
+        return match heard {
+            Some(_) => Finding::good(
+                name,
+                format!("{last}; no hooks are in its settings, so they are a plug-in's"),
+            ),
+            None => Finding::note(
+                name,
+                format!("it is here{at}, without hooks of touchmark's"),
+                again,
+            ),
+        };
+    }
+    match hooks.iter().all(|one| one.current) {
+        true => Finding::good(name, format!("{last}; hooks in {places}")),
+        false => Finding::note(
+            name,
+            format!("{last}; the hooks in {places} are not those of this touchmark"),
+            again,
+        ),
+    }
+}
+
+fn last_event(heard: &AgentHeard) -> String {
+    let ago = duration(heard.last_ago_ms);
+    match heard.last_session.as_str().starts_with(SESSION) {
+        true => format!("no event of its own yet, but `touchmark setup` tried it {ago} ago"),
+        false => format!("last event {} {ago} ago", escaped(&heard.last_event, 60)),
+    }
+}

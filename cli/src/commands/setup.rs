@@ -1,0 +1,286 @@
+//! `touchmark setup`: puts touchmark into the agents on this machine, and takes
+//! it out again.
+
+mod prove;
+mod show;
+
+pub(crate) use prove::SESSION;
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum as _};
+use touchmark_client::Workspace;
+
+use crate::commands::daemon::doctor::{Finding, Level};
+use crate::confirm;
+use crate::context::{Context, directory};
+use crate::output::{Failure, Outcome};
+use crate::settings::{
+    Action, Agent, Kind, Plan, Present, Scope, Which, installed, plans, present,
+};
+use crate::text::count;
+
+/// Finds the agents on this machine, shows what it would add to their settings,
+/// asks once, and tries what it has installed. Their hooks tell touchmark what
+/// their own tools read and write; the MCP server gives them touchmark's.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Take all of it out again
+    #[arg(long)]
+    remove: bool,
+    /// Only these agents [default: all that are found]
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    agent: Vec<Agent>,
+    /// The user's settings, for every project [default]
+    #[arg(long, conflicts_with = "project")]
+    user: bool,
+    /// The workspace's settings
+    #[arg(long)]
+    project: bool,
+    /// Leave the settings of MCP servers alone
+    #[arg(long)]
+    no_mcp: bool,
+    /// Write without asking
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Only show what would be written
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What is done, and where.
+struct Setup<'a> {
+    context: &'a Context,
+    workspace: Workspace,
+    scope: Scope,
+    action: Action,
+    which: Which,
+}
+
+/// An agent, and what is to be changed for it.
+struct Row {
+    agent: Agent,
+    found: Option<Present>,
+    plans: Vec<Outcome<Plan>>,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let setup = Setup {
+        context,
+        workspace: context.workspace()?,
+        scope: match options.project {
+            true => Scope::Project,
+            false => Scope::User,
+        },
+        action: match options.remove {
+            true => Action::Uninstall,
+            false => Action::Install,
+        },
+        which: match options.no_mcp {
+            true => Which::Hooks,
+            false => Which::All,
+        },
+    };
+    let rows = setup.rows(&options.agent)?;
+    if rows.is_empty() {
+        return Err(Failure::No(
+            "there is no agent on this machine that touchmark knows: name one with --agent".into(),
+        ));
+    }
+    let changes = rows.iter().flat_map(Row::changes).count();
+    setup.show(&rows)?;
+    let mut findings = Vec::new();
+    if options.dry_run {
+        findings.extend(rows.iter().flat_map(|row| setup.wrong(row)));
+    } else {
+        let question = format!("Write {}?", count(changes as u64, "file"));
+        let agreed = changes == 0
+            || options.yes
+            || confirm::agreed(&question, "say --yes to write this, or --dry-run")?;
+        if !agreed {
+            return Err(Failure::No("everything is left as it is".into()));
+        }
+        for row in &rows {
+            findings.extend(setup.carry_out(row));
+        }
+    }
+    setup.tell(&rows, &findings, changes > 0 && !options.dry_run)?;
+    match findings
+        .iter()
+        .filter(|one| one.level == Level::Wrong)
+        .count()
+    {
+        0 => Ok(()),
+        1 => Err(Failure::No("1 thing is wrong".into())),
+        wrong => Err(Failure::No(format!("{wrong} things are wrong"))),
+    }
+}
+
+impl Row {
+    fn changes(&self) -> impl Iterator<Item = &Plan> {
+        self.plans.iter().flatten().filter(|plan| plan.changes())
+    }
+}
+
+impl Setup<'_> {
+    fn root(&self) -> &Path {
+        &self.workspace.root
+    }
+
+    /// The agents meant, with what is to be changed for each.
+    fn rows(&self, named: &[Agent]) -> Outcome<Vec<Row>> {
+        let found = present(&self.context.environment, self.root())?;
+        let all = Agent::value_variants().iter().copied();
+        let mut rows = Vec::new();
+        for agent in all {
+            let found = found.iter().find(|found| found.agent == agent);
+            let meant = match named {
+                [] => found.is_some() || self.action == Action::Uninstall,
+                named => named.contains(&agent),
+            };
+            if !meant {
+                continue;
+            }
+            let mut plans = self.plans(agent)?;
+            if named.is_empty() && self.action == Action::Uninstall {
+                // Of agents that are not here only what touchmark put there counts.
+                plans.retain(|plan| match plan {
+                    Ok(plan) => plan.changes() || plan.theirs,
+                    Err(_) => found.is_some(),
+                });
+            }
+            rows.push(Row {
+                agent,
+                found: found.cloned(),
+                plans,
+            });
+        }
+        Ok(rows)
+    }
+
+    fn plans(&self, agent: Agent) -> Outcome<Vec<Outcome<Plan>>> {
+        let environment = &self.context.environment;
+        plans(
+            agent,
+            self.scope,
+            self.action,
+            self.which,
+            environment,
+            self.root(),
+        )
+    }
+
+    /// Writes an agent's files and tries what is in them. What is there is
+    /// looked at once more, since the question may have waited long.
+    fn carry_out(&self, row: &Row) -> Vec<Finding> {
+        let mut findings = self.wrong(row);
+        let fresh = match self.plans(row.agent) {
+            Ok(fresh) => fresh,
+            Err(failure) => return vec![wrong(row.agent.name(), &failure)],
+        };
+        for shown in row.changes() {
+            let check = format!("{} {}", row.agent.name(), kinds(&shown.kinds));
+            let plan = fresh.iter().flatten().find(|plan| plan.path == shown.path);
+            let written = match plan {
+                Some(plan) if plan.does_as(shown) => plan.carry_out(),
+                _ => Err(Failure::No(format!(
+                    "{} was changed meanwhile: run `touchmark setup` again",
+                    directory(&shown.path)
+                ))),
+            };
+            match written {
+                Err(failure) => findings.push(wrong(&check, &failure)),
+                Ok(()) if self.action == Action::Uninstall => {
+                    let name = directory(&shown.path);
+                    findings.push(Finding::good(row.agent.name(), format!("out of {name}")));
+                }
+                Ok(()) => {}
+            }
+        }
+        let theirs = row.plans.iter().flatten().filter(|plan| plan.theirs);
+        findings.extend(theirs.map(|plan| {
+            Finding::note(
+                row.agent.name(),
+                format!(
+                    "an MCP server touchmark that was not put there by `touchmark setup` is in {}: it stays as it is",
+                    directory(&plan.path)
+                ),
+                "",
+            )
+        }));
+        match self.action {
+            Action::Install => findings.extend(self.try_out(row)),
+            Action::Uninstall => findings.extend(self.elsewhere(row.agent)),
+        }
+        findings
+    }
+
+    /// What cannot be changed, and why.
+    fn wrong(&self, row: &Row) -> Vec<Finding> {
+        let failures = row.plans.iter().filter_map(|plan| plan.as_ref().err());
+        failures
+            .map(|failure| wrong(row.agent.name(), failure))
+            .collect()
+    }
+
+    /// Runs what is in an agent's settings now, as the agent would.
+    fn try_out(&self, row: &Row) -> Vec<Finding> {
+        let environment = &self.context.environment;
+        let all = match installed(row.agent, self.scope, environment, self.root()) {
+            Ok(all) => all,
+            Err(failure) => return vec![wrong(row.agent.name(), &failure)],
+        };
+        let is_in = !all.is_empty();
+        let meant = all
+            .into_iter()
+            .filter(|one| self.which == Which::All || one.kind != Kind::Server);
+        let mut findings: Vec<Finding> = meant
+            .map(|one| {
+                let check = format!("{} {}", row.agent.name(), one.kind.name());
+                let place = directory(&one.path);
+                match prove::run(self, row.agent, &one) {
+                    Ok(said) => Finding::good(check, format!("in {place}; {said}")),
+                    Err(prove::Unproved::Untried(why)) => {
+                        Finding::note(check, format!("in {place}; not tried: {why}"), "")
+                    }
+                    Err(prove::Unproved::Failed(why)) => Finding::wrong(
+                        check,
+                        format!("in {place}; it was tried, and {why}"),
+                        "`touchmark doctor` looks for the cause",
+                    ),
+                }
+            })
+            .collect();
+        let notes = row.agent.notes(self.scope).into_iter();
+        findings.extend(
+            notes
+                .filter(|_| is_in)
+                .map(|note| Finding::note(row.agent.name(), note, "")),
+        );
+        findings
+    }
+
+    /// What is left in the settings that were not meant.
+    fn elsewhere(&self, agent: Agent) -> Option<Finding> {
+        let (other, option) = match self.scope {
+            Scope::User => (Scope::Project, " --project"),
+            Scope::Project => (Scope::User, ""),
+        };
+        let left = installed(agent, other, &self.context.environment, self.root());
+        let left = left.unwrap_or_default().into_iter().next()?;
+        Some(Finding::note(
+            agent.name(),
+            format!("{} is still in {}", left.kind.name(), directory(&left.path)),
+            format!("`touchmark setup --remove{option}`"),
+        ))
+    }
+}
+
+fn wrong(check: &str, failure: &Failure) -> Finding {
+    Finding::wrong(check.to_owned(), failure.to_string(), "")
+}
+
+fn kinds(kinds: &[Kind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    names.join(" and ")
+}

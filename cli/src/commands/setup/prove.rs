@@ -1,0 +1,243 @@
+//! Runs what was installed, as the agent would, and looks whether it works.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::SessionId;
+use touchmark_client::proto::daemon::Status;
+use touchmark_client::proto::sessions::SessionClose;
+
+use super::Setup;
+use crate::context::directory;
+use crate::output::Failure;
+use crate::settings::{Agent, Installed, Kind};
+use crate::text::count;
+
+/// How the sessions of these tries begin: `doctor` tells them apart.
+pub(crate) const SESSION: &str = "touchmark-setup-";
+
+/// How long something that was installed may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why it is not known to work.
+pub(super) enum Unproved {
+    /// It was not tried.
+    Untried(String),
+    /// It was, and this happened.
+    Failed(String),
+}
+
+impl From<Failure> for Unproved {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(format!("there is no daemon: {failure}"))
+    }
+}
+
+fn failed<T>(why: impl Into<String>) -> Result<T, Unproved> {
+    Err(Unproved::Failed(why.into()))
+}
+
+/// Tries one thing that is in an agent's settings; what came of it.
+pub(super) fn run(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unproved> {
+    match what.kind {
+        Kind::Hooks => hook(setup, agent, what),
+        Kind::Plugin => {
+            let own =
+                std::env::current_exe().map_err(|error| Unproved::Untried(error.to_string()))?;
+            let own = own.to_string_lossy().into_owned();
+            let instead = Installed {
+                command: vec![own, "hook".into(), agent.name().to_owned()],
+                event: "session.created".into(),
+                ..what.clone()
+            };
+            let said = hook(setup, agent, &instead)?;
+            Ok(format!("{said} as the plug-in would send it"))
+        }
+        Kind::Server => server(setup, what),
+    }
+}
+
+/// One event of a session of its own, counted by the daemon and forgotten.
+fn hook(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unproved> {
+    let Setup {
+        context, workspace, ..
+    } = setup;
+    let running = workspace.is_running() && !workspace.is_asleep();
+    if !running && !workspace.is_marked() && context.global.workspace.is_none() {
+        return Err(Unproved::Untried(format!(
+            "{} is no workspace, with neither a .git nor a .touchmark.toml",
+            directory(setup.root())
+        )));
+    }
+    if !running && context.global.no_start {
+        return Err(Unproved::Untried("no daemon runs".into()));
+    }
+    let client = context.connect(workspace)?;
+    let session = format!("{SESSION}{}-{}", agent.name(), std::process::id());
+    let mut said = sent(setup, &client, agent, what, &session)?;
+    if !said.1 {
+        // An event of the agent's own may have come in between.
+        said = sent(setup, &client, agent, what, &session)?;
+    }
+    if let Ok(session) = SessionId::new(&session) {
+        let _never_opened = client.call(SessionClose {
+            session,
+            forget: true,
+        });
+    }
+    match said {
+        (_, true) => Ok(format!("tried: the daemon has counted a {}", what.event)),
+        (said, false) => failed(format!(
+            "the daemon has counted nothing; the command said: {}",
+            if said.trim().is_empty() {
+                "nothing"
+            } else {
+                said.trim()
+            }
+        )),
+    }
+}
+
+/// Sends the event; what the command said, and whether the daemon has heard.
+fn sent(
+    setup: &Setup<'_>,
+    client: &Client,
+    agent: Agent,
+    what: &Installed,
+    session: &str,
+) -> Result<(String, bool), Unproved> {
+    let root = setup.root().to_string_lossy();
+    // In the names of every agent.
+    let event = json!({
+        "session_id": session, "sessionId": session, "sessionID": session,
+        "conversation_id": session,
+        "hook_event_name": what.event, "hookEventName": what.event, "phase": what.event,
+        "cwd": root, "workspace_roots": [root],
+        "source": "startup", "timestamp": "",
+    });
+    let mut running = start(setup, what)?;
+    running.tell(&event)?;
+    let said = running.all()?;
+    let status = client.call(Status {}).map_err(Failure::from)?;
+    let name = agent.name();
+    let heard = status
+        .agents
+        .iter()
+        .any(|heard| heard.agent == name && heard.last_session.as_str() == session);
+    Ok((said, heard))
+}
+
+/// An MCP server says which tools it has.
+fn server(setup: &Setup<'_>, what: &Installed) -> Result<String, Unproved> {
+    let mut running = start(setup, what)?;
+    let hello = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "touchmark setup", "version": env!("CARGO_PKG_VERSION") },
+    });
+    running.tell(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}))?;
+    running.answer(1)?;
+    running.tell(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+    running.tell(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}))?;
+    let answer = running.answer(2)?;
+    match answer["result"]["tools"].as_array().map(Vec::len) {
+        Some(tools) if tools > 0 => Ok(format!("tried: it has {}", count(tools as u64, "tool"))),
+        _ => failed(format!("it listed no tools: {answer}")),
+    }
+}
+
+/// A command that was installed, running.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    until: Instant,
+}
+
+fn start(setup: &Setup<'_>, what: &Installed) -> Result<Running, Unproved> {
+    let Some((program, arguments)) = what.command.split_first() else {
+        return failed("there is no command in it");
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .current_dir(setup.root())
+        .env("TOUCHMARK_HOOK_MS", PATIENCE.as_millis().to_string())
+        .env_remove("CURSOR_VERSION")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| Unproved::Failed(format!("{program} does not run: {error}")))?;
+    let (sender, lines) = channel();
+    if let Some(out) = child.stdout.take() {
+        std::thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    Ok(Running {
+        child,
+        lines,
+        until: Instant::now() + PATIENCE,
+    })
+}
+
+impl Running {
+    fn tell(&mut self, message: &Value) -> Result<(), Unproved> {
+        let told = self
+            .child
+            .stdin
+            .as_mut()
+            .map(|input| writeln!(input, "{message}"));
+        match told {
+            Some(Err(error)) => failed(format!("it takes no input: {error}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn line(&self) -> Result<Option<String>, Unproved> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) => Ok(Some(line)),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Err(RecvTimeoutError::Timeout) => {
+                failed(format!("it said nothing within {} s", PATIENCE.as_secs()))
+            }
+        }
+    }
+
+    /// All that it says once its input has ended.
+    fn all(&mut self) -> Result<String, Unproved> {
+        drop(self.child.stdin.take());
+        let mut said = String::new();
+        while let Some(line) = self.line()? {
+            said.push_str(&line);
+            said.push('\n');
+        }
+        Ok(said)
+    }
+
+    /// The answer to a request.
+    fn answer(&self, id: u64) -> Result<Value, Unproved> {
+        while let Some(line) = self.line()? {
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
+            if message["id"] == id {
+                return Ok(message);
+            }
+        }
+        failed("it has ended without an answer")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _has_ended = self.child.kill();
+        let _as_well = self.child.wait();
+    }
+}

@@ -1,0 +1,173 @@
+//! What is said about it, for people and programs.
+
+use serde_json::json;
+
+use super::{Row, Setup, kinds};
+use crate::commands::daemon::doctor::Finding;
+use crate::commands::doctor::{facts, print};
+use crate::commands::hook_settings::coloured;
+use crate::context::directory;
+use crate::output::{self, Outcome, table};
+use crate::settings::{Action, Scope, difference};
+use crate::style::{self, paint};
+use crate::system::terminal::columns;
+use crate::text::{count, wrapped};
+
+/// So much of a difference is shown; only a plug-in has more.
+const MOST_LINES: usize = 100;
+
+impl Setup<'_> {
+    /// What was found, and what would be written.
+    pub(super) fn show(&self, rows: &[Row]) -> Outcome {
+        if self.context.global.json || self.context.global.quiet {
+            return Ok(());
+        }
+        if self.action == Action::Install {
+            for line in table(&rows.iter().map(found).collect::<Vec<_>>()) {
+                output::line(&line)?;
+            }
+        }
+        let width = columns().unwrap_or(usize::MAX);
+        for plan in rows.iter().flat_map(Row::changes) {
+            output::line("")?;
+            let lines = difference(&directory(&plan.path), &plan.texts());
+            let (shown, rest) = lines.split_at(lines.len().min(MOST_LINES));
+            for part in shown.iter().flat_map(|line| folded(line, width)) {
+                output::line(&coloured(&part))?;
+            }
+            if !rest.is_empty() {
+                let more = count(rest.len() as u64, "line");
+                output::line(&paint(style::DIM, &format!("… and {more} more")))?;
+            }
+        }
+        self.list(rows)
+    }
+
+    /// The files that would be written, which may have scrolled away.
+    fn list(&self, rows: &[Row]) -> Outcome {
+        let plain = anstyle::Style::new();
+        let changes = rows.iter().flat_map(|row| {
+            let changes = row.changes();
+            changes.map(move |plan| {
+                let name = row.agent.name().to_owned();
+                let about = kinds(&plan.kinds);
+                vec![
+                    (plain, name),
+                    (plain, about),
+                    (plain, directory(&plan.path)),
+                ]
+            })
+        });
+        let changes: Vec<_> = changes.collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        output::line("")?;
+        output::line(match self.action {
+            Action::Install => "To be written:",
+            Action::Uninstall => "To be taken out:",
+        })?;
+        for line in table(&changes) {
+            output::line(&format!("  {line}"))?;
+        }
+        output::line("")
+    }
+
+    /// How it went.
+    pub(super) fn tell(&self, rows: &[Row], findings: &[Finding], written: bool) -> Outcome {
+        if self.context.global.json {
+            return self.context.json(&json!({
+                "workspace": self.root().to_string_lossy(),
+                "scope": match self.scope {
+                    Scope::User => "user",
+                    Scope::Project => "project",
+                },
+                "written": written,
+                "agents": rows.iter().map(facts_of).collect::<Vec<_>>(),
+                "checks": facts(findings),
+            }));
+        }
+        for finding in findings {
+            print(self.context, finding)?;
+        }
+        let changes = rows.iter().flat_map(Row::changes).next().is_some();
+        match (self.action, changes, written) {
+            (_, true, false) => self.context.say("nothing is written"),
+            (Action::Install, true, true) => self
+                .context
+                .say("Agents that run already take this up at their next start."),
+            (Action::Install, false, _) => self.context.say("nothing had to be written"),
+            (Action::Uninstall, false, _) => self
+                .context
+                .say("nothing to do: nothing of touchmark's is in these settings"),
+            (Action::Uninstall, true, true) => Ok(()),
+        }
+    }
+}
+
+/// An agent, and where it was found.
+fn found(row: &Row) -> Vec<(anstyle::Style, String)> {
+    let places = row.found.iter().flat_map(|found| {
+        let program = found.program.as_deref().map(directory);
+        program
+            .into_iter()
+            .chain(found.directory.as_deref().map(directory))
+    });
+    let places: Vec<String> = places.collect();
+    let places = match places.is_empty() {
+        true => "not found here".to_owned(),
+        false => places.join(", "),
+    };
+    vec![
+        (style::BOLD, row.agent.name().to_owned()),
+        (style::DIM, places),
+    ]
+}
+
+fn facts_of(row: &Row) -> serde_json::Value {
+    let place =
+        |path: Option<&std::path::PathBuf>| path.map(|path| path.to_string_lossy().into_owned());
+    let found = row.found.as_ref();
+    let files: Vec<_> = row
+        .plans
+        .iter()
+        .flatten()
+        .map(|plan| {
+            let lines = match plan.changes() {
+                true => difference(&plan.path.to_string_lossy(), &plan.texts()),
+                false => Vec::new(),
+            };
+            let kinds: Vec<_> = plan.kinds.iter().map(|kind| kind.name()).collect();
+            json!({
+                "file": plan.path.to_string_lossy(),
+                "about": kinds,
+                "changed": plan.changes(),
+                "difference": lines,
+            })
+        })
+        .collect();
+    json!({
+        "agent": row.agent.name(),
+        "program": place(found.and_then(|found| found.program.as_ref())),
+        "directory": place(found.and_then(|found| found.directory.as_ref())),
+        "files": files,
+    })
+}
+
+/// A line of a difference in lines that fit, each with its sign.
+fn folded(line: &str, width: usize) -> Vec<String> {
+    let Some(sign) = line.chars().next().filter(|sign| "+- ".contains(*sign)) else {
+        return vec![line.to_owned()];
+    };
+    if line.chars().count() <= width || line.starts_with("+++") || line.starts_with("---") {
+        return vec![line.to_owned()];
+    }
+    let text = &line[1..];
+    let blank = &text[..text.len() - text.trim_start().len()];
+    let indent = format!("{blank}    ");
+    let lines = wrapped(text, width.saturating_sub(1), &indent);
+    lines
+        .into_iter()
+        .map(|line| format!("{sign}{line}"))
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! touchmark's table in Codex's configuration: `[mcp_servers.touchmark]`. The
+//! text is edited where the table stands, and every other byte stays.
+
+use std::ops::Range;
+
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::settings::document::{Style, Unreadable};
+use crate::settings::made::Made;
+use crate::settings::server::NAME;
+
+/// How a record names it.
+pub(in crate::settings) const PLACE: &str = "mcp_servers/touchmark";
+
+const SERVERS: &str = "mcp_servers";
+
+/// The table as it is, if there is one.
+pub(in crate::settings) fn entry(text: &str) -> Result<Option<Value>, Unreadable> {
+    parsed(text)?;
+    let all: toml::Table = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
+    let entry = all.get(SERVERS).and_then(|servers| servers.get(NAME));
+    Ok(entry.map(|entry| serde_json::to_value(entry).unwrap_or_default()))
+}
+
+/// Puts it behind everything else, where a table of its own may always stand.
+pub(in crate::settings) fn put(
+    text: &str,
+    program: &str,
+    made: &mut Made,
+) -> Result<String, Unreadable> {
+    let newline = Style::newline_of(text);
+    let mut put = String::new();
+    if !text.is_empty() {
+        put.push_str(if text.ends_with('\n') { "" } else { newline });
+        put.push_str(newline);
+    }
+    let program = toml::Value::from(program);
+    for line in [
+        &format!("[{SERVERS}.{NAME}]"),
+        &format!("command = {program}"),
+        r#"args = ["mcp"]"#,
+    ] {
+        put.push_str(line);
+        put.push_str(newline);
+    }
+    let with = format!("{text}{put}");
+    made.put = Some(put);
+    match entry(&with) {
+        Ok(Some(_)) => Ok(with),
+        // `mcp_servers = { ... }` takes no further tables.
+        _ => Err(Unreadable {
+            line: line_of(text, text.find(SERVERS).unwrap_or_default()),
+            reason: format!("{SERVERS:?} is closed there: add touchmark to it by hand"),
+        }),
+    }
+}
+
+/// Takes it out, with what has been added to it.
+pub(in crate::settings) fn take(text: &str, made: &Made) -> Result<String, Unreadable> {
+    let mut text = text.to_owned();
+    if let Some(put) = &made.put
+        && text.matches(put.as_str()).count() == 1
+        && let Some(at) = text.find(put.as_str())
+    {
+        text = cut(&text, at..at + put.len());
+    }
+    for lines in lines_of(&text)?.into_iter().rev() {
+        text = cut(&text, lines);
+    }
+    match entry(&text)? {
+        None => Ok(text),
+        Some(_) => Err(Unreadable {
+            line: line_of(&text, text.find(SERVERS).unwrap_or_default()),
+            reason: format!("{SERVERS}.{NAME} is no table of its own: take it out by hand"),
+        }),
+    }
+}
+
+fn cut(text: &str, lines: Range<usize>) -> String {
+    let (before, after) = (&text[..lines.start], &text[lines.end..]);
+    // A last line without an end has got another one behind it meanwhile.
+    let joined = !before.is_empty() && !before.ends_with('\n') && !after.is_empty();
+    let between = if joined { Style::newline_of(text) } else { "" };
+    format!("{before}{between}{after}")
+}
+
+/// The lines of the table and of those below it, each from its header to its
+/// last value, in the order they stand.
+fn lines_of(text: &str) -> Result<Vec<Range<usize>>, Unreadable> {
+    let all = parsed(text)?;
+    let servers = all.get_ref().get(SERVERS).map(Spanned::get_ref);
+    let table = match servers {
+        Some(DeValue::Table(servers)) => servers.get(NAME),
+        _ => None,
+    };
+    let mut found = Vec::new();
+    if let Some(table) = table {
+        below(text, table, &mut found);
+    }
+    found.sort_by_key(|lines| lines.start);
+    Ok(found)
+}
+
+/// The lines of a table that has a header, and of those in it; what else it
+/// is, is returned as where its text ends.
+fn below(text: &str, value: &Spanned<DeValue<'_>>, found: &mut Vec<Range<usize>>) -> usize {
+    let span = value.span();
+    let is_header = |at: usize| text[at..].starts_with('[');
+    let DeValue::Table(table) = value.get_ref() else {
+        return span.end;
+    };
+    let own = table.values().map(|value| below(text, value, found));
+    let end = own.fold(span.end, usize::max);
+    if !is_header(span.start) {
+        // In braces, or named by the headers of those in it alone.
+        return if text[span.start..].starts_with('{') {
+            span.end
+        } else {
+            0
+        };
+    }
+    let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
+    // With the empty line before it.
+    let blank = ["\r\n", "\n"].iter().find_map(|end| {
+        let rest = text[..start].strip_suffix(end)?;
+        rest.ends_with('\n').then_some(rest.len())
+    });
+    found.push(blank.unwrap_or(start)..end);
+    0
+}
+
+fn parsed(text: &str) -> Result<Spanned<DeTable<'_>>, Unreadable> {
+    DeTable::parse(text).map_err(|error| unreadable(text, &error))
+}
+
+fn unreadable(text: &str, error: &toml::de::Error) -> Unreadable {
+    Unreadable {
+        line: line_of(text, error.span().map_or(0, |span| span.start)),
+        reason: error.message().to_owned(),
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes()
+        .iter()
+        .take(at)
+        .filter(|&&byte| byte == b'\n')
+        .count()
+        + 1
+}

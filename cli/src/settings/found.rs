@@ -1,0 +1,132 @@
+//! Which agents are on this machine, and what of touchmark's they have.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum as _;
+use serde_json::Value;
+use touchmark_client::Environment;
+
+use super::file::{self, Target};
+use super::plan::{Kind, Part, files};
+use super::record::Records;
+use super::server::{Found, words};
+use super::{Agent, Around, Scope};
+use crate::output::Outcome;
+use crate::system::files::is_program;
+
+/// An agent on this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Present {
+    pub(crate) agent: Agent,
+    /// Where `PATH` finds it.
+    pub(crate) program: Option<PathBuf>,
+    /// Its configuration, if it has any.
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// Something of touchmark's in an agent's settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Installed {
+    pub(crate) kind: Kind,
+    /// The file that it is in.
+    pub(crate) path: PathBuf,
+    /// It is what this touchmark would put there.
+    pub(crate) current: bool,
+    /// What the agent runs for it, word for word; nothing for a plug-in.
+    pub(crate) command: Vec<String>,
+    /// Of hooks: an event that it is run for, if there is one the first of a
+    /// conversation.
+    pub(crate) event: String,
+}
+
+/// The agents whose program is found, or who have a configuration.
+///
+/// # Errors
+/// Where there is no home directory.
+pub(crate) fn present(environment: &Environment, workspace: &Path) -> Outcome<Vec<Present>> {
+    let around = Around::of(environment, workspace)?;
+    let all = Agent::value_variants().iter().map(|&agent| Present {
+        agent,
+        program: program(agent),
+        directory: Some(agent.directory(&around)).filter(|directory| directory.is_dir()),
+    });
+    Ok(all
+        .filter(|found| found.program.is_some() || found.directory.is_some())
+        .collect())
+}
+
+fn program(agent: Agent) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names = agent.0.programs.iter();
+    names
+        .flat_map(|name| std::env::split_paths(&path).map(move |directory| directory.join(name)))
+        .find(|program| is_program(program))
+}
+
+/// What of touchmark's is in an agent's settings. Files that cannot be read
+/// hold nothing.
+pub(crate) fn installed(
+    agent: Agent,
+    scope: Scope,
+    environment: &Environment,
+    workspace: &Path,
+) -> Outcome<Vec<Installed>> {
+    let around = Around::of(environment, workspace)?;
+    let records = Records::of(environment);
+    let mut all = Vec::new();
+    for (path, parts) in files(agent, scope, &around)? {
+        let read = Target::of(&path, None).and_then(|target| target.read());
+        let Ok(Some(bytes)) = read else { continue };
+        let bytes = bytes.strip_prefix(file::BYTE_ORDER_MARK).unwrap_or(&bytes);
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            continue;
+        };
+        let made = records.read(&path).map(|record| record.made);
+        for part in &parts {
+            let found = part.found(text, made.as_ref()).unwrap_or(Found::Nothing);
+            if !matches!(found, Found::Ours | Found::Older) {
+                continue;
+            }
+            let (event, command) = part.runs(text).unwrap_or_default();
+            all.push(Installed {
+                kind: part.kind(),
+                path: path.clone(),
+                current: found == Found::Ours,
+                command,
+                event,
+            });
+        }
+    }
+    Ok(all)
+}
+
+impl Part {
+    /// What an agent runs that has this in its settings, and for which event.
+    fn runs(&self, text: &str) -> Option<(String, Vec<String>)> {
+        match self {
+            Self::Hooks(hooks) => {
+                let handlers = hooks.handlers(text).ok()?;
+                let begins =
+                    |(event, _): &&(String, Value)| event.eq_ignore_ascii_case("sessionstart");
+                let (event, handler) = handlers.iter().find(begins).or(handlers.first())?;
+                Some((event.clone(), handler_words(handler)?))
+            }
+            Self::Server(server) => Some((String::new(), words(&server.entry(text).ok()??)?)),
+            Self::File(_) => None,
+        }
+    }
+}
+
+/// With arguments of its own a command is run as it is, else by a shell.
+fn handler_words(handler: &Value) -> Option<Vec<String>> {
+    let command = handler["command"].as_str()?.to_owned();
+    Some(match handler["args"].as_array() {
+        Some(arguments) => {
+            let words = arguments.iter().filter_map(Value::as_str);
+            std::iter::once(command)
+                .chain(words.map(str::to_owned))
+                .collect()
+        }
+        None => vec!["sh".into(), "-c".into(), command],
+    })
+}

@@ -1,0 +1,429 @@
+//! What is to be changed in the files of an agent, and the change itself.
+
+use std::path::{Path, PathBuf};
+
+use touchmark_client::Environment;
+
+use super::document::Unreadable;
+use super::file::{self, Target};
+use super::hooks::Hooks;
+use super::made::Made;
+use super::record::{Record, Records};
+use super::server::{Found, Server};
+use super::{Action, Agent, Around, Scope, difference, own_name};
+use crate::output::{Failure, Outcome};
+
+/// What may be put into a file.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    /// Hooks among the settings.
+    Hooks(Hooks),
+    /// An entry among the MCP servers.
+    Server(Server),
+    /// The file itself, with this text; its first line says whose it is.
+    File(&'static str),
+}
+
+/// Which of them are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Hooks, or the plug-in that stands for them.
+    Hooks,
+    /// The MCP server as well.
+    All,
+}
+
+/// What one of them is called, for people and programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Hooks in settings.
+    Hooks,
+    /// A plug-in.
+    Plugin,
+    /// An MCP server.
+    Server,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Hooks => "hooks",
+            Self::Plugin => "plug-in",
+            Self::Server => "MCP server",
+        }
+    }
+}
+
+/// A change of one file, not yet made.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The file, as it is named.
+    pub(crate) path: PathBuf,
+    /// What it is about.
+    pub(crate) kinds: Vec<Kind>,
+    /// There is an MCP server of this name already, which stays.
+    pub(crate) theirs: bool,
+    target: Target,
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+    earlier: Option<Record>,
+    record: Option<Record>,
+    records: Records,
+}
+
+/// The files of an agent, each with what touchmark puts into it.
+pub(super) fn files(
+    agent: Agent,
+    scope: Scope,
+    around: &Around<'_>,
+) -> Outcome<Vec<(PathBuf, Vec<Part>)>> {
+    let program = own_name()?;
+    let mut files = vec![(agent.path(scope, around), vec![agent.part(&program)])];
+    if let Some(server) = agent.server(scope, around, &program) {
+        let path = server.path.clone();
+        let part = Part::Server(server);
+        match files.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, parts)) => parts.push(part),
+            None => files.push((path, vec![part])),
+        }
+    }
+    Ok(files)
+}
+
+/// What is to be changed in each of an agent's files.
+///
+/// # Errors
+/// For a file that cannot be read or parsed, with line and reason; the others
+/// of the agent are planned all the same.
+pub(crate) fn plans(
+    agent: Agent,
+    scope: Scope,
+    action: Action,
+    which: Which,
+    environment: &Environment,
+    workspace: &Path,
+) -> Outcome<Vec<Outcome<Plan>>> {
+    let around = Around::of(environment, workspace)?;
+    let project = (scope == Scope::Project).then_some(workspace);
+    let files = files(agent, scope, &around)?.into_iter();
+    let meant = files.filter(|(_, parts)| parts.iter().any(|part| part.is(which)));
+    let plans = meant.map(|(path, parts)| plan(path, &parts, action, which, environment, project));
+    Ok(plans.collect())
+}
+
+fn plan(
+    path: PathBuf,
+    parts: &[Part],
+    action: Action,
+    which: Which,
+    environment: &Environment,
+    project: Option<&Path>,
+) -> Outcome<Plan> {
+    let target = Target::of(&path, project)?;
+    let before = target.read()?;
+    let records = Records::of(environment);
+    let earlier = records.read(&path);
+    let mut change = changed(
+        &path,
+        parts,
+        action,
+        which,
+        before.as_deref(),
+        earlier.clone(),
+    )?;
+    if let (None, Some(_), Some(record)) = (&before, &change.after, &mut change.record) {
+        record.directories = made_for(target.real(), &records);
+    }
+    let kinds = parts.iter().filter(|part| part.is(which)).map(Part::kind);
+    Ok(Plan {
+        kinds: kinds.collect(),
+        theirs: change.theirs,
+        path,
+        target,
+        before,
+        after: change.after,
+        earlier,
+        record: change.record,
+        records,
+    })
+}
+
+/// What becomes of a file, and what is to be remembered of that.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) after: Option<Vec<u8>>,
+    pub(super) record: Option<Record>,
+    /// There is an MCP server of this name already, which stays.
+    theirs: bool,
+}
+
+/// What becomes of a file with these bytes.
+///
+/// # Errors
+/// For a text that is not to be touched.
+pub(super) fn changed(
+    path: &Path,
+    parts: &[Part],
+    action: Action,
+    which: Which,
+    before: Option<&[u8]>,
+    earlier: Option<Record>,
+) -> Outcome<Change> {
+    if let [Part::File(text)] = parts {
+        let (after, record) = of_file(text, path, action, before, earlier)?;
+        return Ok(Change {
+            after,
+            record,
+            theirs: false,
+        });
+    }
+    let text = Text::of(path, before)?;
+    let made = earlier.as_ref().map(|record| &record.made);
+    let mut theirs = false;
+    let mut wanted = Vec::new();
+    for part in parts {
+        let found = part.found(text.inner, made).map_err(text.unreadable())?;
+        theirs |= found == Found::Theirs && part.is(which);
+        let wants = match part.is(which) {
+            true => action == Action::Install,
+            false => matches!(found, Found::Ours | Found::Older),
+        };
+        wanted.push((part, found, wants && found != Found::Theirs));
+    }
+    let (after, record) = of_parts(&wanted, &text, before, earlier)?;
+    Ok(Change {
+        after,
+        record,
+        theirs,
+    })
+}
+
+/// A file's text, without what is not part of its language.
+struct Text<'a> {
+    path: &'a Path,
+    mark: &'static [u8],
+    inner: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn of(path: &'a Path, bytes: Option<&'a [u8]>) -> Outcome<Self> {
+        let bytes = bytes.unwrap_or_default();
+        let (mark, bytes) = match bytes.strip_prefix(file::BYTE_ORDER_MARK) {
+            Some(rest) => (file::BYTE_ORDER_MARK, rest),
+            None => (&[][..], bytes),
+        };
+        let text = Self {
+            path,
+            mark,
+            inner: "",
+        };
+        let inner = std::str::from_utf8(bytes).map_err(|error| {
+            let read = &bytes[..error.valid_up_to()];
+            text.unreadable()(Unreadable {
+                line: read.iter().filter(|&&byte| byte == b'\n').count() + 1,
+                reason: "it is not UTF-8".into(),
+            })
+        })?;
+        Ok(Self { inner, ..text })
+    }
+
+    fn unreadable(&self) -> impl Fn(Unreadable) -> Failure + use<'a> {
+        let path = self.path;
+        move |wrong| {
+            Failure::No(format!(
+                "{} line {}: {}; the file is left as it is",
+                crate::context::directory(path),
+                wrong.line,
+                wrong.reason
+            ))
+        }
+    }
+}
+
+impl Part {
+    fn is(&self, which: Which) -> bool {
+        which == Which::All || !matches!(self, Self::Server(_))
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Hooks(_) => Kind::Hooks,
+            Self::Server(_) => Kind::Server,
+            Self::File(_) => Kind::Plugin,
+        }
+    }
+
+    pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Found, Unreadable> {
+        match self {
+            Self::Hooks(hooks) => Ok(match hooks.are_in(text)? {
+                true => Found::Ours,
+                false if hooks.any_in(text)? => Found::Older,
+                false => Found::Nothing,
+            }),
+            Self::Server(server) => server.found(text, made),
+            Self::File(own) => Ok(match text {
+                "" => Found::Nothing,
+                text if text == *own => Found::Ours,
+                text if first_line(text) == first_line(own) => Found::Older,
+                _ => Found::Theirs,
+            }),
+        }
+    }
+
+    fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
+        match self {
+            Self::Hooks(hooks) => hooks.put(text, made),
+            Self::Server(server) => server.put(text, made),
+            Self::File(own) => Ok((*own).to_owned()),
+        }
+    }
+
+    fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
+        match self {
+            Self::Hooks(hooks) => hooks.take(text, made),
+            Self::Server(server) => server.take(text, made),
+            Self::File(_) => Ok(String::new()),
+        }
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// What becomes of a text if these parts are to be in it, or not.
+fn of_parts(
+    parts: &[(&Part, Found, bool)],
+    text: &Text<'_>,
+    before: Option<&[u8]>,
+    earlier: Option<Record>,
+) -> Outcome<(Option<Vec<u8>>, Option<Record>)> {
+    let as_wanted = |(_, found, wanted): &(&Part, Found, bool)| match found {
+        Found::Ours => *wanted,
+        Found::Nothing => !*wanted,
+        Found::Older => false,
+        Found::Theirs => true,
+    };
+    let is_any_wanted = parts.iter().any(|(_, _, wanted)| *wanted);
+    // What was made for parts that somebody else has taken out goes as well.
+    if parts.iter().all(as_wanted) && (is_any_wanted || earlier.is_none()) {
+        return Ok((before.map(<[u8]>::to_vec), earlier));
+    }
+    // All that is touchmark's goes and what is wanted comes, so that what was
+    // there before is known as a whole.
+    let made = earlier.as_ref().map(|record| &record.made);
+    let mut without = text.inner.to_owned();
+    for (part, ..) in parts.iter().rev() {
+        without = part.take(&without, made).map_err(text.unreadable())?;
+    }
+    let mut record = Record {
+        file: earlier
+            .as_ref()
+            .map_or(before.is_none(), |record| record.file),
+        directories: earlier.map(|record| record.directories).unwrap_or_default(),
+        ..Record::default()
+    };
+    if !is_any_wanted {
+        let nothing = record.file && without.trim().is_empty() && text.mark.is_empty();
+        let left = before
+            .filter(|_| !nothing)
+            .map(|_| [text.mark, without.as_bytes()].concat());
+        return Ok((left, (nothing && before.is_some()).then_some(record)));
+    }
+    let mut with = without;
+    for (part, ..) in parts.iter().filter(|(_, _, wanted)| *wanted) {
+        with = part
+            .put(&with, &mut record.made)
+            .map_err(text.unreadable())?;
+    }
+    Ok((Some([text.mark, with.as_bytes()].concat()), Some(record)))
+}
+
+/// The directories that are touchmark's once the file is there: those that it
+/// takes, and those that were made for another one.
+fn made_for(path: &Path, records: &Records) -> Vec<PathBuf> {
+    let made = records.directories();
+    let above = path.ancestors().skip(1);
+    let is_ours = |directory: &&Path| {
+        std::fs::symlink_metadata(directory).is_err() || made.contains(*directory)
+    };
+    above.take_while(is_ours).map(Path::to_owned).collect()
+}
+
+fn of_file(
+    text: &str,
+    path: &Path,
+    action: Action,
+    before: Option<&[u8]>,
+    earlier: Option<Record>,
+) -> Outcome<(Option<Vec<u8>>, Option<Record>)> {
+    let first = |text: &[u8]| text.split(|&byte| byte == b'\n').next().map(<[u8]>::to_vec);
+    if before.is_some_and(|before| first(before) != first(text.as_bytes())) {
+        return Err(Failure::No(format!(
+            "{} is not touchmark's: its first line is another; the file is left as it is",
+            crate::context::directory(path)
+        )));
+    }
+    let mut record = earlier.unwrap_or_default();
+    record.file = true;
+    Ok(match action {
+        Action::Install => (Some(text.as_bytes().to_vec()), Some(record)),
+        Action::Uninstall => (None, before.is_some().then_some(record)),
+    })
+}
+
+impl Plan {
+    /// Whether there is anything to do.
+    pub(crate) fn changes(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// Whether it is another plan for the same: one that was shown, and one
+    /// that was made of what is there now.
+    pub(crate) fn does_as(&self, shown: &Self) -> bool {
+        let lines = |plan: &Self| -> Vec<String> {
+            let lines = difference("", &plan.texts()).into_iter();
+            lines.filter(|line| line.starts_with(['+', '-'])).collect()
+        };
+        lines(self) == lines(shown)
+    }
+
+    /// The file's text before and after, where it is there.
+    pub(crate) fn texts(&self) -> [Option<String>; 2] {
+        let text = |bytes: &Option<Vec<u8>>| {
+            let bytes = bytes.as_ref()?;
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        };
+        [text(&self.before), text(&self.after)]
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// If the file changed meanwhile, or the system refuses.
+    pub(crate) fn carry_out(&self) -> Outcome {
+        let replace = || {
+            let (before, after) = (self.before.as_deref(), self.after.as_deref());
+            self.target.replace(before, after)
+        };
+        match (&self.after, &self.record) {
+            (Some(_), Some(record)) => {
+                // First, so that whatever is made can be taken back.
+                self.records.write(&self.path, Some(record))?;
+                replace().inspect_err(|_| {
+                    let _as_well_as_can_be = self.records.write(&self.path, self.earlier.as_ref());
+                })
+            }
+            (Some(_), None) => {
+                replace()?;
+                self.records.write(&self.path, None)
+            }
+            (None, record) => {
+                replace()?;
+                let made = record.iter().flat_map(|record| &record.directories);
+                file::remove_empty(made);
+                self.records.write(&self.path, None)
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! touchmark's entry among the MCP servers of an agent, put in and taken out.
+//! One of this name that was there before is its user's, and never touched.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::codex::table;
+use super::document::{self, Step, Style, Unreadable, find};
+use super::hooks::value;
+use super::json::Json;
+use super::made::{self, Made, member, without};
+use super::rows;
+
+/// What the entry is called.
+pub(super) const NAME: &str = "touchmark";
+
+/// Where an agent takes its servers from, and what it is to find there.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    pub(super) path: PathBuf,
+    pub(super) entry: Entry,
+}
+
+/// How it is written.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    /// JSON, in the member of this name.
+    Json(&'static str, Json),
+    /// A table of Codex's configuration, for this program.
+    Table(String),
+}
+
+/// What is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    /// touchmark's, and all that it is to say.
+    Ours,
+    /// touchmark's, for another program or in another shape.
+    Older,
+    /// Somebody else's of the same name.
+    Theirs,
+}
+
+/// `{ "command": PROGRAM, "args": ["mcp"] }`, as most agents take it.
+fn command(program: &str, kind: Option<&str>) -> Json {
+    let mut members: Vec<_> = kind.into_iter().map(|kind| ("type", kind.into())).collect();
+    members.push(("command", program.into()));
+    members.push(("args", Json::List(vec!["mcp".into()])));
+    Json::Object(members)
+}
+
+impl Server {
+    /// An agent's, by the row of its settings.
+    pub(super) fn of(entry: rows::Entry, path: PathBuf, program: &str) -> Self {
+        match entry {
+            rows::Entry::Json(kind) => Self {
+                path,
+                entry: Entry::Json("mcpServers", command(program, kind)),
+            },
+            rows::Entry::List => {
+                let words = Json::List(vec![program.into(), "mcp".into()]);
+                let entry = vec![("type", "local".into()), ("command", words)];
+                // It reads both; people have one of them.
+                let commented = path.with_extension("jsonc");
+                Self {
+                    path: if commented.exists() { commented } else { path },
+                    entry: Entry::Json("mcp", Json::Object(entry)),
+                }
+            }
+            rows::Entry::Table => Self {
+                path,
+                entry: Entry::Table(program.to_owned()),
+            },
+        }
+    }
+
+    /// What there is of it.
+    ///
+    /// # Errors
+    /// For a text that is not to be touched.
+    pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Found, Unreadable> {
+        let Some(found) = self.entry(text)? else {
+            return Ok(Found::Nothing);
+        };
+        let place = self.place();
+        if !made.is_some_and(|made| made.members.contains(&place)) || words(&found).is_none() {
+            return Ok(Found::Theirs);
+        }
+        Ok(
+            match self
+                .entry
+                .says()
+                .iter()
+                .all(|(name, is)| found.get(name) == Some(is))
+            {
+                true => Found::Ours,
+                false => Found::Older,
+            },
+        )
+    }
+
+    /// The entry as it is.
+    pub(super) fn entry(&self, text: &str) -> Result<Option<Value>, Unreadable> {
+        let Entry::Json(within, _) = &self.entry else {
+            return table::entry(text);
+        };
+        let Some(servers) = find(text, &[Step::Object(within)])? else {
+            return Ok(None);
+        };
+        let position = servers.position(NAME);
+        let entry = position.and_then(|index| servers.values(text).nth(index));
+        Ok(entry.map(value))
+    }
+
+    /// Puts it in, where none is.
+    ///
+    /// # Errors
+    /// For a text that is not to be touched.
+    pub(super) fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
+        match &self.entry {
+            Entry::Json(within, entry) => {
+                let text = made::begun(text, made)?;
+                let style = Style::of(&text);
+                let text = member(&text, &[], within, within, "{}", &style, made)?;
+                let servers = [Step::Object(within)];
+                member(
+                    &text,
+                    &servers,
+                    NAME,
+                    &self.place(),
+                    &entry.to_string(),
+                    &style,
+                    made,
+                )
+            }
+            Entry::Table(program) => {
+                made.members.insert(self.place());
+                table::put(text, program, made)
+            }
+        }
+    }
+
+    /// Takes it out, if an installation put it in.
+    ///
+    /// # Errors
+    /// For a text that is not to be touched.
+    pub(super) fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
+        let found = self.found(text, made)?;
+        let made = match (found, made) {
+            (Found::Ours | Found::Older, Some(made)) => made,
+            _ => return Ok(text.to_owned()),
+        };
+        let Entry::Json(within, _) = &self.entry else {
+            return table::take(text, made);
+        };
+        let mut text = text.to_owned();
+        let steps = [Step::Object(within)];
+        if let Some(servers) = find(&text, &steps)?
+            && let Some(index) = servers.position(NAME)
+        {
+            text = document::remove(&text, &servers, index, made.inside(within));
+        }
+        let empty = find(&text, &steps)?.is_some_and(|servers| servers.is_empty());
+        if empty && made.members.contains(*within) {
+            text = without(&text, within, made.inside(""))?;
+        }
+        made::ended(text, Some(made))
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self.entry, Entry::Table(_))
+    }
+
+    #[cfg(test)]
+    pub(super) fn within(&self) -> &'static str {
+        match self.entry {
+            Entry::Json(within, _) => within,
+            Entry::Table(_) => "",
+        }
+    }
+
+    fn place(&self) -> String {
+        match &self.entry {
+            Entry::Json(within, _) => format!("{within}/{NAME}"),
+            Entry::Table(_) => table::PLACE.to_owned(),
+        }
+    }
+}
+
+impl Entry {
+    fn says(&self) -> serde_json::Map<String, Value> {
+        let says = match self {
+            Self::Json(_, entry) => value(&entry.to_string()),
+            Self::Table(program) => value(&command(program, None).to_string()),
+        };
+        says.as_object().cloned().unwrap_or_default()
+    }
+}
+
+/// The command of an entry that runs `touchmark mcp`, wherever that is.
+pub(super) fn words(entry: &Value) -> Option<Vec<String>> {
+    let texts = |value: &Value| -> Vec<String> {
+        let list = value.as_array().into_iter().flatten();
+        list.filter_map(|word| Some(word.as_str()?.to_owned()))
+            .collect()
+    };
+    let mut words = match &entry["command"] {
+        Value::String(program) => vec![program.clone()],
+        list => texts(list),
+    };
+    words.extend(texts(&entry["args"]));
+    let program = words.first()?;
+    let ours = program == "touchmark" || program.ends_with("/touchmark");
+    (ours && words.last()? == "mcp").then_some(words)
+}

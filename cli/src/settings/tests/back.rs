@@ -1,0 +1,213 @@
+//! Hooks and MCP servers together, in every order, and back to the byte.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::{TEXTS, parsed};
+use crate::settings::file::BYTE_ORDER_MARK;
+use crate::settings::hooks::Hooks;
+use crate::settings::plan::{Part, Which, changed};
+use crate::settings::record::Record;
+use crate::settings::rows::{self, What};
+use crate::settings::server::Server;
+use crate::settings::{Action, Agent};
+
+const CODEX: &[&str] = &[
+    "",
+    "\n",
+    "# nothing yet",
+    "model = \"x\"\n",
+    "model = \"x\"",
+    "# mine\n[projects.\"/w\"]\ntrust_level = \"trusted\" # yes\n\n\n",
+    "[mcp_servers.other]\ncommand = \"y\"\nargs = [\n  \"a\", # one\n]\n[mcp_servers.other.env]\nA = \"b\"",
+    "mcp_servers.other.command = \"y\"\n",
+    "[[list]]\na = 1\n\n[[list]]\na = 2\n\t\n",
+];
+
+/// A file as it is, with what is remembered of it.
+#[derive(Clone, Debug, PartialEq)]
+struct Kept(Option<Vec<u8>>, Option<Record>);
+
+impl Kept {
+    fn then(&self, parts: &[Part], action: Action, which: Which) -> Self {
+        let (before, record) = (self.0.as_deref(), self.1.clone());
+        let change = changed(Path::new("/f"), parts, action, which, before, record).unwrap();
+        Self(change.after, change.record)
+    }
+
+    fn text(&self) -> String {
+        let bytes = self.0.clone().unwrap_or_default();
+        let text = String::from_utf8(bytes).unwrap();
+        text.trim_start_matches('\u{feff}').to_owned()
+    }
+
+    /// The agent writes it anew.
+    fn with(&self, text: &str) -> Self {
+        Self(Some(text.as_bytes().to_vec()), self.1.clone())
+    }
+}
+
+/// What an agent's files may hold: its hooks, its servers, or both in one.
+fn files(agent: Agent) -> Vec<Vec<Part>> {
+    let What::Hooks(shape) = &agent.0.what else {
+        return Vec::new();
+    };
+    let hooks = Part::Hooks(Hooks::of(agent.name(), shape, "touchmark"));
+    let Some(servers) = &agent.0.servers else {
+        return vec![vec![hooks]];
+    };
+    let server = Part::Server(Server::of(servers.entry, PathBuf::new(), "touchmark"));
+    match agent.0.project == servers.project {
+        true => vec![vec![hooks, server]],
+        false => vec![vec![hooks], vec![server]],
+    }
+}
+
+fn is_table(parts: &[Part]) -> bool {
+    matches!(parts, [Part::Server(server)] if server.is_table())
+}
+
+/// The texts that such a file may have, in every line ending, with a mark and
+/// without.
+fn texts(parts: &[Part]) -> Vec<Vec<u8>> {
+    let texts = if is_table(parts) { CODEX } else { TEXTS };
+    let mut all = Vec::new();
+    for text in texts {
+        let text = text.replace("EVENT", "Stop");
+        for text in [
+            text.replace('\n', "\r\n"),
+            text.replace("\n  ", "\n\t"),
+            text,
+        ] {
+            all.push([BYTE_ORDER_MARK, text.as_bytes()].concat());
+            all.push(text.into_bytes());
+        }
+    }
+    all
+}
+
+#[test]
+fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
+    use Action::{Install, Uninstall};
+    use Which::{All, Hooks};
+    let orders: &[&[(Action, Which)]] = &[
+        &[(Install, All), (Uninstall, All)],
+        &[
+            (Install, Hooks),
+            (Install, All),
+            (Install, All),
+            (Uninstall, All),
+        ],
+        &[(Install, All), (Uninstall, Hooks), (Uninstall, All)],
+        &[
+            (Install, All),
+            (Uninstall, Hooks),
+            (Install, Hooks),
+            (Uninstall, All),
+        ],
+    ];
+    let mut tried = 0;
+    for parts in rows::AGENTS.iter().flat_map(|&agent| files(agent)) {
+        for before in texts(&parts).into_iter().map(Some).chain([None]) {
+            for order in orders {
+                let begin = Kept(before.clone(), None);
+                let mut now = begin.clone();
+                for &(action, which) in *order {
+                    now = now.then(&parts, action, which);
+                }
+                let told = String::from_utf8_lossy(begin.0.as_deref().unwrap_or_default());
+                assert_eq!(now.0, begin.0, "{order:?} of {told:?}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 1_000, "{tried}");
+}
+
+#[test]
+fn what_the_agent_writes_in_between_stays() {
+    for parts in rows::AGENTS.iter().flat_map(|&agent| files(agent)) {
+        let into = |text: &str| {
+            Kept(None, None)
+                .with(text)
+                .then(&parts, Action::Install, Which::All)
+        };
+        let out = |kept: Kept| kept.then(&parts, Action::Uninstall, Which::All);
+        if is_table(&parts) {
+            // Codex puts tables behind, and one below the entry.
+            let with = into("model = \"x\"");
+            let more = "[projects.\"/w\"]\ntrust_level = \"trusted\"\n";
+            let below = "\n[mcp_servers.touchmark.tools.grep]\nmode = \"a\"\n";
+            let grown = format!("{}{more}{below}", with.text());
+            let left = out(with.with(&grown)).text();
+            assert_eq!(left, format!("model = \"x\"\n{more}"));
+            // And writes the whole file in its own way.
+            let anew = with.text().replace(", ", ",").replace(" = ", "=");
+            assert_eq!(out(with.with(&anew)).text(), "model=\"x\"\n");
+            continue;
+        }
+        let with = into("{\n  // mine\n  \"model\": \"x\",\n}\n");
+        let mut value = parsed(&with.text());
+        value["model"] = json!("y");
+        value["new"] = json!([1]);
+        // As JSON.stringify does.
+        let anew = serde_json::to_string_pretty(&value).unwrap();
+        let left = out(with.with(&anew)).text();
+        let expected = serde_json::to_string_pretty(&json!({"model": "y", "new": [1]})).unwrap();
+        assert_eq!(parsed(&left), parsed(&expected), "{left}");
+        // Nothing but what is gone: in its own way to write it is the same.
+        assert_eq!(left, expected);
+    }
+}
+
+#[test]
+fn a_server_of_the_users_own_stays() {
+    for parts in rows::AGENTS.iter().flat_map(|&agent| files(agent)) {
+        let within = match parts.last() {
+            Some(Part::Server(server)) if !server.is_table() => server.within(),
+            Some(Part::Server(_)) => "",
+            _ => continue,
+        };
+        let theirs = match within {
+            "" => "[mcp_servers.touchmark]\ncommand = \"touchmark\"\nargs = [\"mcp\"]\n".to_owned(),
+            within => json!({within: {"touchmark": {"command": "touchmark", "args": ["mcp"]}}})
+                .to_string(),
+        };
+        let begin = Kept(None, None).with(&theirs);
+        let with = begin.then(&parts, Action::Install, Which::All);
+        assert!(
+            with.text().contains(theirs.trim_end_matches('}')),
+            "{}",
+            with.text()
+        );
+        let left = with.then(&parts, Action::Uninstall, Which::All);
+        assert_eq!(left.text(), theirs);
+        // One that was touchmark's, and runs something else by now.
+        let ours = Kept(None, None).then(&parts, Action::Install, Which::All);
+        let changed = ours.text().replace("\"mcp\"]", "\"other\"]");
+        let left = ours
+            .with(&changed)
+            .then(&parts, Action::Uninstall, Which::All);
+        assert!(left.text().contains("other"), "{}", left.text());
+    }
+}
+
+#[test]
+fn a_table_that_is_closed_is_left_to_the_user() {
+    let codex = crate::settings::agent("codex").unwrap();
+    let parts = files(codex).remove(1);
+    let refused = |text: &str| {
+        let bytes = Some(text.as_bytes());
+        let (install, all) = (Action::Install, Which::All);
+        changed(Path::new("/f"), &parts, install, all, bytes, None)
+            .unwrap_err()
+            .to_string()
+    };
+    let said = refused("a = 1\nmcp_servers = { other = { command = \"x\" } }\n");
+    assert!(
+        said.contains("line 2") && said.contains("by hand"),
+        "{said}"
+    );
+    assert!(refused("a = 1\nb = \n").contains("line 2"));
+}

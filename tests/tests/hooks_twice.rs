@@ -1,0 +1,65 @@
+//! Hooks that are installed twice, by a package and in settings: each event is
+//! told twice and counts once.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+
+use serde_json::Value;
+use touchmark_tests::hooks::{Heard, Talk, voice};
+use touchmark_tests::{World, user};
+
+/// Tells an event twice; what the two hooks say.
+fn twice(talk: &Talk<'_>, event: &Value) -> Vec<Heard> {
+    let heard = [talk.say(event), talk.say(event)];
+    heard
+        .into_iter()
+        .filter(|heard| *heard != Heard::Nothing)
+        .collect()
+}
+
+#[test]
+fn an_event_that_is_told_twice_counts_once() {
+    for agent in voice::agents() {
+        let world = World::new();
+        world.file("a.rs", "fn a() {}\nfn b() {}\nfn c() {}\n");
+        world.file("b.rs", "fn other() {}\n");
+        let talk = Talk::new(&world, agent, "s");
+        let mut session = world.session("s");
+        let voice = &talk.voice;
+        let nothing = |event: &Value| assert_eq!(twice(&talk, event), [], "{agent}: {event}");
+        nothing(&voice.start("startup"));
+        nothing(&voice.prompt("p1", "rename"));
+        for (call, path) in [("1", "a.rs"), ("2", "b.rs")] {
+            let text = fs::read_to_string(world.path(path)).unwrap();
+            nothing(&voice.before_read(call, path));
+            nothing(&voice.after_read(call, path, &text));
+        }
+        nothing(&voice.before_edit("3", "a.rs", "fn a() {}", "fn x() {}"));
+        user::replace(&world.path("a.rs"), "fn x() {}\nfn b() {}\nfn c() {}\n");
+        nothing(&voice.after_edit("3", "a.rs", "fn a() {}", "fn x() {}"));
+        assert_eq!(session.story("a.rs"), ["agent:s declared"], "{agent}");
+
+        // The second knows of the command what the first has told.
+        nothing(&voice.before_shell("4", "true"));
+        nothing(&voice.after_shell("4", "true", ""));
+
+        // What others changed is told by one of them.
+        user::write(&world.path("b.rs"), "fn other() { 1 }\n");
+        let told = twice(&talk, &voice.prompt("p2", "go on"));
+        assert!(told.len() <= 1, "{agent}: {told:?}");
+
+        // Both deny what would destroy, or the one that does is enough.
+        user::write(&world.path("a.rs"), "fn x() {}\nfn mine() {}\nfn c() {}\n");
+        let heard = twice(
+            &talk,
+            &voice.before_edit("5", "a.rs", "fn b() {}", "fn y() {}"),
+        );
+        assert!(
+            heard.iter().any(|heard| matches!(heard, Heard::Denied(_))),
+            "{agent}: {heard:?}"
+        );
+        assert_eq!(session.story("a.rs").len(), 2, "{agent}");
+        nothing(&voice.end());
+    }
+}

@@ -1,0 +1,418 @@
+//! `touchmark setup`: everything in, tried, seen by `doctor`, and everything
+//! out again to the byte.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use touchmark_tests::World;
+use touchmark_tests::hooks::Talk;
+use touchmark_tests::parts::not_tested;
+use touchmark_tests::world::{binary, finish};
+
+/// Programs of five agents, which do nothing.
+const PROGRAMS: [&str; 5] = ["claude", "codex", "gemini", "cursor-agent", "opencode"];
+
+/// A world with those and touchmark on the PATH.
+fn world() -> World {
+    let mut world = World::asleep();
+    let bin = world.state().with_file_name("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in PROGRAMS {
+        fs::write(bin.join(program), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(bin.join(program), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    symlink(binary().canonicalize().unwrap(), bin.join("touchmark")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    world.set_env("PATH", &path);
+    world.start();
+    world
+}
+
+fn setup(world: &World, words: &[&str]) -> Output {
+    let mut command = world.command(&["setup"]);
+    command.args(words);
+    clean(&mut command);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(command.spawn().unwrap(), "touchmark setup")
+}
+
+fn clean(command: &mut Command) {
+    for variable in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "QWEN_HOME"] {
+        command.env_remove(variable);
+    }
+}
+
+fn done(world: &World, words: &[&str]) -> String {
+    let output = setup(world, words);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {said}{wrong}");
+    said
+}
+
+/// What the checks say, by their names.
+fn checks(output: &Output) -> BTreeMap<String, String> {
+    let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = facts["checks"].as_array().unwrap().iter();
+    checks
+        .map(|check| {
+            let text = |name: &str| check[name].as_str().unwrap().to_owned();
+            (
+                text("check"),
+                format!("{}: {}", text("level"), text("says")),
+            )
+        })
+        .collect()
+}
+
+/// All that lies below a directory: kinds, modes, links and bytes.
+fn everything(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let mode = fs::symlink_metadata(&path).unwrap().mode();
+        let bytes = if path.is_symlink() {
+            fs::read_link(&path)
+                .unwrap()
+                .into_os_string()
+                .into_encoded_bytes()
+        } else if path.is_dir() {
+            found.extend(everything(&path));
+            Vec::new()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        found.insert(path, (mode, bytes));
+    }
+    found
+}
+
+/// All that people keep settings in.
+fn places(world: &World) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut all = everything(&world.outside());
+    all.extend(everything(&world.config()));
+    all.extend(everything(world.workspace()));
+    all
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Settings as five people write them.
+fn settings(world: &World) {
+    let home = world.outside();
+    // Comments and trailing commas, in dotfiles that a link leads to.
+    write(
+        &home.join("dotfiles/claude.json"),
+        "// mine\n{\n\t\"env\": {\"A\": \"b\"}, // yes\n\t\"hooks\": {\"Stop\": [],},\n}",
+    );
+    fs::create_dir(home.join(".claude")).unwrap();
+    symlink(
+        "../dotfiles/claude.json",
+        home.join(".claude/settings.json"),
+    )
+    .unwrap();
+    // What Claude Code itself keeps there is for nobody else to read.
+    write(
+        &home.join(".claude.json"),
+        "{\n  \"userID\": \"0\",\n  \"mcpServers\": {}\n}",
+    );
+    fs::set_permissions(home.join(".claude.json"), PermissionsExt::from_mode(0o600)).unwrap();
+    // Windows' line ends, and none at the end.
+    write(
+        &home.join(".codex/config.toml"),
+        "model = \"x\"\r\n[projects.\"/w\"]\r\ntrust_level = \"trusted\"",
+    );
+    // A mark of the encoding.
+    write(
+        &home.join(".gemini/settings.json"),
+        "\u{feff}{\"theme\":\"x\"}\n",
+    );
+    // A link to what is not there yet.
+    fs::create_dir(home.join(".cursor")).unwrap();
+    symlink(
+        "../dotfiles/cursor/hooks.json",
+        home.join(".cursor/hooks.json"),
+    )
+    .unwrap();
+    // The user's own server of the same name.
+    write(
+        &home.join(".cursor/mcp.json"),
+        "{\"mcpServers\": {\"touchmark\": {\"command\": \"my-touchmark\"}}}",
+    );
+}
+
+#[test]
+fn what_setup_puts_in_works_and_goes_to_the_byte() {
+    let world = world();
+    settings(&world);
+    let before = places(&world);
+    let facts = setup(&world, &["--yes", "--json"]);
+    assert!(facts.status.success(), "{facts:?}");
+    let checks = checks(&facts);
+    for (agent, event) in [
+        ("claude", "SessionStart"),
+        ("codex", "SessionStart"),
+        ("gemini", "SessionStart"),
+        ("cursor", "sessionStart"),
+    ] {
+        let said = &checks[&format!("{agent} hooks")];
+        assert!(said.starts_with("good"), "{said}");
+        assert!(
+            said.ends_with(&format!("tried: the daemon has counted a {event}")),
+            "{said}"
+        );
+    }
+    for agent in ["claude", "codex", "gemini", "opencode"] {
+        let said = &checks[&format!("{agent} MCP server")];
+        assert!(said.contains("tried: it has 8 tools"), "{said}");
+    }
+    assert!(checks["opencode plug-in"].starts_with("good"), "{checks:?}");
+    assert!(checks["codex"].contains("/hooks"), "{checks:?}");
+    assert!(checks["cursor"].contains("stays as it is"), "{checks:?}");
+    // The tries leave no session behind.
+    let sessions = world.run(&["sessions", "--json"]).stdout;
+    assert!(!String::from_utf8_lossy(&sessions).contains("touchmark-setup"));
+    // Links are links, and nobody else may read what nobody else could.
+    let home = world.outside();
+    assert!(home.join(".claude/settings.json").is_symlink());
+    assert!(home.join(".cursor/hooks.json").is_symlink());
+    let mode = fs::metadata(home.join(".claude.json")).unwrap().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // A second time there is nothing to write.
+    let now = places(&world);
+    let again = done(&world, &["--yes"]);
+    assert!(again.contains("nothing had to be written"), "{again}");
+    assert_eq!(places(&world), now);
+
+    let said = doctor(&world);
+    assert!(
+        said["claude"].contains("no event of its own yet"),
+        "{said:?}"
+    );
+    assert!(
+        said["claude"].contains("hooks in ~/.claude/settings.json"),
+        "{said:?}"
+    );
+    Talk::new(&world, "gemini", "s").start().nothing();
+    let said = doctor(&world);
+    assert!(
+        said["gemini"].starts_with("good: last event SessionStart "),
+        "{said:?}"
+    );
+
+    done(&world, &["--remove", "--yes"]);
+    assert_eq!(places(&world), before);
+    assert!(!world.state().join("touchmark/hooks.json").exists());
+    let nothing = done(&world, &["--remove", "--yes"]);
+    assert!(nothing.contains("nothing to do"), "{nothing}");
+    let said = doctor(&world);
+    assert!(said["codex"].starts_with("note: it is here"), "{said:?}");
+}
+
+fn doctor(world: &World) -> BTreeMap<String, String> {
+    let mut command = world.command(&["doctor", "--json"]);
+    clean(&mut command);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    checks(&finish(command.spawn().unwrap(), "touchmark doctor"))
+}
+
+#[test]
+fn a_project_has_settings_of_its_own() {
+    let world = world();
+    let project = world.workspace();
+    write(
+        &project.join(".mcp.json"),
+        "{\n    \"mcpServers\": {\n        \"other\": {\"command\": \"x\"}\n    }\n}\n",
+    );
+    write(
+        &project.join("opencode.jsonc"),
+        "{\n  // mine\n  \"model\": \"x\"\n}",
+    );
+    let before = places(&world);
+    let said = done(&world, &["--project", "--yes"]);
+    assert!(said.contains("Claude Code asks"), "{said}");
+    for file in [
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".cursor/mcp.json",
+    ] {
+        assert!(project.join(file).exists(), "{file}");
+    }
+    let commented = fs::read_to_string(project.join("opencode.jsonc")).unwrap();
+    assert!(commented.contains("touchmark") && !project.join("opencode.json").exists());
+    assert_eq!(everything(&world.outside()), BTreeMap::new());
+    let other = done(&world, &["--remove", "--yes"]);
+    assert!(
+        other.contains("touchmark setup --remove --project"),
+        "{other}"
+    );
+    done(&world, &["--project", "--remove", "--yes"]);
+    assert_eq!(places(&world), before);
+}
+
+#[test]
+fn what_was_put_in_piece_by_piece_goes_as_a_whole() {
+    let world = world();
+    let before = places(&world);
+    let install = |agent: &str| {
+        let output = world.run(&["hook", "install", agent, "--yes"]);
+        assert!(output.status.success(), "{output:?}");
+    };
+    // The directory was made for the hooks, and holds the servers later.
+    install("codex");
+    install("gemini");
+    done(&world, &["--yes", "--agent", "codex", "gemini"]);
+    let output = world.run(&["hook", "uninstall", "gemini", "--yes"]);
+    assert!(output.status.success(), "{output:?}");
+    let left = fs::read_to_string(world.outside().join(".gemini/settings.json")).unwrap();
+    assert!(
+        left.contains("mcpServers") && !left.contains("hook gemini"),
+        "{left}"
+    );
+    done(&world, &["--remove", "--yes"]);
+    assert_eq!(places(&world), before);
+}
+
+#[test]
+fn one_agent_that_cannot_be_written_costs_the_others_nothing() {
+    let world = world();
+    let home = world.outside();
+    // Nobody makes files there, root included.
+    fs::create_dir(home.join(".gemini")).unwrap();
+    symlink(
+        "/sys/kernel/settings.json",
+        home.join(".gemini/settings.json"),
+    )
+    .unwrap();
+    write(&home.join(".cursor/hooks.json"), "{\n  \"hooks\": [\n}\n");
+    let before = places(&world);
+    let output = setup(&world, &["--yes", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let checks = checks(&output);
+    assert!(
+        checks["gemini hooks and MCP server"].starts_with("wrong"),
+        "{checks:?}"
+    );
+    assert!(checks["cursor"].contains("line 3"), "{checks:?}");
+    assert!(checks["claude hooks"].starts_with("good"), "{checks:?}");
+    let removed = setup(&world, &["--remove", "--yes"]);
+    assert_eq!(
+        removed.status.code(),
+        Some(1),
+        "cursor's cannot be looked at"
+    );
+    assert_eq!(places(&world), before);
+}
+
+#[test]
+fn settings_on_another_file_system_come_back() {
+    let world = world();
+    let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else {
+        return not_tested("settings on another file system: no /dev/shm");
+    };
+    let device = |path: &Path| fs::metadata(path).unwrap().dev();
+    if device(elsewhere.path()) == device(&world.outside()) {
+        return not_tested("settings on another file system: there is only one");
+    }
+    let file = elsewhere.path().join("settings.json");
+    let text = "{\n  \"a\": 1, // one\n}\n";
+    fs::write(&file, text).unwrap();
+    fs::create_dir(world.outside().join(".claude")).unwrap();
+    symlink(&file, world.outside().join(".claude/settings.json")).unwrap();
+    let before = places(&world);
+    done(&world, &["--yes", "--agent", "claude"]);
+    assert!(fs::read_to_string(&file).unwrap().contains("PreToolUse"));
+    done(&world, &["--remove", "--yes"]);
+    assert_eq!(places(&world), before);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}
+
+/// Answers the question after something has happened; what was printed.
+fn asked(world: &World, meanwhile: impl FnOnce()) -> (bool, String) {
+    let mut terminal = Command::new("script");
+    let line = format!(
+        "stty cols 80; '{}' --workspace '{}' setup --agent claude",
+        binary().display(),
+        world.workspace().display()
+    );
+    terminal.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    world.dress(&mut terminal);
+    clean(&mut terminal);
+    terminal
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = terminal.spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut said = Vec::new();
+    while !said.ends_with(b"[y/N] ") {
+        let mut byte = [0];
+        assert_eq!(output.read(&mut byte).unwrap(), 1, "no question");
+        said.push(byte[0]);
+    }
+    meanwhile();
+    input.write_all(b"y\n").unwrap();
+    output.read_to_end(&mut said).unwrap();
+    let ended = child.wait().unwrap();
+    (ended.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[test]
+fn what_is_saved_while_the_question_waits_is_kept() {
+    let world = world();
+    let claude = world.outside().join(".claude.json");
+    write(&claude, "{\n  \"numStartups\": 1\n}");
+    // The agent counts its starts: that changes nothing of what was shown.
+    let (agreed, said) = asked(&world, || {
+        fs::write(&claude, "{\n  \"numStartups\": 2\n}").unwrap()
+    });
+    assert!(agreed, "{said}");
+    let now: Value = serde_json::from_slice(&fs::read(&claude).unwrap()).unwrap();
+    assert_eq!(now["numStartups"], 2);
+    assert!(now["mcpServers"]["touchmark"].is_object());
+    // It fits the terminal.
+    for line in said.lines().filter(|line| !line.contains("@@")) {
+        let shown = line.trim_end_matches('\r');
+        assert!(shown.chars().count() <= 80, "{shown}");
+    }
+    done(&world, &["--remove", "--yes"]);
+    assert_eq!(
+        fs::read_to_string(&claude).unwrap(),
+        "{\n  \"numStartups\": 2\n}"
+    );
+    // Somebody else has put the same in: what was shown is not what would be
+    // written.
+    let theirs = json!({"mcpServers": {"touchmark": {"command": "mine"}}}).to_string();
+    let (agreed, said) = asked(&world, || fs::write(&claude, &theirs).unwrap());
+    assert!(!agreed && said.contains("changed meanwhile"), "{said}");
+    assert_eq!(fs::read_to_string(&claude).unwrap(), theirs);
+}
+
+#[test]
+fn nothing_is_written_unless_somebody_agrees() {
+    let world = world();
+    let before = places(&world);
+    let shown = done(&world, &["--dry-run"]);
+    assert!(shown.contains("+++ ~/.claude/settings.json") && shown.contains("nothing is written"));
+    assert!(shown.contains("more"), "the plug-in is cut: {shown}");
+    let refused = setup(&world, &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--yes"));
+    done(&world, &["--yes", "--no-mcp", "--agent", "gemini"]);
+    let text = fs::read_to_string(world.outside().join(".gemini/settings.json")).unwrap();
+    assert!(text.contains("hook gemini") && !text.contains("mcpServers"));
+    done(&world, &["--remove", "--yes"]);
+    assert_eq!(places(&world), before);
+}
