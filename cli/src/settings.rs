@@ -154,7 +154,8 @@ impl Agent {
     fn directory(self, around: &Around<'_>) -> PathBuf {
         let settings = self.path(Scope::User, around);
         let mut above = settings.ancestors().skip(1);
-        let is_its_own = |directory: &&Path| !directory.ends_with("plugins");
+        let parts = ["plugins", "hooks"];
+        let is_its_own = |directory: &&Path| !parts.iter().any(|part| directory.ends_with(part));
         above.find(is_its_own).unwrap_or(&settings).to_owned()
     }
 

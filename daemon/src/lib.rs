@@ -36,5 +36,5 @@ pub mod tools;
 pub mod watch;
 
 pub use error::Error;
-pub use hooks::Unanswered;
+pub use hooks::{Unanswered, place};
 pub use start::{DaemonOptions, main_daemon};

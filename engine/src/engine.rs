@@ -116,6 +116,8 @@ pub struct Counts {
     pub rescans: u64,
     /// Requests answered.
     pub requests: u64,
+    /// Events of hooks of no known session that were not understood.
+    pub unclear_hooks: u64,
     /// Paths tracked.
     pub tracked: u64,
     /// Sessions open.
@@ -271,6 +273,9 @@ impl Engine {
             Input::CommandUnheard { command } => self.command_unheard(&command),
             Input::CommandNeverRan { command } => self.command_never_ran(&command),
             Input::HookUnanswered { session } => self.context().count_unanswered(&session),
+            Input::HookNotUnderstood { session } => {
+                self.context().count_not_understood(session.as_ref());
+            }
             Input::Tick => {}
         }
         self.run_timers();

@@ -146,6 +146,11 @@ pub enum Input {
         /// Whose.
         session: SessionId,
     },
+    /// A hook's event was not understood: it is counted.
+    HookNotUnderstood {
+        /// Whose, if that is known.
+        session: Option<SessionId>,
+    },
     /// [`Engine::deadline`](crate::Engine::deadline) has come.
     Tick,
 }

@@ -311,4 +311,8 @@ pub struct Savings {
     pub notices: u64,
     /// Hooks that had to let their agent go on before the daemon had answered.
     pub unanswered_hooks: u64,
+    /// Events of hooks that were not understood, or something in them: an
+    /// event, a tool or a field that touchmark does not know. Those of no
+    /// known session count since the daemon's start, and for no session.
+    pub unclear_hooks: u64,
 }

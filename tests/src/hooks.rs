@@ -72,9 +72,10 @@ impl Heard {
 /// or a longer one.
 pub fn run(world: &World, agent: &str, bytes: &[u8], patient: bool) -> Output {
     let mut command = Command::new(binary());
-    command.args(["hook", agent]).current_dir(world.outside());
+    command
+        .args(["hook", voice::hook(agent)])
+        .current_dir(world.outside());
     world.dress(&mut command);
-    command.env_remove("CURSOR_VERSION");
     if patient {
         command.env("TOUCHMARK_HOOK_MS", PATIENCE_MS);
     }
@@ -123,6 +124,10 @@ impl<'a> Talk<'a> {
     pub fn say(&self, event: &Value) -> Heard {
         let agent = self.voice.agent;
         let output = run(self.world, agent, event.to_string().as_bytes(), true);
+        // Where the answer has no place for a reason, it is on standard error.
+        if !self.voice.has("denied") && output.status.code() == Some(2) {
+            return Heard::Denied(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
         let printed = printed(&output);
         schema::check(agent, voice::event_name(agent, event), &printed);
         heard(agent, &printed)
@@ -136,7 +141,10 @@ impl<'a> Talk<'a> {
 
     /// A session begins.
     pub fn start(&self) -> Heard {
-        self.say(&self.voice.start("startup"))
+        match self.voice.has("start") {
+            true => self.say(&self.voice.start("startup")),
+            false => Heard::Nothing,
+        }
     }
 
     /// The user says something.

@@ -136,6 +136,12 @@ pub fn samples() -> Vec<(&'static str, Value)> {
             json!({"input": {"phase": "after", "sessionID": "m", "tool": "read", "callID": "c",
                 "args": {"filePath": "a.txt", "offset": 0, "limit": 2}, "output": "one"}}),
         ),
+        (
+            "hook/event",
+            json!({"agent": "windsurf", "input": {"agent_action_name": "post_write_code",
+                "trajectory_id": "m", "execution_id": "e", "tool_info": {"file_path": "a.txt",
+                "edits": [{"old_string": "one", "new_string": "two"}]}}}),
+        ),
         ("hook/ack", json!({"ack": "w 1:1 m"})),
         (
             "checkpoint/create",

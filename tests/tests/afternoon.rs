@@ -306,6 +306,7 @@ fn an_agents_afternoon() {
             "bytesNotSent": saved["bytesNotSent"],
             "staleRefused": 1,
             "unansweredHooks": 0,
+            "unclearHooks": 0,
             "notReadRefused": 0,
             "conflicts": 0,
             "duplicateCalls": 2,

@@ -51,6 +51,42 @@ fn settings(world: &World, place: &str, agent: &str, snippet: &Snippet) {
     assert_eq!(printed(&run(world, agent, b"{}", false)), json!({}));
 }
 
+/// The page of the agents that have none of their own shows each of them, and
+/// names its files.
+#[test]
+fn the_page_of_more_agents_shows_what_is_installed() {
+    let page = Path::new(AGENTS).join("more.md");
+    let written = std::fs::read_to_string(&page).unwrap();
+    let snippets = of(&page);
+    let [snippet] = &snippets[..] else {
+        panic!("{snippets:?}")
+    };
+    let world = World::asleep_in(&std::env::temp_dir());
+    run_shell(&world, "more.md", snippet);
+    let names = snippet
+        .text
+        .lines()
+        .map(|line| line.split(' ').nth(3).unwrap());
+    for name in names {
+        let row = format!("(`{name}`)");
+        let row = written.lines().find(|line| line.contains(&row)).unwrap();
+        for scope in ["--user", "--project"] {
+            let shown = world.run(&["hook", "install", name, scope, "--dry-run", "--json"]);
+            let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+            let file = Path::new(shown["file"].as_str().unwrap());
+            let home = world.outside();
+            let file = match file.strip_prefix(&home) {
+                Ok(below) if scope == "--user" => format!("`~/{}`", below.display()),
+                _ => format!(
+                    "`{}`",
+                    file.strip_prefix(world.workspace()).unwrap().display()
+                ),
+            };
+            assert!(row.contains(&file), "{name}: {file}: {row}");
+        }
+    }
+}
+
 #[test]
 fn every_snippet_of_the_pages_about_hooks_runs() {
     for (name, agent) in PAGES {

@@ -12,30 +12,88 @@ use serde_json::{Value, json};
 use touchmark_tests::World;
 use touchmark_tests::world::{binary, finish};
 
-const AGENTS: [(&str, &str); 4] = [
+const AGENTS: [(&str, &str); 10] = [
     ("claude", ".claude/settings.json"),
     ("codex", ".codex/hooks.json"),
     ("gemini", ".gemini/settings.json"),
     ("cursor", ".cursor/hooks.json"),
+    ("qwen", ".qwen/settings.json"),
+    ("copilot", ".copilot/hooks/touchmark.json"),
+    ("droid", ".factory/settings.json"),
+    ("grok", ".grok/hooks/touchmark.json"),
+    ("windsurf", ".codeium/windsurf/hooks.json"),
+    ("goose", ".agents/plugins/touchmark/hooks/hooks.json"),
 ];
 
-/// Cursor takes no file that names another.
-const CURSOR_EVENTS: &str = "beforeShellExecution beforeMCPExecution afterShellExecution \
-    afterMCPExecution beforeReadFile afterFileEdit beforeTabFileRead afterTabFileEdit stop \
-    beforeSubmitPrompt afterAgentResponse afterAgentThought sessionStart sessionEnd preCompact \
-    subagentStart subagentStop preToolUse postToolUse postToolUseFailure workspaceOpen";
-const CODEX_EVENTS: &str = "SessionStart SessionEnd SubagentStart SubagentStop PreToolUse \
-    PermissionRequest PostToolUse PreCompact PostCompact UserPromptSubmit Stop Interrupt";
-const GEMINI_EVENTS: &str = "BeforeTool AfterTool BeforeAgent AfterAgent BeforeModel AfterModel \
-    BeforeToolSelection SessionStart SessionEnd Notification PreCompress";
-const CLAUDE_EVENTS: &str = "SessionStart UserPromptSubmit PreToolUse PostToolUse \
-    PostToolUseFailure PermissionDenied PostToolBatch SubagentStart SubagentStop PreCompact PostCompact Stop \
-    SessionEnd";
+/// Variables that name another place.
+const ELSEWHERE: [&str; 4] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "QWEN_HOME", "GROK_HOME"];
+
+/// The events that an agent's documents name; Cursor takes no file that names
+/// another.
+fn events(agent: &str) -> &'static str {
+    match agent {
+        "cursor" => {
+            "beforeShellExecution beforeMCPExecution afterShellExecution \
+             afterMCPExecution beforeReadFile afterFileEdit beforeTabFileRead afterTabFileEdit \
+             stop beforeSubmitPrompt afterAgentResponse afterAgentThought sessionStart sessionEnd \
+             preCompact subagentStart subagentStop preToolUse postToolUse postToolUseFailure \
+             workspaceOpen"
+        }
+        "codex" => {
+            "SessionStart SessionEnd SubagentStart SubagentStop PreToolUse \
+             PermissionRequest PostToolUse PreCompact PostCompact UserPromptSubmit Stop Interrupt"
+        }
+        "gemini" => {
+            "BeforeTool AfterTool BeforeAgent AfterAgent BeforeModel AfterModel \
+             BeforeToolSelection SessionStart SessionEnd Notification PreCompress"
+        }
+        "claude" | "qwen" => {
+            "SessionStart UserPromptSubmit PreToolUse PostToolUse \
+             PostToolUseFailure PermissionDenied PostToolBatch SubagentStart SubagentStop \
+             PreCompact PostCompact Stop StopFailure SessionEnd"
+        }
+        "copilot" => {
+            "SessionStart SessionEnd UserPromptSubmit PreToolUse PostToolUse \
+             PostToolUseFailure PreCompact SubagentStart SubagentStop Stop"
+        }
+        "droid" => {
+            "PreToolUse PostToolUse Notification UserPromptSubmit Stop SubagentStop PreCompact \
+             SessionStart SessionEnd"
+        }
+        "grok" => {
+            "SessionStart SessionEnd UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure \
+             PermissionDenied Stop StopFailure Notification SubagentStart SubagentStop PreCompact \
+             PostCompact"
+        }
+        "windsurf" => {
+            "pre_read_code post_read_code pre_write_code post_write_code pre_run_command \
+             post_run_command pre_mcp_tool_use post_mcp_tool_use pre_user_prompt \
+             post_cascade_response"
+        }
+        "goose" => {
+            "SessionStart SessionEnd Stop UserPromptSubmit PreToolUse PreToolUseResult \
+             PostToolUse PostToolUseFailure BeforeReadFile AfterFileEdit BeforeShellExecution \
+             AfterShellExecution"
+        }
+        other => panic!("no agent {other}"),
+    }
+}
+
+/// The members of a hook.
+fn members(agent: &str) -> &'static [&'static str] {
+    match agent {
+        "cursor" => &["command", "matcher", "timeout"],
+        "copilot" => &["type", "bash", "timeoutSec"],
+        "windsurf" => &["command", "show_output"],
+        "gemini" | "qwen" => &["type", "name", "command", "timeout"],
+        _ => &["type", "command", "timeout"],
+    }
+}
 
 fn command(world: &World, words: &[&str]) -> Command {
     let mut command = world.command(&["hook"]);
     command.args(words);
-    for variable in ["CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
+    for variable in ELSEWHERE {
         command.env_remove(variable);
     }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -87,52 +145,40 @@ fn what_is_installed_is_what_the_agent_takes() {
         let written: Value =
             serde_json::from_slice(&fs::read(settings(&world, file)).unwrap()).unwrap();
         let root: Vec<&String> = written.as_object().unwrap().keys().collect();
-        let known = match agent {
-            "cursor" => {
+        match agent {
+            "cursor" | "copilot" => {
                 assert_eq!(root, ["hooks", "version"]);
                 assert_eq!(written["version"], 1);
-                CURSOR_EVENTS
             }
-            "codex" => CODEX_EVENTS,
-            "gemini" => GEMINI_EVENTS,
-            _ => CLAUDE_EVENTS,
-        };
-        if agent != "cursor" {
-            assert_eq!(root, ["hooks"]);
+            _ => assert_eq!(root, ["hooks"]),
         }
         for (event, list) in written["hooks"].as_object().unwrap() {
-            assert!(
-                known.split_whitespace().any(|name| name == event),
-                "{event}"
-            );
+            let mut known = events(agent).split_whitespace();
+            assert!(known.any(|name| name == event), "{agent}: {event}");
             let [item] = list.as_array().unwrap().as_slice() else {
                 panic!("{list}")
             };
-            let handler = if agent == "cursor" {
-                item
-            } else {
-                &item["hooks"][0]
-            };
-            let keys: &[&str] = match agent {
-                "claude" => &["type", "command", "args", "timeout"],
-                "codex" => &["type", "command", "timeout"],
-                "gemini" => &["type", "name", "command", "timeout"],
-                _ => &["command", "matcher", "timeout"],
+            let handler = match item.get("hooks") {
+                Some(handlers) => &handlers[0],
+                None => item,
             };
             for key in handler.as_object().unwrap().keys() {
-                assert!(keys.contains(&key.as_str()), "{handler}");
+                assert!(members(agent).contains(&key.as_str()), "{handler}");
             }
-            let least = if agent == "gemini" { 1000 } else { 1 };
-            let timeout = handler["timeout"].as_u64().unwrap();
-            assert!(timeout >= least, "{handler}");
-            // More is cut, with a warning at each start.
-            if agent == "codex" && matches!(event.as_str(), "SessionEnd" | "Interrupt") {
-                assert!(timeout <= 3, "{handler}");
+            if let Some(timeout) = handler.get("timeout") {
+                let least = if agent == "gemini" { 1000 } else { 1 };
+                let timeout = timeout.as_u64().unwrap();
+                assert!(timeout >= least, "{handler}");
+                // More is cut, with a warning at each start.
+                if agent == "codex" && matches!(event.as_str(), "SessionEnd" | "Interrupt") {
+                    assert!(timeout <= 3, "{handler}");
+                }
             }
             // It is not on the PATH here.
             let own = binary().canonicalize().unwrap();
-            let command = handler["command"].as_str().unwrap();
-            assert!(command.starts_with(own.to_str().unwrap()), "{command}");
+            let command = handler.get("bash").unwrap_or(&handler["command"]);
+            let expected = format!("{} hook {agent}", own.display());
+            assert_eq!(command.as_str().unwrap(), expected);
         }
         // Nothing was there: nothing stays.
         done(&world, &["uninstall", agent, "--yes"]);
@@ -156,7 +202,7 @@ fn settings_survive_to_the_byte_whatever_they_look_like() {
     for (agent, file) in AGENTS {
         let world = World::asleep();
         let path = settings(&world, file);
-        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         for text in &texts {
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
@@ -301,7 +347,7 @@ fn a_file_that_cannot_be_read_is_left_as_it_is() {
     for (agent, file) in AGENTS {
         let world = World::asleep();
         let path = settings(&world, file);
-        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         let texts: [(&[u8], &str); 4] = [
             (b"{\n  \"a\": ,\n}", "line 2"),
             (b"{\n  \"hooks\": 1\n}", "line 2"),

@@ -7,8 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use touchmark_proto::quoting;
-use touchmark_tests::hooks::{self, Heard, Talk, feed, play, printed, run};
-use touchmark_tests::world::binary;
+use touchmark_tests::hooks::{self, Talk, play, printed, run};
 use touchmark_tests::{World, sha256, text, user};
 
 const AGENT: &str = "claude";
@@ -61,30 +60,6 @@ fn a_notice_is_given_again_until_it_has_arrived() {
     assert!(talk.say(&event).told().contains("a.txt"));
     talk.say(&event).nothing();
     client.refused("hook/ack", json!({"ack": "odd"}), "invalidParams");
-}
-
-#[test]
-fn nothing_counts_twice_where_others_run_claudes_hooks() {
-    let world = world();
-    let mut talk = Talk::new(&world, AGENT, "s");
-    let call = talk.call();
-    let mut event = talk.voice.before_write(&call, "a.txt", "1\n");
-    assert!(matches!(talk.say(&event), Heard::Denied(_)));
-    event["cursor_version"] = json!("2.9");
-    talk.say(&event).nothing();
-    let mut copilot = talk.voice.before_write(&call, "a.txt", "2\n");
-    copilot["transcript_path"] = json!("/h/.vscode/github.copilot-chat/transcripts/s.json");
-    talk.say(&copilot).nothing();
-    // Cursor's own variable, before anything is asked.
-    let mut command = Command::new(binary());
-    command.args(["hook", AGENT]);
-    world.dress(&mut command);
-    command.env("CURSOR_VERSION", "2.9");
-    let event = talk.voice.before_write(&call, "b.txt", "1\n");
-    assert_eq!(
-        printed(&feed(command, event.to_string().as_bytes())),
-        json!({})
-    );
 }
 
 #[test]
@@ -345,7 +320,7 @@ fn a_repeat_is_answered_shorter_only_if_that_is_wanted() {
             heard.nothing();
             continue;
         }
-        let Heard::Replaced(output) = heard else {
+        let hooks::Heard::Replaced(output) = heard else {
             panic!("{heard:?}");
         };
         let message = "[File previously read: a.txt. Content unchanged since last read.]";

@@ -7,12 +7,11 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use touchmark_tests::hooks::voice::agents;
 use touchmark_tests::hooks::{self, Talk, Voice, feed, printed, run, schema, voice};
 use touchmark_tests::mutate::{Random, changed_bytes, changed_params};
 use touchmark_tests::world::{binary, finish};
 use touchmark_tests::{World, user};
-
-const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "cursor", "opencode"];
 
 /// Where no directory above is a workspace.
 fn apart() -> World {
@@ -33,7 +32,7 @@ fn silent(world: &World, agent: &str, event: &Value) {
 #[test]
 fn without_a_daemon_nothing_is_said_and_none_started_where_no_workspace_is() {
     let world = apart();
-    for agent in AGENTS {
+    for agent in agents() {
         for event in Voice::new(agent, "s", world.workspace()).all() {
             silent(&world, agent, &event);
         }
@@ -128,7 +127,7 @@ fn files_outside_every_workspace_pass_in_silence() {
     let outside = world.outside().join("x.txt");
     user::write(&outside, "one\n");
     let path = outside.to_str().unwrap();
-    for agent in AGENTS {
+    for agent in agents() {
         let voice = Voice::new(agent, "s", world.workspace());
         silent(&world, agent, &voice.before_edit("1", path, "one", "1"));
         silent(&world, agent, &voice.after_edit("1", path, "one", "1"));
@@ -154,7 +153,7 @@ fn an_event_that_is_almost_right_is_answered_by_the_schema_or_not_at_all() {
     let mut world = awake_apart();
     world.file("a.txt", "one\n");
     let mut client = world.client();
-    for (number, agent) in AGENTS.into_iter().enumerate() {
+    for (number, agent) in agents().into_iter().enumerate() {
         let mut random = Random::new(7 + number as u64);
         let events = Voice::new(agent, "s", world.workspace()).all();
         for round in 0..40 {
@@ -163,12 +162,18 @@ fn an_event_that_is_almost_right_is_answered_by_the_schema_or_not_at_all() {
                     0 => event.clone(),
                     _ => changed_params(event, &mut random),
                 };
-                let method = format!("hook/{agent}");
-                let answer = client.call(&method, json!({"input": input}));
+                let event = json!({"agent": voice::hook(agent), "input": input});
+                let answer = client.call("hook/event", event);
                 let Ok(answer) = answer else {
                     // What is too deep or too large for any message.
                     continue;
                 };
+                // A denial on standard error.
+                if answer["exit"] == 2 {
+                    assert!(voice::of(agent).get("denied").is_none(), "{answer}");
+                    assert_ne!(answer["stderr"], "", "{answer}");
+                    continue;
+                }
                 assert_eq!(answer["exit"], 0, "{answer}");
                 assert_eq!(answer["stderr"], "", "{answer}");
                 let text = touchmark_tests::text(&answer, "stdout");
@@ -183,7 +188,7 @@ fn an_event_that_is_almost_right_is_answered_by_the_schema_or_not_at_all() {
     }
     // Bytes, by the real hook.
     let mut random = Random::new(3);
-    for agent in AGENTS {
+    for agent in agents() {
         for event in Voice::new(agent, "s", world.workspace()).all() {
             let mut bytes = event.to_string().into_bytes();
             changed_bytes(&mut bytes, &mut random);

@@ -187,6 +187,16 @@ class ClientMethods:
         """An event of Cursor."""
         return await self.call(calls.hook_cursor(input), within=within)
 
+    async def hook_event(
+        self,
+        agent: str,
+        input: Any,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.HookPrinted:
+        """An event of any agent's hook."""
+        return await self.call(calls.hook_event(agent, input), within=within)
+
     async def hook_gemini(
         self,
         input: Any,

@@ -537,6 +537,11 @@ def hook_cursor(input: Any) -> "Call[shapes.HookPrinted]":
     return Call("hook/cursor", {"input": input})
 
 
+def hook_event(agent: str, input: Any) -> "Call[shapes.HookPrinted]":
+    """An event of any agent's hook."""
+    return Call("hook/event", {"agent": agent, "input": input})
+
+
 def hook_gemini(input: Any) -> "Call[shapes.HookPrinted]":
     """An event of Gemini CLI."""
     return Call("hook/gemini", {"input": input})

@@ -167,6 +167,16 @@ class ClientMethods:
         """An event of Cursor."""
         return self.call(calls.hook_cursor(input), within=within)
 
+    def hook_event(
+        self,
+        agent: str,
+        input: Any,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.HookPrinted:
+        """An event of any agent's hook."""
+        return self.call(calls.hook_event(agent, input), within=within)
+
     def hook_gemini(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
         """An event of Gemini CLI."""
         return self.call(calls.hook_gemini(input), within=within)

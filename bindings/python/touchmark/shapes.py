@@ -752,6 +752,7 @@ class Savings(TypedDict):
     repeats: int
     staleRefused: int
     unansweredHooks: int
+    unclearHooks: int
 
 
 class _SessionOpenedOptional(TypedDict, total=False):

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use clap::Args;
 use touchmark_client::find::Workspace;
 use touchmark_client::proto::Places;
-pub(crate) use touchmark_daemon::Unanswered;
 pub(crate) use touchmark_daemon::doctor;
 pub(crate) use touchmark_daemon::life::Vanished;
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 use touchmark_daemon::{DaemonOptions, life, main_daemon};
+pub(crate) use touchmark_daemon::{Unanswered, place};
 
 use crate::args::Global;
 use crate::context::Context;

@@ -20,7 +20,7 @@ use touchmark_client::proto::hooks::{HookAck, HookEvent, HookPrinted};
 use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
 
 use crate::args::Global;
-use crate::commands::daemon::Unanswered;
+use crate::commands::daemon::{Unanswered, place};
 use crate::context;
 use crate::output::Outcome;
 use crate::settings::Agent;
@@ -156,22 +156,22 @@ fn print(stdout: &str, stderr: &str) -> bool {
 }
 
 fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPrinted)> {
-    if agent.name() == "claude" && std::env::var_os("CURSOR_VERSION").is_some() {
-        // Cursor runs Claude's hooks beside its own: it would count twice.
-        return None;
-    }
     let mut bytes = Vec::new();
     io::stdin()
         .lock()
         .take(MAX_EVENT)
         .read_to_end(&mut bytes)
         .ok()?;
-    let input: Value = serde_json::from_slice(&bytes).ok()?;
+    // What is no JSON is told as nothing, so that it is counted.
+    let input: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let environment = Environment::read().ok()?;
     let workspace = match &global.workspace {
         Some(directory) => Workspace::at(directory, &environment).ok()?,
-        None => Workspace::find(&directory(&input)?, &environment).ok()?,
+        None => Workspace::find(&directory(agent, &input)?, &environment).ok()?,
     };
+    if input.is_null() && !workspace.socket().exists() {
+        return None;
+    }
     // Where no daemon runs and none may be started, nobody would make up for it.
     if may_start(&workspace, global) || workspace.socket().exists() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
@@ -232,71 +232,23 @@ fn warn(why: &str) {
 }
 
 /// Where to look for the workspace: at the file that the event is about, or
-/// where the agent works.
-fn directory(input: &Value) -> Option<PathBuf> {
-    let cwd = input
-        .get("cwd")
-        .and_then(Value::as_str)
-        .or_else(|| input.pointer("/workspace_roots/0").and_then(Value::as_str))
-        .map(Path::new)
-        .filter(|cwd| cwd.is_absolute());
-    let file = file(input).map(Path::new).and_then(|file| {
-        let file = match file.is_absolute() {
-            true => file.to_owned(),
-            false => cwd?.join(file),
-        };
-        Some(file.parent()?.to_owned())
-    });
+/// where the agent works, and where neither is said, where its hook runs.
+fn directory(agent: Agent, input: &Value) -> Option<PathBuf> {
+    let wanted = match place(agent.name(), input) {
+        Some(place) => place,
+        None => std::env::current_dir().ok()?,
+    };
     // A directory that a tool is about to make does not exist yet.
-    let wanted = file.or_else(|| cwd.map(Path::to_owned))?;
     wanted
         .ancestors()
         .find(|directory| directory.is_dir())
         .map(Path::to_owned)
 }
 
-/// The file that an event is about, by any agent's name for that.
-fn file<'a>(input: &'a Value) -> Option<&'a str> {
-    const NAMES: [&str; 6] = [
-        "file_path",
-        "filePath",
-        "notebook_path",
-        "absolute_path",
-        "target_file",
-        "path",
-    ];
-    let tool = ["tool_input", "args"]
-        .iter()
-        .find_map(|name| input.get(name));
-    let of = |value: Option<&'a Value>| {
-        let value = value?;
-        let texts = NAMES.iter().filter_map(|name| value.get(name)?.as_str());
-        texts.into_iter().find(|text| !text.is_empty())
-    };
-    of(tool).or_else(|| of(Some(input))).or_else(|| {
-        let tool = tool?;
-        let texts = ["command", "input", "patch", "patchText"];
-        let mut texts = texts.iter().filter_map(|name| tool.get(name)?.as_str());
-        texts.find_map(first_patched)
-    })
-}
-
-/// The first file that a patch names.
-fn first_patched(text: &str) -> Option<&str> {
-    if !text.trim_start().starts_with("*** Begin Patch") {
-        return None;
-    }
-    text.lines().find_map(|line| {
-        ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
-            .iter()
-            .find_map(|header| line.strip_prefix(header))
-            .map(str::trim)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use clap::ValueEnum as _;
     use serde_json::json;
 
     use super::*;
@@ -306,34 +258,43 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("a/b")).unwrap();
-        let at = |input: Value| {
-            let found = directory(&input).unwrap();
-            found.strip_prefix(&root).unwrap().to_owned()
+        let at = |agent: &str, input: Value| {
+            let agent = Agent::from_str(agent, false).unwrap();
+            let found = directory(agent, &input).unwrap();
+            found.strip_prefix(&root).unwrap_or(&found).to_owned()
         };
         let (cwd, file) = (root.join("a"), root.join("a/b/new/er/x.rs"));
-        assert_eq!(at(json!({"cwd": cwd})), Path::new("a"));
-        let tool = json!({"file_path": file});
+        let claude = |cwd: &Path, name: &str, tool: Value| {
+            json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": cwd,
+                "tool_name": name, "tool_input": tool})
+        };
+        assert_eq!(at("claude", json!({"cwd": cwd})), Path::new("a"));
+        let edit = json!({"file_path": file});
+        assert_eq!(at("claude", claude(&root, "Edit", edit)), Path::new("a/b"));
+        let read = json!({"phase": "before", "sessionID": "s", "tool": "read", "cwd": cwd,
+            "args": {"filePath": "b/x"}});
+        assert_eq!(at("opencode", read), Path::new("a/b"));
         assert_eq!(
-            at(json!({"cwd": root, "tool_input": tool})),
-            Path::new("a/b")
-        );
-        assert_eq!(
-            at(json!({"cwd": cwd, "args": {"filePath": "b/x"}})),
-            Path::new("a/b")
-        );
-        assert_eq!(at(json!({"workspace_roots": [cwd]})), Path::new("a"));
-        let patch = "*** Begin Patch\n*** Update File: b/x\n@@\n*** End Patch";
-        assert_eq!(
-            at(json!({"cwd": cwd, "tool_input": {"command": patch}})),
-            Path::new("a/b")
-        );
-        assert_eq!(
-            at(json!({"cwd": cwd, "tool_input": {"command": "cat b/x"}})),
+            at("cursor", json!({"workspace_roots": [cwd]})),
             Path::new("a")
         );
-        assert_eq!(directory(&json!({})), None);
-        assert_eq!(directory(&json!({"cwd": "relative"})), None);
-        assert_eq!(directory(&json!(["odd"])), None);
+        let windsurf = json!({"agent_action_name": "pre_run_command", "trajectory_id": "s",
+            "tool_info": {"command_line": "ls", "cwd": cwd}});
+        assert_eq!(at("windsurf", windsurf), Path::new("a"));
+        let patch = "*** Begin Patch\n*** Update File: b/x\n@@\n*** End Patch";
+        let patch = claude(&cwd, "apply_patch", json!({"command": patch}));
+        assert_eq!(at("codex", patch), Path::new("a/b"));
+        let cat = claude(&cwd, "Bash", json!({"command": "cat b/x"}));
+        assert_eq!(at("codex", cat), Path::new("a"));
+        let here = std::env::current_dir().unwrap();
+        for odd in [
+            json!({}),
+            json!({"cwd": "relative"}),
+            json!(["odd"]),
+            json!({"cwd": 7}),
+        ] {
+            assert_eq!(at("claude", odd), here);
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     table(&rows).iter().try_for_each(|line| output::line(line))
 }
 
-fn lines(saved: &Savings) -> [(u64, String); 7] {
+fn lines(saved: &Savings) -> [(u64, String); 8] {
     [
         (
             saved.repeats,
@@ -71,6 +71,10 @@ fn lines(saved: &Savings) -> [(u64, String); 7] {
         (
             saved.unanswered_hooks,
             "hooks that had to let their agent go on before they knew".into(),
+        ),
+        (
+            saved.unclear_hooks,
+            "events of hooks that were not understood; `touchmark logs` names them".into(),
         ),
     ]
 }

@@ -119,7 +119,8 @@ impl Part {
 
 /// With arguments of its own a command is run as it is, else by a shell.
 fn handler_words(handler: &Value) -> Option<Vec<String>> {
-    let command = handler["command"].as_str()?.to_owned();
+    let command = handler.get("bash").unwrap_or(&handler["command"]);
+    let command = command.as_str()?.to_owned();
     Some(match handler["args"].as_array() {
         Some(arguments) => {
             let words = arguments.iter().filter_map(Value::as_str);

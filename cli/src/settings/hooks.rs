@@ -205,7 +205,8 @@ impl Hooks {
 
     /// Whether a handler runs `touchmark hook AGENT`, wherever it is.
     pub(super) fn runs(&self, handler: &Value) -> bool {
-        let Some(command) = handler["command"].as_str() else {
+        let command = ["command", "bash"].iter();
+        let Some(command) = command.filter_map(|name| handler[*name].as_str()).next() else {
             return false;
         };
         let arguments = handler["args"]
@@ -230,11 +231,6 @@ impl Shape {
         let matcher = event.matcher.map(|tools| ("matcher", tools.into()));
         let typed = ("type", "command".into());
         let handler = match self.handler {
-            Handler::Words => vec![
-                typed,
-                ("command", program.into()),
-                ("args", Json::List(vec!["hook".into(), agent.into()])),
-            ],
             Handler::Line => vec![typed, ("command", line.as_str().into())],
             Handler::NamedLine => vec![
                 typed,
@@ -246,6 +242,14 @@ impl Shape {
                 hook.extend(matcher);
                 hook.push(("timeout", timeout));
                 return Json::Object(hook);
+            }
+            Handler::Quiet => {
+                let shown = ("show_output", Json::Flag(false));
+                return Json::Object(vec![("command", line.as_str().into()), shown]);
+            }
+            Handler::Bash => {
+                let command = ("bash", line.as_str().into());
+                return Json::Object(vec![typed, command, ("timeoutSec", timeout)]);
             }
         };
         let handler = handler.into_iter().chain([("timeout", timeout)]);

@@ -9,6 +9,8 @@ pub(super) enum Json {
     Text(String),
     /// A number.
     Number(u64),
+    /// True or false.
+    Flag(bool),
     /// A list.
     List(Vec<Json>),
     /// An object.
@@ -27,6 +29,7 @@ impl fmt::Display for Json {
         match self {
             Self::Text(text) => write!(f, "{}", quoted(text)),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Flag(flag) => write!(f, "{flag}"),
             Self::List(values) => {
                 f.write_str("[")?;
                 for (index, value) in values.iter().enumerate() {

@@ -89,14 +89,18 @@ pub(super) struct Event {
 /// What a hook looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handler {
-    /// In a group with its matcher; no shell takes the words apart.
-    Words,
-    /// In a group with its matcher; one line for a shell.
+    /// In a group with its matcher; one line for a shell. A list of words
+    /// beside the command would spare that, and agents that run another's hooks
+    /// do not know it: they would run the command without them.
     Line,
     /// The same with a name.
     NamedLine,
     /// The matcher beside the line, and no group.
     Flat,
+    /// Neither matcher, group nor timeout; what it prints is not shown.
+    Quiet,
+    /// Without a group, as Copilot CLI wants it: `bash`, `timeoutSec`.
+    Bash,
 }
 
 const fn on(name: &'static str) -> Event {
@@ -150,7 +154,7 @@ pub(super) static AGENTS: &[Agent] = &[
                 // A second and a half for all hooks together.
                 within("SessionEnd", 1),
             ],
-            handler: Handler::Words,
+            handler: Handler::Line,
             timeout: 5,
         }),
         servers: Some(Servers {
@@ -329,5 +333,147 @@ pub(super) static AGENTS: &[Agent] = &[
             entry: Entry::Json(None),
         }),
         note: Some("Qwen Code runs the hooks of a project only in a folder that you trust"),
+    }),
+    // By these names of events Copilot CLI sends what VS Code sends.
+    Agent(&Row {
+        name: "copilot",
+        title: "GitHub Copilot: VS Code's agent, Copilot CLI",
+        programs: &["copilot"],
+        user: Place::Home(".copilot/hooks/touchmark.json"),
+        project: ".github/hooks/touchmark.json",
+        what: What::Hooks(Shape {
+            beside: &[("version", 1)],
+            events: &[
+                on("SessionStart"),
+                on("UserPromptSubmit"),
+                on("PreToolUse"),
+                on("PostToolUse"),
+                on("PostToolUseFailure"),
+                on("PreCompact"),
+                on("SubagentStart"),
+                on("SubagentStop"),
+                on("Stop"),
+                on("SessionEnd"),
+            ],
+            handler: Handler::Bash,
+            timeout: 5,
+        }),
+        servers: None,
+        note: Some("Copilot runs the hooks of a project only in a folder that you trust"),
+    }),
+    Agent(&Row {
+        name: "droid",
+        title: "Factory Droid",
+        programs: &["droid"],
+        user: Place::Home(".factory/settings.json"),
+        project: ".factory/settings.json",
+        what: What::Hooks(Shape {
+            beside: &[],
+            events: &[
+                on("SessionStart"),
+                on("UserPromptSubmit"),
+                of(
+                    "PreToolUse",
+                    "Read|Create|Write|Edit|MultiEdit|ApplyPatch|Execute|Bash",
+                ),
+                of(
+                    "PostToolUse",
+                    "Read|Create|Write|Edit|MultiEdit|ApplyPatch|Execute|Bash",
+                ),
+                on("PreCompact"),
+                on("Stop"),
+                on("SessionEnd"),
+            ],
+            handler: Handler::Line,
+            timeout: 5,
+        }),
+        servers: None,
+        note: Some("Droid does not read these hooks where a hooks.json stands beside the settings"),
+    }),
+    Agent(&Row {
+        name: "grok",
+        title: "Grok Build",
+        programs: &["grok"],
+        user: Place::Named("GROK_HOME", ".grok", "hooks/touchmark.json"),
+        project: ".grok/hooks/touchmark.json",
+        what: What::Hooks(Shape {
+            beside: &[],
+            events: &[
+                on("SessionStart"),
+                on("UserPromptSubmit"),
+                of(
+                    "PreToolUse",
+                    "read_file|write|search_replace|run_terminal_command",
+                ),
+                of(
+                    "PostToolUse",
+                    "read_file|write|search_replace|run_terminal_command",
+                ),
+                of(
+                    "PostToolUseFailure",
+                    "write|search_replace|run_terminal_command",
+                ),
+                of(
+                    "PermissionDenied",
+                    "write|search_replace|run_terminal_command",
+                ),
+                on("PostCompact"),
+                on("Stop"),
+                on("StopFailure"),
+                on("SessionEnd"),
+            ],
+            handler: Handler::Line,
+            timeout: 5,
+        }),
+        servers: None,
+        note: Some("Grok Build passes over the hooks of a project until you say /hooks-trust"),
+    }),
+    Agent(&Row {
+        name: "windsurf",
+        title: "Windsurf's Cascade",
+        programs: &["windsurf"],
+        user: Place::Home(".codeium/windsurf/hooks.json"),
+        project: ".windsurf/hooks.json",
+        what: What::Hooks(Shape {
+            beside: &[],
+            events: &[
+                on("pre_user_prompt"),
+                on("pre_read_code"),
+                on("post_read_code"),
+                on("pre_write_code"),
+                on("post_write_code"),
+                on("pre_run_command"),
+                on("post_run_command"),
+                on("post_cascade_response"),
+            ],
+            handler: Handler::Quiet,
+            timeout: 5,
+        }),
+        servers: None,
+        note: None,
+    }),
+    // A plug-in by its directory alone.
+    Agent(&Row {
+        name: "goose",
+        title: "goose",
+        programs: &["goose"],
+        user: Place::Home(".agents/plugins/touchmark/hooks/hooks.json"),
+        project: ".agents/plugins/touchmark/hooks/hooks.json",
+        what: What::Hooks(Shape {
+            beside: &[],
+            events: &[
+                on("SessionStart"),
+                on("UserPromptSubmit"),
+                of("PreToolUse", "^developer__(shell|write|edit)$"),
+                of("PostToolUse", "^developer__(shell|write|edit)$"),
+                of("PostToolUseFailure", "^developer__(shell|write|edit)$"),
+                on("Stop"),
+                on("SessionEnd"),
+            ],
+            handler: Handler::Line,
+            timeout: 5,
+        }),
+        servers: None,
+        note: None,
     }),
 ];

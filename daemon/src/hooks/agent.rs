@@ -10,7 +10,12 @@ mod rows;
 pub(super) use answers::Answers;
 use rows::AGENTS;
 
-use super::Happened;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use touchmark_proto::hooks::HookPrinted;
+
+use super::{Happened, Verdict};
 
 /// How one agent speaks.
 #[derive(Debug)]
@@ -29,6 +34,12 @@ pub(crate) struct Agent {
     tools: &'static [(&'static str, Does)],
     arguments: Arguments,
     answers: Answers,
+    /// Agents that run this one's hook files beside their own.
+    also: &'static [&'static str],
+    /// Whether an event is this agent's that came by such a file.
+    is_own: fn(&Value) -> bool,
+    /// A field without which what an answer tells does not reach the model.
+    told_with: Option<&'static str>,
     /// A tool's output is a text that holds JSON.
     output_in_text: bool,
     /// A hook can have the agent ask its user.
@@ -44,6 +55,8 @@ struct Event {
     is: Is,
     /// Its answer can carry a text for the model.
     tells: bool,
+    /// The tool, where the event's name says it.
+    tool: Option<&'static str>,
 }
 
 /// An event after which the model may be told something.
@@ -52,6 +65,7 @@ const fn tells(name: &'static str, is: Is) -> Event {
         name,
         is,
         tells: true,
+        tool: None,
     }
 }
 
@@ -61,6 +75,17 @@ const fn mute(name: &'static str, is: Is) -> Event {
         name,
         is,
         tells: false,
+        tool: None,
+    }
+}
+
+impl Event {
+    /// That of one tool.
+    const fn of(self, tool: &'static str) -> Self {
+        Self {
+            tool: Some(tool),
+            ..self
+        }
     }
 }
 
@@ -119,23 +144,23 @@ struct Fields {
 /// Names of a field, the likeliest first.
 type Names = &'static [&'static str];
 
-/// As Claude Code has them, and with it most.
+/// As Claude Code has them, and with it most, in one spelling or the other.
 const FIELDS: Fields = Fields {
-    event: &["hook_event_name"],
-    session: &["session_id"],
-    child: &["agent_id"],
+    event: &["hook_event_name", "hookEventName"],
+    session: &["session_id", "sessionId"],
+    child: &["agent_id", "agentId"],
     parent: &[],
     cwd: &["cwd"],
     roots: &[],
     version: &[],
     model: &["model"],
-    mode: &["permission_mode"],
+    mode: &["permission_mode", "permissionMode"],
     prompt: &["prompt"],
-    turn: &["prompt_id", "turn_id"],
-    tool: &["tool_name"],
-    call: &["tool_use_id"],
-    arguments: &["tool_input"],
-    output: &["tool_response"],
+    turn: &["prompt_id", "turn_id", "promptId"],
+    tool: &["tool_name", "toolName"],
+    call: &["tool_use_id", "toolUseId"],
+    arguments: &["tool_input", "toolInput"],
+    output: &["tool_response", "toolResponse"],
     error: &["error"],
 };
 
@@ -175,6 +200,8 @@ struct Arguments {
     /// The first line and the last, from 1.
     from: Names,
     to: Names,
+    /// Both in a list.
+    range: Names,
     content: Names,
     old: Names,
     new: Names,
@@ -193,6 +220,7 @@ const ARGUMENTS: Arguments = Arguments {
     limit: &["limit"],
     from: &["start_line"],
     to: &["end_line"],
+    range: &[],
     content: &["content"],
     old: &["old_string"],
     new: &["new_string"],
@@ -201,6 +229,24 @@ const ARGUMENTS: Arguments = Arguments {
     patch: &["command", "input", "patch"],
     command: &["command"],
     directory: &["dir_path", "directory", "workdir"],
+};
+
+/// What most rows say alike.
+const BASE: Agent = Agent {
+    name: "",
+    program: "",
+    provider: "",
+    events: &[],
+    fields: FIELDS,
+    tools: &[],
+    arguments: ARGUMENTS,
+    answers: Answers::Specific,
+    also: &[],
+    is_own: |_| false,
+    told_with: None,
+    output_in_text: false,
+    asks: false,
+    replaces: false,
 };
 
 /// What became of reading an event.
@@ -238,13 +284,27 @@ impl Agent {
         names.join(", ")
     }
 
+    /// Whose event it is that came by this agent's hook.
+    pub(crate) fn speaker(&'static self, input: &Value) -> &'static Self {
+        let also = self.also.iter().filter_map(|name| Self::named(name));
+        also.into_iter()
+            .find(|agent| (agent.is_own)(input))
+            .unwrap_or(self)
+    }
+
+    /// Where the workspace of an event is looked for: at the file that it is
+    /// about, or where the agent works.
+    pub(super) fn place(&self, input: &Value) -> Option<PathBuf> {
+        read::place(self, input)
+    }
+
     /// Reads an event.
-    pub(super) fn read(&self, input: &serde_json::Value) -> Heard {
+    pub(super) fn read(&self, input: &Value) -> Heard {
         read::read(self, input)
     }
 
-    /// The JSON that says a verdict.
-    pub(super) fn print(&self, event: &str, verdict: super::Verdict) -> serde_json::Value {
+    /// What says a verdict.
+    pub(super) fn print(&self, event: &str, verdict: Verdict) -> HookPrinted {
         self.answers.print(event, verdict)
     }
 

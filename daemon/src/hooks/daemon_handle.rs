@@ -44,6 +44,8 @@ pub(crate) enum Consult {
     WithdrawWindow(String),
     /// A hook of this session had to let its agent go on unanswered.
     Unanswered(SessionId),
+    /// A hook's event was not understood, of this session if that is known.
+    NotUnderstood(Option<SessionId>),
     /// A content, where it is kept.
     Content {
         /// Which.

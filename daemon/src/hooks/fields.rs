@@ -1,6 +1,6 @@
 //! Looking for fields in JSON of a shape that may have grown since.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use touchmark_proto::{FreeJson, Hash, SessionId};
@@ -63,10 +63,11 @@ pub(super) fn child(parent: &SessionId, agent: &str) -> Option<SessionId> {
 /// list.
 pub(super) fn cwd(value: &Value, names: &[&str], lists: &[&str]) -> Option<PathBuf> {
     let first = || present(value, lists)?.as_array()?.first()?.as_str();
-    text(value, names)
-        .or_else(first)
+    let absolute = |path: &&str| Path::new(path).is_absolute();
+    let named = text(value, names).filter(absolute);
+    named
+        .or_else(|| first().filter(absolute))
         .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
 }
 
 /// A tool call's name: the agent's, or, where it gives none, what it is for.
@@ -88,7 +89,16 @@ pub(super) fn output_text(value: &Value) -> Option<String> {
     }
     content(
         value,
-        &["stdout", "output", "text", "llmContent", "content"],
+        &[
+            "stdout",
+            "output",
+            "text",
+            "llmContent",
+            "content",
+            "output_for_prompt",
+            "textResultForLlm",
+            "text_result_for_llm",
+        ],
     )
     .map(str::to_owned)
 }

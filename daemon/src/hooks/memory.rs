@@ -11,7 +11,7 @@ use super::agents::Agents;
 use super::edits::Candidate;
 use super::last_events::LastEvents;
 use super::named::Named;
-use super::{Change, Happened, What};
+use super::{Change, Happened, What, odd, twice};
 
 /// Calls under way that are remembered; a call that never came back goes when
 /// that many others came.
@@ -91,6 +91,9 @@ pub(crate) struct Memory {
     remembered: Mutex<Remembered>,
     agents: Mutex<Agents>,
     last_events: Mutex<LastEvents>,
+    heard_of: Mutex<twice::Heard>,
+    /// What was not understood.
+    pub(super) odd: odd::Said,
     /// Locked while kept events are replayed, so that no two hooks replay the
     /// same one.
     pub(super) making_up: tokio::sync::Mutex<()>,
@@ -231,6 +234,13 @@ impl Memory {
             kept.replaced.pop_front();
         }
         true
+    }
+
+    /// An event has come by an agent's hook; whether by no other's before.
+    pub(super) fn is_first(&self, happened: &Happened, hook: &'static str) -> bool {
+        let heard = self.heard_of.lock();
+        let mut heard = heard.unwrap_or_else(PoisonError::into_inner);
+        heard.is_first(happened, hook)
     }
 
     /// An event has come.

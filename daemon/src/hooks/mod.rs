@@ -22,17 +22,19 @@ mod last_events;
 mod memory;
 mod named;
 mod notice;
+mod odd;
 mod patch;
 mod rules;
 mod shell;
 mod shell_patch;
 mod shown;
+mod twice;
 mod unanswered;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 use touchmark_engine::text::tokens;
 use touchmark_proto::daemon::Program;
 use touchmark_proto::hooks::HookPrinted;
@@ -266,43 +268,58 @@ pub(crate) struct Answered {
 
 /// What a hook prints that has nothing to say.
 pub(crate) fn silence() -> HookPrinted {
-    printed(&json!({}), None)
-}
-
-fn printed(stdout: &Value, ack: Option<String>) -> HookPrinted {
     HookPrinted {
-        stdout: stdout.to_string(),
+        stdout: "{}".to_owned(),
         stderr: String::new(),
         exit: 0,
-        ack,
+        ack: None,
     }
 }
 
-/// Lets an event take effect, and says what its hook is to print.
-pub(crate) async fn answer(agent: &Agent, input: Value, daemon: &DaemonHandle) -> Answered {
-    let Some(happened) = agent.read(&input).happened else {
-        return Answered {
-            printed: silence(),
-            undo: Vec::new(),
-        };
-    };
+/// Where the workspace of an event is looked for: at the file that it is about,
+/// or where its agent works; the agent by the name of its command.
+pub fn place(agent: &str, input: &Value) -> Option<PathBuf> {
+    Agent::named(agent)?.speaker(input).place(input)
+}
+
+/// Lets an event of `agent` take effect that came by the hook of `hook`, mostly
+/// the same, and says what the hook is to print.
+pub(crate) async fn answer(
+    hook: &'static Agent,
+    agent: &'static Agent,
+    input: Value,
+    daemon: &DaemonHandle,
+) -> Answered {
+    let agent::Heard { happened, odd } = agent.read(&input);
     drop(input);
+    if let Some(odd) = odd {
+        let session = happened.as_ref().map(|happened| happened.session.clone());
+        odd::heard(daemon, agent, session, &odd);
+    }
+    let mut answered = Answered {
+        printed: silence(),
+        undo: Vec::new(),
+    };
+    let Some(happened) = happened else {
+        return answered;
+    };
     daemon.memory.heard(agent.name, &happened, daemon.now);
+    unanswered::make_up(daemon).await;
+    if !daemon.memory.is_first(&happened, hook.name) {
+        return answered;
+    }
     let event = happened.event.clone();
     let session = happened.can_tell.then(|| happened.session.clone());
-    unanswered::make_up(daemon).await;
     daemon.memory.hear(&happened);
     agents::follow(daemon, &happened);
     let mut outcome = rules::follow(daemon, happened).await;
     if let Some(session) = session {
         outcome = rules::with_late(daemon, &session, outcome);
     }
-    let rules::Outcome { verdict, ack, undo } = outcome;
-    let stdout = agent.print(&event, verdict);
-    Answered {
-        printed: printed(&stdout, ack),
-        undo,
-    }
+    answered.printed = agent.print(&event, outcome.verdict);
+    answered.printed.ack = outcome.ack;
+    answered.undo = outcome.undo;
+    answered
 }
 
 /// Hears that what a hook printed was delivered.

@@ -30,6 +30,9 @@ const FILE_BYTES: u64 = 4 << 20;
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Unanswered {
     time: Millis,
+    /// The agent by whose hook it came.
+    #[serde(default)]
+    hook: String,
     happened: Happened,
     /// The contents, before the write, of the files that the tool is about to
     /// write, in the tool's order.
@@ -69,9 +72,11 @@ impl Unanswered {
     /// What an agent's hook was handed at `time`; the agent by the name of its
     /// command. `None` for what is no event.
     pub fn of(agent: &str, input: &Value, time: Millis) -> Option<Self> {
-        let happened = Agent::named(agent)?.read(input).happened?;
+        let hook = Agent::named(agent)?;
+        let happened = hook.speaker(input).read(input).happened?;
         Some(Self {
             time,
+            hook: hook.name.to_owned(),
             happened,
             held: Vec::new(),
         })
@@ -136,6 +141,11 @@ pub(super) async fn make_up(daemon: &DaemonHandle) {
     let state = daemon.state.clone();
     let taken = tokio::task::spawn_blocking(move || take(&state)).await;
     for unanswered in taken.ok().and_then(Result::ok).unwrap_or_default() {
+        let (hook, happened) = (Agent::named(&unanswered.hook), &unanswered.happened);
+        let is_first = hook.is_none_or(|hook| daemon.memory.is_first(happened, hook.name));
+        if !is_first && !daemon.memory.has_heard(happened) {
+            continue;
+        }
         rules::make_up(
             daemon,
             unanswered.time,

@@ -61,12 +61,13 @@ impl Daemon {
         input: FreeJson,
         reply: fn(HookPrinted) -> Reply,
     ) {
-        let Some(agent) = Agent::named(agent) else {
+        let Some(hook) = Agent::named(agent) else {
             let hint = format!("an agent is one of {}", Agent::names());
             let wrong = Error::invalid("no such agent").hint(hint);
             return self.hooked(request, Err(wrong), Vec::new());
         };
         let (mut daemon, events) = (self.daemon(request), self.events.clone());
+        let agent = hook.speaker(&input.0);
         daemon.settings.gate = self.options.config.gate(agent.name);
         if !agent.asks {
             daemon.settings.unsaved = daemon.settings.unsaved.min(Unsaved::Deny);
@@ -75,7 +76,7 @@ impl Daemon {
             // A task of its own: whatever its words do to the rules, the hook
             // is answered.
             let answered =
-                tokio::spawn(async move { hooks::answer(agent, input.0, &daemon).await });
+                tokio::spawn(async move { hooks::answer(hook, agent, input.0, &daemon).await });
             let Answered { printed, undo } = answered.await.unwrap_or_else(|error| {
                 tracing::error!("a hook's rules broke off: {error}");
                 Answered {
@@ -162,6 +163,7 @@ impl Daemon {
                 let _nobody_waits = answer.send(standing(self.engine.state(), &session));
             }
             Consult::Unanswered(session) => self.feed(Input::HookUnanswered { session }),
+            Consult::NotUnderstood(session) => self.feed(Input::HookNotUnderstood { session }),
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
             Consult::Content { hash, answer } => {
                 self.connect_log();

@@ -5,7 +5,7 @@
 use touchmark_proto::{ClientPath, Clock, Error, FileState, Millis, RelPath, SessionId};
 
 use crate::config::Config;
-use crate::engine::Engine;
+use crate::engine::{Counts, Engine};
 use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, SessionMemory};
 use crate::ledger::state::State;
@@ -28,6 +28,11 @@ impl Context<'_> {
 
     pub(super) fn config(&self) -> &Config {
         &self.0.config
+    }
+
+    /// Counts since the engine's start.
+    pub(super) fn counts(&mut self) -> &mut Counts {
+        &mut self.0.counts
     }
 
     pub(super) fn now(&self) -> Millis {

@@ -12,10 +12,13 @@ use crate::requests::session;
 impl Context<'_> {
     pub(crate) fn stats(&mut self, ask: &Stats) -> Step {
         let sessions = self.state().sessions.iter();
-        let savings = sessions
+        let mut savings = sessions
             .filter(|(name, _)| ask.session.as_ref().is_none_or(|wanted| wanted == *name))
             .map(|(_, session)| session.memory.savings)
             .fold(Savings::default(), sum);
+        if ask.session.is_none() {
+            savings.unclear_hooks += self.counts().unclear_hooks;
+        }
         done(Reply::Stats(savings))
     }
 
@@ -41,6 +44,20 @@ impl Context<'_> {
             ..Savings::default()
         };
         self.saved(session, savings);
+    }
+
+    /// Counts an event of a hook's that was not understood.
+    pub(crate) fn count_not_understood(&mut self, session: Option<&SessionId>) {
+        match session.filter(|session| self.state().sessions.contains_key(*session)) {
+            Some(session) => {
+                let savings = Savings {
+                    unclear_hooks: 1,
+                    ..Savings::default()
+                };
+                self.saved(session, savings);
+            }
+            None => self.counts().unclear_hooks += 1,
+        }
     }
 
     /// Counts what a session was saved.

@@ -317,6 +317,7 @@ pub(crate) fn sum(one: Savings, other: Savings) -> Savings {
         duplicate_bytes: one.duplicate_bytes + other.duplicate_bytes,
         notices: one.notices + other.notices,
         unanswered_hooks: one.unanswered_hooks + other.unanswered_hooks,
+        unclear_hooks: one.unclear_hooks + other.unclear_hooks,
     }
 }
 

@@ -259,6 +259,7 @@ impl Arbitrary {
                 duplicate_bytes: self.below(9),
                 notices: self.below(9),
                 unanswered_hooks: self.below(9),
+                unclear_hooks: self.below(9),
             }),
             _ => Note::MessageSeen {
                 message: self.text(),

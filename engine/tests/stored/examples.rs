@@ -513,6 +513,7 @@ fn notes() -> Vec<(&'static str, Note)> {
                 duplicate_bytes: 7,
                 notices: 8,
                 unanswered_hooks: 0,
+                unclear_hooks: 0,
             }),
         ),
         (

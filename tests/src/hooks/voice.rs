@@ -29,7 +29,7 @@ static VOICES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
 /// One agent in one session.
 #[derive(Clone, Debug)]
 pub struct Voice {
-    /// The agent, as in `touchmark hook AGENT`.
+    /// The file in `tests/voices`, mostly the agent's name.
     pub agent: &'static str,
     /// Its name of the session.
     pub session: String,
@@ -39,7 +39,7 @@ pub struct Voice {
     pub child: Option<String>,
 }
 
-/// All agents that have a voice.
+/// All voices; an agent of two programs has two.
 pub fn agents() -> Vec<&'static str> {
     VOICES.keys().map(String::as_str).collect()
 }
@@ -48,6 +48,12 @@ pub fn agents() -> Vec<&'static str> {
 pub fn of(agent: &str) -> &'static Value {
     let voice = VOICES.get(agent);
     voice.unwrap_or_else(|| panic!("no tests/voices/{agent}.json"))
+}
+
+/// The agent of a voice, as in `touchmark hook AGENT`.
+pub fn hook(agent: &str) -> &str {
+    let named = VOICES.get(agent).and_then(|voice| voice["agent"].as_str());
+    named.unwrap_or(agent)
 }
 
 /// The name of an event, as its answer's schema goes by.
@@ -131,11 +137,18 @@ impl Voice {
         event
     }
 
+    /// Whether the agent has such an event, or something to be heard by.
+    pub fn has(&self, what: &str) -> bool {
+        of(self.agent).get(what).is_some()
+    }
+
     /// An event of the agent's file.
     fn said(&self, what: &str, given: Value) -> Value {
         let template = &of(self.agent)[what];
         assert!(template.is_object(), "{} says no {what:?}", self.agent);
-        self.with(filled(template, given.as_object().expect("an object")))
+        let mut all = json!({"session": self.session, "cwd": self.cwd});
+        merge(&mut all, given);
+        self.with(filled(template, all.as_object().expect("an object")))
     }
 
     /// Before or after a tool of the agent's file.
@@ -240,8 +253,8 @@ impl Voice {
 
     /// All tools of a turn have run, where the agent says so.
     pub fn batch_end(&self) -> Option<Value> {
-        let says = of(self.agent).get("batch_end").is_some();
-        says.then(|| self.said("batch_end", json!({})))
+        self.has("batch_end")
+            .then(|| self.said("batch_end", json!({})))
     }
 
     /// The context was compacted, or is about to be.
@@ -261,8 +274,11 @@ impl Voice {
 
     /// One event of every kind, for tests that change them.
     pub fn all(&self) -> Vec<Value> {
-        let mut all = vec![
-            self.start("startup"),
+        let mut all = Vec::new();
+        if self.has("start") {
+            all.push(self.start("startup"));
+        }
+        all.extend([
             self.prompt("p1", "look at @a.txt"),
             self.before_read("1", "a.txt"),
             self.after_read("1", "a.txt", "one\n"),
@@ -272,11 +288,15 @@ impl Voice {
             self.after_write("3", "new.txt", "text\n"),
             self.before_shell("4", "cat a.txt"),
             self.after_shell("4", "cat a.txt", "one\n"),
-            self.compacted(),
             self.stop(),
-        ];
+        ]);
+        if self.has("compacted") {
+            all.push(self.compacted());
+        }
         all.extend(self.batch_end());
-        all.push(self.end());
+        if self.has("end") {
+            all.push(self.end());
+        }
         all
     }
 }

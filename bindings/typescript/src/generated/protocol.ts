@@ -1239,6 +1239,19 @@ export interface HookCursor {
   withinMs?: number | null;
 }
 
+/** An event of any agent's hook. */
+export interface HookEvent {
+  /**
+   * The agent, as in `touchmark hook AGENT`; `invalid` for one that is not
+   * known.
+   */
+  agent: string;
+  /** What the agent handed to its hook, verbatim. */
+  input: unknown;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
 /** An event of Gemini CLI. */
 export interface HookGemini {
   /** What the agent handed to its hook, verbatim. */
@@ -1699,6 +1712,12 @@ export interface Savings {
   staleRefused: number;
   /** Hooks that had to let their agent go on before the daemon had answered. */
   unansweredHooks: number;
+  /**
+   * Events of hooks that were not understood, or something in them: an
+   * event, a tool or a field that touchmark does not know. Those of no
+   * known session count since the daemon's start, and for no session.
+   */
+  unclearHooks: number;
 }
 
 /** Searches files for a regular expression, as `rg` does. */
@@ -2249,6 +2268,7 @@ export interface Methods {
   "hook/claude": { params: HookClaude; result: HookPrinted };
   "hook/codex": { params: HookCodex; result: HookPrinted };
   "hook/cursor": { params: HookCursor; result: HookPrinted };
+  "hook/event": { params: HookEvent; result: HookPrinted };
   "hook/gemini": { params: HookGemini; result: HookPrinted };
   "hook/opencode": { params: HookOpencode; result: HookPrinted };
   "initialize": { params: Initialize; result: Initialized };

@@ -40,6 +40,7 @@ import type {
   HookClaude,
   HookCodex,
   HookCursor,
+  HookEvent,
   HookGemini,
   HookOpencode,
   Initialize,
@@ -291,6 +292,11 @@ export abstract class Requests {
   /** An event of Cursor. */
   hookCursor(params: HookCursor, ask?: Ask): Promise<Methods["hook/cursor"]["result"]> {
     return this.call("hook/cursor", params, ask);
+  }
+
+  /** An event of any agent's hook. */
+  hookEvent(params: HookEvent, ask?: Ask): Promise<Methods["hook/event"]["result"]> {
+    return this.call("hook/event", params, ask);
   }
 
   /** An event of Gemini CLI. */

@@ -114,10 +114,10 @@ fn sent(
     // In the names of every agent.
     let event = json!({
         "session_id": session, "sessionId": session, "sessionID": session,
-        "conversation_id": session,
+        "conversation_id": session, "trajectory_id": session,
         "hook_event_name": what.event, "hookEventName": what.event, "phase": what.event,
-        "cwd": root, "workspace_roots": [root],
-        "source": "startup", "timestamp": "",
+        "agent_action_name": what.event, "event": what.event,
+        "cwd": root, "working_dir": root, "workspace_roots": [root], "source": "startup",
     });
     let mut running = start(setup, what)?;
     running.tell(&event)?;
@@ -164,7 +164,6 @@ fn start(setup: &Setup<'_>, what: &Installed) -> Result<Running, Unproved> {
         .args(arguments)
         .current_dir(setup.root())
         .env("TOUCHMARK_HOOK_MS", PATIENCE.as_millis().to_string())
-        .env_remove("CURSOR_VERSION")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

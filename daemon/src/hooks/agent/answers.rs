@@ -1,6 +1,7 @@
 //! What agents take for an answer.
 
 use serde_json::{Value, json};
+use touchmark_proto::hooks::HookPrinted;
 
 use super::super::Verdict;
 
@@ -15,12 +16,44 @@ pub(in super::super) enum Answers {
     Permission,
     /// `deny` and `append` (opencode's plug-in).
     Plugin,
+    /// Both as [`Self::Specific`] and with the decision outermost: VS Code and
+    /// Copilot CLI read one file.
+    Copilot,
+    /// `decision`, which is `block` (goose).
+    Block,
+    /// The exit code 2 and the reason on standard error (Windsurf).
+    Exit,
 }
 
 impl Answers {
-    pub(super) fn print(self, event: &str, verdict: Verdict) -> Value {
+    pub(super) fn print(self, event: &str, verdict: Verdict) -> HookPrinted {
+        let (exit, stderr) = match (self, &verdict) {
+            (Self::Exit, Verdict::Deny(reason)) => (2, reason.clone()),
+            _ => (0, String::new()),
+        };
+        HookPrinted {
+            stdout: self.json(event, verdict).to_string(),
+            stderr,
+            exit,
+            ack: None,
+        }
+    }
+
+    fn json(self, event: &str, verdict: Verdict) -> Value {
         match (self, verdict) {
-            (_, Verdict::Nothing) => json!({}),
+            (_, Verdict::Nothing) | (Self::Exit, _) => json!({}),
+            (Self::Copilot, Verdict::Deny(reason)) => json!({
+                "permissionDecision": "deny",
+                "permissionDecisionReason": reason,
+                "hookSpecificOutput": {
+                    "hookEventName": event,
+                    "permissionDecision": "deny",
+                    "permissionDecisionReason": reason,
+                },
+            }),
+            (Self::Block, Verdict::Deny(reason)) => {
+                json!({"decision": "block", "reason": reason})
+            }
             (Self::Specific, Verdict::Deny(reason)) => json!({"hookSpecificOutput": {
                 "hookEventName": event,
                 "permissionDecision": "deny",
@@ -34,7 +67,7 @@ impl Answers {
             (Self::Permission, Verdict::Ask(text)) => {
                 json!({"permission": "ask", "user_message": text})
             }
-            (Self::Specific, Verdict::Tell(text)) => json!({"hookSpecificOutput": {
+            (Self::Specific | Self::Copilot, Verdict::Tell(text)) => json!({"hookSpecificOutput": {
                 "hookEventName": event,
                 "additionalContext": text,
             }}),
@@ -56,7 +89,7 @@ impl Answers {
             (Self::Permission, Verdict::Tell(text)) => json!({"additional_context": text}),
             (Self::Plugin, Verdict::Deny(reason)) => json!({"deny": reason}),
             (Self::Plugin, Verdict::Tell(text)) => json!({"append": text}),
-            (_, Verdict::Ask(_) | Verdict::Replace(_)) => json!({}),
+            (_, Verdict::Ask(_) | Verdict::Tell(_) | Verdict::Replace(_)) => json!({}),
         }
     }
 }

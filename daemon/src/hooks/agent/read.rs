@@ -1,5 +1,8 @@
 //! An event by its agent's row.
 
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 use touchmark_proto::daemon::Program;
 
@@ -8,7 +11,7 @@ use super::super::fields::{
 };
 use super::super::rules::cut;
 use super::super::{
-    Background, Change, Happened, Model, Output, Reading, Replacement, Tool, What, patch,
+    Background, Change, Happened, Model, Output, Reading, Replacement, Tool, What, Writing, patch,
     shell_patch,
 };
 use super::{Agent, Arguments, Does, Heard, Is, Names, Odd};
@@ -19,7 +22,8 @@ const PREVIEW: usize = 2_000;
 /// Letters of a program's version.
 const VERSION: usize = 40;
 
-/// A tool's name that a server of the Model Context Protocol gave it.
+/// What the name of a tool of a server of the Model Context Protocol begins
+/// with; others have two underscores between server and tool.
 const SERVERS: &[&str] = &["mcp_", "mcp:", "MCP:"];
 
 pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
@@ -27,7 +31,8 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
     let Some(name) = text(input, fields.event) else {
         return Heard::odd(Odd::NoEvent);
     };
-    let Some(event) = agent.events.iter().find(|event| event.name == name) else {
+    let mut events = agent.events.iter();
+    let Some(event) = events.find(|event| same(event.name, name)) else {
         return Heard::odd(Odd::Event(name.to_owned()));
     };
     let lacks = |field: Names| Heard::odd(Odd::Field(event.name, field.first().unwrap_or(&"")));
@@ -53,13 +58,17 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
         Is::End => What::End,
         Is::Prompt => What::Prompt {
             id: text(input, fields.turn).map(str::to_owned),
-            text: content(input, fields.prompt).unwrap_or_default().to_owned(),
+            text: content(input, fields.prompt)
+                .or_else(|| content(present(input, fields.arguments)?, fields.prompt))
+                .unwrap_or_default()
+                .to_owned(),
         },
         Is::Before | Is::After | Is::AfterOrFailed | Is::Failed | Is::Declined => {
-            let Some(name) = text(input, fields.tool) else {
+            let Some(name) = event.tool.or_else(|| text(input, fields.tool)) else {
                 return lacks(fields.tool);
             };
-            let given = present(input, fields.arguments).unwrap_or(&Value::Null);
+            let parsed = agent.given(input);
+            let given = parsed.as_ref();
             let call = call(text(input, fields.call), name, given);
             let tool = match agent.tool(name, given) {
                 Ok(tool) => tool,
@@ -68,10 +77,11 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
                     Tool::Other
                 }
             };
-            if let (Tool::Shell { .. }, Some(cwd)) = (&tool, &mut directory)
-                && let Some(below) = text(given, agent.arguments.directory)
+            if let (Tool::Shell { .. }, Some(below)) =
+                (&tool, text(given, agent.arguments.directory))
             {
-                *cwd = cwd.join(below);
+                let inside = directory.unwrap_or_default().join(below);
+                directory = Some(inside).filter(|path| path.is_absolute());
             }
             let has_failed = match event.is {
                 Is::AfterOrFailed => present(input, fields.output).is_some_and(is_error),
@@ -129,13 +139,47 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
         program: agent.program(input),
         cwd: directory,
         model: agent.model(input),
-        can_tell: event.tells,
+        can_tell: event.tells && agent.told_with.is_none_or(|name| input.get(name).is_some()),
         what,
     };
     Heard {
         happened: Some(happened),
         odd,
     }
+}
+
+/// Where the workspace of an event is looked for.
+pub(super) fn place(agent: &Agent, input: &Value) -> Option<PathBuf> {
+    let fields = &agent.fields;
+    let cwd = cwd(input, fields.cwd, fields.roots);
+    let file = read(agent, input).happened.and_then(|happened| {
+        let path = match happened.what {
+            What::Before { tool, .. } | What::After { tool, .. } | What::Failed { tool, .. } => {
+                match tool {
+                    Tool::Read(reading) => reading.path,
+                    Tool::Write { files, .. } => files.into_iter().next()?.path,
+                    // Without any other directory, where it runs.
+                    Tool::Shell { .. } if cwd.is_none() => return happened.cwd,
+                    Tool::Shell { .. } | Tool::Other => return None,
+                }
+            }
+            What::Attached { path, .. } => path,
+            _ => return None,
+        };
+        let file = cwd.as_deref().unwrap_or(Path::new("")).join(path);
+        Some(file.parent()?.to_owned()).filter(|directory| directory.is_absolute())
+    });
+    file.or(cwd)
+}
+
+/// Whether two names of an event are the same but for their spelling:
+/// `PreToolUse`, `preToolUse`, `pre_tool_use`.
+fn same(one: &str, other: &str) -> bool {
+    let fold = |name: &str| -> Vec<char> {
+        let letters = name.chars().filter(|letter| *letter != '_');
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    fold(one) == fold(other)
 }
 
 impl Heard {
@@ -168,10 +212,21 @@ impl Agent {
         })
     }
 
+    /// A tool's arguments: an object, or a text that holds one.
+    fn given<'a>(&self, input: &'a Value) -> Cow<'a, Value> {
+        let given = present(input, self.fields.arguments).unwrap_or(&Value::Null);
+        let held = given.as_str().filter(|text| text.starts_with('{'));
+        match held.and_then(|text| serde_json::from_str(text).ok()) {
+            Some(held) => Cow::Owned(held),
+            None => Cow::Borrowed(given),
+        }
+    }
+
     /// What a tool does; what is odd about it is not done by any.
     fn tool(&self, name: &str, given: &Value) -> Result<Tool, Odd> {
         let Some((name, does)) = self.tools.iter().find(|(known, _)| *known == name) else {
-            let served = SERVERS.iter().any(|server| name.starts_with(server));
+            let served =
+                name.contains("__") || SERVERS.iter().any(|server| name.starts_with(server));
             return match served {
                 true => Ok(Tool::Other),
                 false => Err(Odd::Tool(name.to_owned())),
@@ -193,18 +248,18 @@ impl Agent {
                 content(given, arguments.content)
                     .map_or(Change::Unknown, |text| Change::Whole(text.to_owned())),
             ),
-            Does::Replace => write(match arguments.replacement(given) {
-                // An empty text in place of nothing makes the file.
-                Some(one) if one.old.is_empty() => Change::Whole(one.new),
-                Some(one) => Change::Replace(vec![one]),
-                None => Change::Unknown,
-            }),
-            Does::Replaces => write(
-                present(given, arguments.edits)
-                    .and_then(Value::as_array)
-                    .and_then(|edits| edits.iter().map(|one| arguments.replacement(one)).collect())
-                    .map_or(Change::Unknown, Change::Replace),
+            Does::Replace => write(
+                arguments
+                    .replacement(given)
+                    .map_or(Change::Unknown, |one| replaced(vec![one])),
             ),
+            Does::Replaces => match arguments.replacements(given) {
+                Some(files) => Ok(Tool::Write {
+                    name: (*name).to_owned(),
+                    files,
+                }),
+                None => write(Change::Unknown),
+            },
             Does::Rewrite => write(Change::Unknown),
             Does::Delete => write(Change::Delete),
             Does::Patch => {
@@ -299,15 +354,43 @@ impl Agent {
 impl Arguments {
     fn reading(&self, path: &str, given: &Value, first: u32, lines: Option<u32>) -> Reading {
         let offset = || number(given, self.offset);
+        let range = |at: usize| {
+            let end = present(given, self.range)?.as_array()?.get(at)?.as_u64()?;
+            u32::try_from(end).ok()
+        };
         let start = number(given, self.from)
+            .or_else(|| range(0))
             .or_else(|| offset().map(|offset| offset.saturating_add(1 - first.min(1))));
         let to = number(given, self.to)
+            .or_else(|| range(1))
             .map(|to| to.saturating_sub(start.unwrap_or(1)).saturating_add(1));
         Reading {
             path: path.to_owned(),
             start,
             limit: to.or(number(given, self.limit)).or(lines),
         }
+    }
+
+    /// Several texts in one file, or in the files that each of them names.
+    fn replacements(&self, given: &Value) -> Option<Vec<Writing>> {
+        let own = text(given, self.path);
+        let mut files: Vec<(&str, Option<Vec<Replacement>>)> = Vec::new();
+        for edit in present(given, self.edits)?.as_array()? {
+            let path = text(edit, self.path).or(own)?;
+            let one = self.replacement(edit);
+            match files.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, known)) => {
+                    let both = known.take().zip(one);
+                    *known = both.map(|(known, one)| [known, vec![one]].concat());
+                }
+                None => files.push((path, one.map(|one| vec![one]))),
+            }
+        }
+        let files = files.into_iter().map(|(path, edits)| Writing {
+            path: path.to_owned(),
+            change: edits.map_or(Change::Unknown, replaced),
+        });
+        Some(files.collect())
     }
 
     fn replacement(&self, given: &Value) -> Option<Replacement> {
@@ -321,9 +404,19 @@ impl Arguments {
     }
 }
 
+/// What replacing texts makes of a file: an empty one in place of nothing makes
+/// the file.
+fn replaced(mut edits: Vec<Replacement>) -> Change {
+    match edits.as_mut_slice() {
+        [one] if one.old.is_empty() => Change::Whole(std::mem::take(&mut one.new)),
+        _ => Change::Replace(edits),
+    }
+}
+
 /// Whether an output says that its tool has failed.
 fn is_error(output: &Value) -> bool {
-    output.get("error").is_some_and(|error| !error.is_null())
+    let kind = text(output, &["resultType", "result_type"]);
+    kind.is_some_and(|kind| kind != "success") || present(output, &["error"]).is_some()
 }
 
 fn tasks(list: &Value) -> Vec<Background> {

@@ -1,5 +1,6 @@
 //! The agents, a row each. Above each stands what it is taken from.
 
+use super::super::fields::text;
 use super::Does::{
     Delete, Nothing as Other, Patch, Read, Replace, Replaces, Rewrite, Shell, ShellOrPatch, Whole,
 };
@@ -7,7 +8,7 @@ use super::Is::{
     After, AfterOrFailed, Attached, BatchEnd, Before, ChildEnd, ChildStart, Compacted,
     CompactedByHand, Declined, End, Failed, Interrupted, ModelUsed, Nothing, Prompt, Start, Stop,
 };
-use super::{ARGUMENTS, Agent, Answers, Arguments, Does, FIELDS, Fields, mute, tells};
+use super::{ARGUMENTS, Agent, Answers, Arguments, BASE, Does, FIELDS, Fields, mute, tells};
 
 /// Lines that a tool shows unless told, with `offset` from 1.
 const READ: Does = Read {
@@ -19,6 +20,12 @@ const READ: Does = Read {
 const READ_FROM_0: Does = Read {
     first: 0,
     lines: Some(2_000),
+};
+
+/// All of a file, with `offset` from 0.
+const READ_ALL_FROM_0: Does = Read {
+    first: 0,
+    lines: None,
 };
 
 /// All of a file, unless told.
@@ -34,6 +41,7 @@ pub(super) static AGENTS: &[Agent] = &[
         name: "claude",
         program: "claude-code",
         provider: "anthropic",
+        also: &["cursor", "grok", "copilot"],
         events: &[
             tells("SessionStart", Start),
             mute("SessionEnd", End),
@@ -68,7 +76,6 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("WorktreeCreate", Nothing),
             mute("WorktreeRemove", Nothing),
         ],
-        fields: FIELDS,
         tools: &[
             ("Read", READ),
             ("Write", Whole),
@@ -96,11 +103,9 @@ pub(super) static AGENTS: &[Agent] = &[
             ("WebFetch", Other),
             ("WebSearch", Other),
         ],
-        arguments: ARGUMENTS,
-        answers: Answers::Specific,
-        output_in_text: false,
         asks: true,
         replaces: true,
+        ..BASE
     },
     // Its documents and source, and the program (docs/agents/codex.md).
     Agent {
@@ -121,7 +126,6 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("Interrupt", Interrupted),
             mute("PermissionRequest", Nothing),
         ],
-        fields: FIELDS,
         tools: &[
             ("Bash", ShellOrPatch),
             ("apply_patch", Patch),
@@ -132,11 +136,7 @@ pub(super) static AGENTS: &[Agent] = &[
             ("view_image", Other),
             ("web_search", Other),
         ],
-        arguments: ARGUMENTS,
-        answers: Answers::Specific,
-        output_in_text: false,
-        asks: false,
-        replaces: false,
+        ..BASE
     },
     // Its documents, and the program (docs/agents/gemini.md). Its tool calls
     // have no names of their own.
@@ -193,9 +193,7 @@ pub(super) static AGENTS: &[Agent] = &[
             ..ARGUMENTS
         },
         answers: Answers::Decision,
-        output_in_text: false,
-        asks: false,
-        replaces: false,
+        ..BASE
     },
     // Its documents (docs/agents/cursor.md). `afterFileEdit` and the shell's
     // events say what `postToolUse` says.
@@ -203,6 +201,8 @@ pub(super) static AGENTS: &[Agent] = &[
         name: "cursor",
         program: "cursor",
         provider: "cursor",
+        also: &["grok"],
+        is_own: |input| input.get("cursor_version").is_some(),
         events: &[
             tells("sessionStart", Start),
             mute("sessionEnd", End),
@@ -225,6 +225,8 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("subagentStart", Nothing),
             mute("subagentStop", Nothing),
             mute("workspaceOpen", Nothing),
+            // By Claude Code's names, where it runs Claude Code's hooks.
+            mute("UserPromptSubmit", Prompt),
         ],
         fields: Fields {
             session: &["conversation_id", "session_id"],
@@ -267,7 +269,7 @@ pub(super) static AGENTS: &[Agent] = &[
         answers: Answers::Permission,
         output_in_text: true,
         asks: true,
-        replaces: false,
+        ..BASE
     },
     // Its plug-in, which is part of this project (docs/protocol.md).
     Agent {
@@ -332,9 +334,7 @@ pub(super) static AGENTS: &[Agent] = &[
             ..ARGUMENTS
         },
         answers: Answers::Plugin,
-        output_in_text: false,
-        asks: false,
-        replaces: false,
+        ..BASE
     },
     // Qwen Code 0.24.4: its documents and source (docs/agents/qwen.md). Only
     // `tool_call_id` is the same in the event of a call and in a batch's.
@@ -398,10 +398,279 @@ pub(super) static AGENTS: &[Agent] = &[
             ("web_fetch", Other),
             ("web_search", Other),
         ],
-        arguments: ARGUMENTS,
-        answers: Answers::Specific,
-        output_in_text: false,
         asks: true,
-        replaces: false,
+        ..BASE
+    },
+    // VS Code's agent and Copilot CLI: code.visualstudio.com/docs (agent
+    // hooks), docs.github.com (Copilot CLI's hooks); neither was tried
+    // (docs/agents/more.md). Both read one file. Copilot CLI takes no text for
+    // the model after a tool: what it says of one is `tool_result`.
+    Agent {
+        name: "copilot",
+        program: "copilot",
+        provider: "github",
+        is_own: |input| {
+            let says = |name: &str| input.get(name).is_some();
+            says("timestamp") && !says("permission_mode")
+        },
+        told_with: Some("tool_response"),
+        events: &[
+            mute("SessionStart", Start),
+            mute("SessionEnd", End),
+            mute("UserPromptSubmit", Prompt),
+            mute("UserPromptSubmitted", Prompt),
+            mute("PreToolUse", Before),
+            tells("PostToolUse", AfterOrFailed),
+            mute("PostToolUseFailure", Failed),
+            mute("PreCompact", Compacted),
+            mute("SubagentStart", ChildStart),
+            mute("SubagentStop", ChildEnd),
+            mute("Stop", Stop),
+            mute("AgentStop", Stop),
+            mute("ErrorOccurred", Nothing),
+            mute("Notification", Nothing),
+            mute("PermissionRequest", Nothing),
+        ],
+        fields: Fields {
+            output: &["tool_response", "tool_result", "toolResult"],
+            arguments: &["tool_input", "toolArgs"],
+            ..FIELDS
+        },
+        tools: &[
+            // VS Code
+            ("read_file", READ_ALL),
+            ("create_file", Whole),
+            ("replace_string_in_file", Replace),
+            ("multi_replace_string_in_file", Replaces),
+            ("insert_edit_into_file", Rewrite),
+            ("edit_notebook_file", Rewrite),
+            ("apply_patch", Patch),
+            ("run_in_terminal", Shell),
+            ("create_directory", Other),
+            ("fetch_webpage", Other),
+            ("file_search", Other),
+            ("get_changed_files", Other),
+            ("get_errors", Other),
+            ("get_terminal_output", Other),
+            ("grep_search", Other),
+            ("list_dir", Other),
+            ("manage_todo_list", Other),
+            ("runSubagent", Other),
+            ("run_notebook_cell", Other),
+            ("semantic_search", Other),
+            ("view_image", Other),
+            // Copilot CLI
+            ("view", READ_ALL),
+            ("create", Whole),
+            ("edit", Replace),
+            ("bash", Shell),
+            ("ask_user", Other),
+            ("glob", Other),
+            ("grep", Other),
+            ("powershell", Other),
+            ("task", Other),
+            ("web_fetch", Other),
+        ],
+        arguments: Arguments {
+            path: &["filePath", "file_path", "path"],
+            from: &["startLine"],
+            to: &["endLine"],
+            range: &["view_range"],
+            content: &["content", "file_text"],
+            old: &["oldString", "old_str"],
+            new: &["newString", "new_str"],
+            edits: &["replacements"],
+            patch: &["input", "patch"],
+            ..ARGUMENTS
+        },
+        answers: Answers::Copilot,
+        ..BASE
+    },
+    // Factory Droid: docs.factory.ai/reference/hooks-reference; not tried
+    // (docs/agents/more.md).
+    Agent {
+        name: "droid",
+        program: "droid",
+        provider: "factory",
+        events: &[
+            tells("SessionStart", Start),
+            mute("SessionEnd", End),
+            tells("UserPromptSubmit", Prompt),
+            mute("PreToolUse", Before),
+            tells("PostToolUse", After),
+            mute("PreCompact", Compacted),
+            mute("Stop", Stop),
+            mute("SubagentStop", ChildEnd),
+            mute("Notification", Nothing),
+        ],
+        tools: &[
+            ("Read", READ),
+            ("Create", Whole),
+            ("Write", Whole),
+            ("Edit", Replace),
+            ("MultiEdit", Replaces),
+            ("ApplyPatch", Patch),
+            ("Execute", Shell),
+            ("Bash", Shell),
+            ("FetchUrl", Other),
+            ("Glob", Other),
+            ("Grep", Other),
+            ("LS", Other),
+            ("Task", Other),
+            ("TodoWrite", Other),
+            ("WebFetch", Other),
+            ("WebSearch", Other),
+        ],
+        arguments: Arguments {
+            old: &["old_string", "old_str"],
+            new: &["new_string", "new_str"],
+            all: &["replace_all", "change_all"],
+            patch: &["input", "patch"],
+            ..ARGUMENTS
+        },
+        asks: true,
+        ..BASE
+    },
+    // Grok Build: docs.x.ai/build/features/hooks and its guide to hooks; not
+    // tried (docs/agents/more.md). It runs Claude Code's and Cursor's hook
+    // files beside its own. What a hook prints after a tool is not read.
+    Agent {
+        name: "grok",
+        program: "grok-build",
+        provider: "xai",
+        is_own: |input| {
+            let event = text(input, &["hookEventName"]);
+            event.is_some_and(|name| name.starts_with(char::is_lowercase))
+        },
+        events: &[
+            mute("session_start", Start),
+            mute("session_end", End),
+            mute("user_prompt_submit", Prompt),
+            mute("pre_tool_use", Before),
+            mute("post_tool_use", After),
+            mute("post_tool_use_failure", Failed),
+            mute("permission_denied", Declined),
+            mute("post_compact", Compacted),
+            mute("stop", Stop),
+            mute("stop_failure", Stop),
+            mute("notification", Nothing),
+            // It may not come to it; post_compact says that it did.
+            mute("pre_compact", Nothing),
+            mute("subagent_start", ChildStart),
+            mute("subagent_stop", ChildEnd),
+            mute("subagent_end", ChildEnd),
+        ],
+        fields: Fields {
+            event: &["hookEventName", "hook_event_name"],
+            session: &["sessionId", "session_id"],
+            tool: &["toolName", "tool_name"],
+            arguments: &["toolInput", "tool_input"],
+            output: &["toolResult", "tool_response"],
+            ..FIELDS
+        },
+        tools: &[
+            ("read_file", READ_ALL),
+            ("write", Whole),
+            ("search_replace", Replace),
+            ("run_terminal_command", Shell),
+            ("ask_user_question", Other),
+            ("grep", Other),
+            ("list_dir", Other),
+            ("spawn_subagent", Other),
+            ("todo_write", Other),
+            ("use_tool", Other),
+            ("web_search", Other),
+        ],
+        arguments: Arguments {
+            path: &["file_path", "target_file", "path"],
+            ..ARGUMENTS
+        },
+        answers: Answers::Decision,
+        ..BASE
+    },
+    // Windsurf's Cascade: docs.windsurf.com/windsurf/cascade/hooks; not tried
+    // (docs/agents/more.md). Its events are its tools, calls have no names, and
+    // nothing can be told but a denial's reason.
+    Agent {
+        name: "windsurf",
+        program: "windsurf",
+        provider: "windsurf",
+        events: &[
+            mute("pre_user_prompt", Prompt),
+            mute("pre_read_code", Before).of("read_code"),
+            mute("post_read_code", After).of("read_code"),
+            mute("pre_write_code", Before).of("write_code"),
+            mute("post_write_code", After).of("write_code"),
+            mute("pre_run_command", Before).of("run_command"),
+            mute("post_run_command", After).of("run_command"),
+            mute("post_cascade_response", Stop),
+            mute("post_cascade_response_with_transcript", Nothing),
+            mute("post_mcp_tool_use", Nothing),
+            mute("post_setup_worktree", Nothing),
+            mute("pre_mcp_tool_use", Nothing),
+        ],
+        fields: Fields {
+            event: &["agent_action_name"],
+            session: &["trajectory_id"],
+            model: &["model_name"],
+            prompt: &["user_prompt"],
+            turn: &["execution_id"],
+            call: &[],
+            arguments: &["tool_info"],
+            ..FIELDS
+        },
+        tools: &[
+            ("read_code", READ_ALL_FROM_0),
+            ("write_code", Replaces),
+            ("run_command", Shell),
+        ],
+        arguments: Arguments {
+            command: &["command_line"],
+            directory: &["cwd"],
+            ..ARGUMENTS
+        },
+        answers: Answers::Exit,
+        ..BASE
+    },
+    // goose: its documents and source (hooks of Open Plugins); not tried
+    // (docs/agents/more.md). It reads files by its shell. Nothing can be told
+    // but a denial's reason.
+    Agent {
+        name: "goose",
+        program: "goose",
+        provider: "goose",
+        events: &[
+            mute("SessionStart", Start),
+            mute("SessionEnd", End),
+            mute("UserPromptSubmit", Prompt),
+            mute("PreToolUse", Before),
+            mute("PostToolUse", After),
+            mute("PostToolUseFailure", Failed),
+            mute("Stop", Stop),
+            mute("AfterFileEdit", Nothing),
+            mute("AfterShellExecution", Nothing),
+            mute("BeforeReadFile", Nothing),
+            mute("BeforeShellExecution", Nothing),
+            mute("PreToolUseResult", Nothing),
+        ],
+        fields: Fields {
+            event: &["event"],
+            cwd: &["working_dir"],
+            prompt: &["message"],
+            call: &["tool_call_id"],
+            ..FIELDS
+        },
+        tools: &[
+            ("developer__write", Whole),
+            ("developer__edit", Replace),
+            ("developer__shell", Shell),
+        ],
+        arguments: Arguments {
+            old: &["before"],
+            new: &["after"],
+            ..ARGUMENTS
+        },
+        answers: Answers::Block,
+        ..BASE
     },
 ];

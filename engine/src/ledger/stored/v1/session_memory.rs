@@ -62,6 +62,7 @@ structs! {
         6 duplicate_bytes: Rare<u64>,
         7 notices: Rare<u64>;
         8 unanswered_hooks: Rare<u64>,
+        9 unclear_hooks: Rare<u64>,
     }
     Call = session_memory::Call {
         0 call: u64,

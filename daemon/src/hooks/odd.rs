@@ -1,0 +1,65 @@
+//! What in agents' events is not understood: a line in the log for each kind,
+//! once, and a number in `stats` for all.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use touchmark_proto::SessionId;
+use touchmark_proto::quoting::quoted;
+
+use super::agent::{Agent, Odd};
+use super::daemon_handle::{Consult, DaemonHandle};
+use crate::event::Event;
+
+/// Kinds that are told apart; what comes after them is only counted.
+const KINDS: usize = 256;
+
+/// Letters of a name in the log.
+const NAME: usize = 80;
+
+/// What was said already.
+#[derive(Debug, Default)]
+pub(super) struct Said(Mutex<HashSet<(&'static str, Odd)>>);
+
+impl Said {
+    /// Whether to say it.
+    fn is_news(&self, agent: &'static str, odd: &Odd) -> bool {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        said.len() < KINDS && said.insert((agent, odd.clone()))
+    }
+}
+
+/// An event of an agent's was not understood, or something in it.
+pub(super) fn heard(daemon: &DaemonHandle, agent: &Agent, session: Option<SessionId>, odd: &Odd) {
+    if daemon.memory.odd.is_news(agent.name, odd) {
+        let what = match odd {
+            Odd::NoEvent => "an event without a name".to_owned(),
+            Odd::Event(name) => format!("the event {} is not known", quoted(name, NAME)),
+            Odd::Tool(name) => format!("the tool {} is not known", quoted(name, NAME)),
+            Odd::Field(of, field) => format!("{of} has no {field}, or one of another type"),
+        };
+        tracing::warn!(
+            "a hook of {} is not understood: {what}; further ones are only counted (`touchmark stats`)",
+            agent.name
+        );
+    }
+    let consult = Consult::NotUnderstood(session);
+    let _loop_has_ended = daemon.events.send(Event::Consult(consult));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_said_once_and_not_without_end() {
+        let said = Said::default();
+        let event = |name: usize| Odd::Event(name.to_string());
+        assert!(said.is_news("claude", &event(1)));
+        assert!(!said.is_news("claude", &event(1)));
+        assert!(said.is_news("codex", &event(1)));
+        assert!(said.is_news("claude", &Odd::Tool("1".into())));
+        let news = (2..10_000).filter(|name| said.is_news("claude", &event(*name)));
+        assert_eq!(news.count(), KINDS - 3);
+    }
+}
