@@ -26,12 +26,15 @@ pub(crate) struct Agent {
     program: &'static str,
     /// Of the models that it uses.
     provider: &'static str,
-    /// All that its documents name, those that say nothing here included: any
-    /// other is not understood.
     events: &'static [Event],
+    /// Further events that its documents name, and that say nothing here. Any
+    /// other is not understood.
+    ignored: &'static str,
     fields: Fields,
-    /// All that its documents name. Tools of MCP servers are in no table.
     tools: &'static [(&'static str, Does)],
+    /// Further tools of its own, which do nothing that concerns files. Tools of
+    /// MCP servers are in no table.
+    other_tools: &'static str,
     arguments: Arguments,
     answers: Answers,
     /// Agents that run this one's hook files beside their own.
@@ -112,8 +115,6 @@ enum Is {
     ModelUsed,
     /// A file's content goes to the model.
     Attached,
-    /// Nothing that matters here.
-    Nothing,
 }
 
 /// Where an event says what: the first of these fields that is there counts.
@@ -187,8 +188,6 @@ enum Does {
     Shell,
     /// The same, where a command may be a patch.
     ShellOrPatch,
-    /// Nothing that concerns files.
-    Nothing,
 }
 
 /// How the tools' arguments are called.
@@ -237,8 +236,10 @@ const BASE: Agent = Agent {
     program: "",
     provider: "",
     events: &[],
+    ignored: "",
     fields: FIELDS,
     tools: &[],
+    other_tools: "",
     arguments: ARGUMENTS,
     answers: Answers::Specific,
     also: &[],

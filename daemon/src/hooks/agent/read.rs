@@ -33,12 +33,13 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
     };
     let mut events = agent.events.iter();
     let Some(event) = events.find(|event| same(event.name, name)) else {
-        return Heard::odd(Odd::Event(name.to_owned()));
+        let mut ignored = agent.ignored.split(' ');
+        return match ignored.any(|known| same(known, name)) {
+            true => Heard::default(),
+            false => Heard::odd(Odd::Event(name.to_owned())),
+        };
     };
     let lacks = |field: Names| Heard::odd(Odd::Field(event.name, field.first().unwrap_or(&"")));
-    if event.is == Is::Nothing {
-        return Heard::default();
-    }
     let Some(main) = text(input, fields.session).and_then(session) else {
         return lacks(fields.session);
     };
@@ -130,7 +131,6 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
                 content: content(input, agent.arguments.content).map(str::to_owned),
             }
         }
-        Is::Nothing => What::Nothing,
     };
     let happened = Happened {
         event: event.name.to_owned(),
@@ -227,7 +227,7 @@ impl Agent {
         let Some((name, does)) = self.tools.iter().find(|(known, _)| *known == name) else {
             let served =
                 name.contains("__") || SERVERS.iter().any(|server| name.starts_with(server));
-            return match served {
+            return match served || self.other_tools.split(' ').any(|known| known == name) {
                 true => Ok(Tool::Other),
                 false => Err(Odd::Tool(name.to_owned())),
             };
@@ -237,7 +237,6 @@ impl Agent {
         let path = || text(given, arguments.path).ok_or_else(|| lacks(arguments.path));
         let write = |change| Ok(Tool::write(name, path()?, change));
         match does {
-            Does::Nothing => Ok(Tool::Other),
             Does::Read { first, lines } => Ok(Tool::Read(arguments.reading(
                 path()?,
                 given,

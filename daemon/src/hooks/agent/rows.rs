@@ -1,12 +1,10 @@
 //! The agents, a row each. Above each stands what it is taken from.
 
 use super::super::fields::text;
-use super::Does::{
-    Delete, Nothing as Other, Patch, Read, Replace, Replaces, Rewrite, Shell, ShellOrPatch, Whole,
-};
+use super::Does::{Delete, Patch, Read, Replace, Replaces, Rewrite, Shell, ShellOrPatch, Whole};
 use super::Is::{
     After, AfterOrFailed, Attached, BatchEnd, Before, ChildEnd, ChildStart, Compacted,
-    CompactedByHand, Declined, End, Failed, Interrupted, ModelUsed, Nothing, Prompt, Start, Stop,
+    CompactedByHand, Declined, End, Failed, Interrupted, ModelUsed, Prompt, Start, Stop,
 };
 use super::{ARGUMENTS, Agent, Answers, Arguments, BASE, Does, FIELDS, Fields, mute, tells};
 
@@ -58,24 +56,11 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("Stop", Stop),
             mute("StopFailure", Stop),
             mute("Interrupt", Interrupted),
-            mute("ConfigChange", Nothing),
-            mute("CwdChanged", Nothing),
-            mute("DirectoryAdded", Nothing),
-            mute("Elicitation", Nothing),
-            mute("ElicitationResult", Nothing),
-            mute("FileChanged", Nothing),
-            mute("InstructionsLoaded", Nothing),
-            mute("MessageDisplay", Nothing),
-            mute("Notification", Nothing),
-            mute("PermissionRequest", Nothing),
-            mute("Setup", Nothing),
-            mute("TaskCompleted", Nothing),
-            mute("TaskCreated", Nothing),
-            mute("TeammateIdle", Nothing),
-            mute("UserPromptExpansion", Nothing),
-            mute("WorktreeCreate", Nothing),
-            mute("WorktreeRemove", Nothing),
         ],
+        ignored: "ConfigChange CwdChanged DirectoryAdded Elicitation ElicitationResult \
+            FileChanged InstructionsLoaded MessageDisplay Notification \
+            PermissionRequest Setup TaskCompleted TaskCreated TeammateIdle \
+            UserPromptExpansion WorktreeCreate WorktreeRemove",
         tools: &[
             ("Read", READ),
             ("Write", Whole),
@@ -83,26 +68,10 @@ pub(super) static AGENTS: &[Agent] = &[
             ("MultiEdit", Replaces),
             ("NotebookEdit", Rewrite),
             ("Bash", Shell),
-            ("Agent", Other),
-            ("AskUserQuestion", Other),
-            ("BashOutput", Other),
-            ("EnterPlanMode", Other),
-            ("ExitPlanMode", Other),
-            ("Glob", Other),
-            ("Grep", Other),
-            ("KillShell", Other),
-            ("LS", Other),
-            ("LSP", Other),
-            ("NotebookRead", Other),
-            ("Skill", Other),
-            ("Task", Other),
-            ("TaskOutput", Other),
-            ("TaskStop", Other),
-            ("TodoWrite", Other),
-            ("ToolSearch", Other),
-            ("WebFetch", Other),
-            ("WebSearch", Other),
         ],
+        other_tools: "Agent AskUserQuestion BashOutput EnterPlanMode ExitPlanMode Glob Grep \
+            KillShell LS LSP NotebookRead Skill Task TaskOutput TaskStop TodoWrite \
+            ToolSearch WebFetch WebSearch",
         asks: true,
         replaces: true,
         ..BASE
@@ -124,18 +93,15 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("SubagentStop", ChildEnd),
             mute("Stop", Stop),
             mute("Interrupt", Interrupted),
-            mute("PermissionRequest", Nothing),
         ],
+        ignored: "PermissionRequest",
         tools: &[
             ("Bash", ShellOrPatch),
             ("apply_patch", Patch),
             ("Edit", Patch),
             ("Write", Patch),
-            ("spawn_agent", Other),
-            ("update_plan", Other),
-            ("view_image", Other),
-            ("web_search", Other),
         ],
+        other_tools: "spawn_agent update_plan view_image web_search",
         ..BASE
     },
     // Its documents, and the program (docs/agents/gemini.md). Its tool calls
@@ -153,10 +119,8 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("PreCompress", CompactedByHand),
             mute("AfterAgent", Stop),
             mute("AfterModel", ModelUsed),
-            mute("BeforeModel", Nothing),
-            mute("BeforeToolSelection", Nothing),
-            mute("Notification", Nothing),
         ],
+        ignored: "BeforeModel BeforeToolSelection Notification",
         fields: Fields {
             call: &[],
             child: &[],
@@ -169,24 +133,11 @@ pub(super) static AGENTS: &[Agent] = &[
             ("replace", Replace),
             ("edit", Replace),
             ("run_shell_command", Shell),
-            ("activate_skill", Other),
-            ("ask_user", Other),
-            ("cli_help", Other),
-            ("complete_task", Other),
-            ("enter_plan_mode", Other),
-            ("exit_plan_mode", Other),
-            ("get_internal_docs", Other),
-            ("glob", Other),
-            ("google_web_search", Other),
-            ("grep_search", Other),
-            ("invoke_agent", Other),
-            ("list_directory", Other),
-            ("read_many_files", Other),
-            ("save_memory", Other),
-            ("search_file_content", Other),
-            ("web_fetch", Other),
-            ("write_todos", Other),
         ],
+        other_tools: "activate_skill ask_user cli_help complete_task enter_plan_mode \
+            exit_plan_mode get_internal_docs glob google_web_search grep_search \
+            invoke_agent list_directory read_many_files save_memory \
+            search_file_content web_fetch write_todos",
         arguments: Arguments {
             path: &["file_path", "absolute_path", "path"],
             all: &["allow_multiple"],
@@ -213,21 +164,13 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("beforeReadFile", Attached),
             mute("preCompact", Compacted),
             mute("stop", Stop),
-            mute("afterAgentResponse", Nothing),
-            mute("afterAgentThought", Nothing),
-            mute("afterFileEdit", Nothing),
-            mute("afterMCPExecution", Nothing),
-            mute("afterShellExecution", Nothing),
-            mute("afterTabFileEdit", Nothing),
-            mute("beforeMCPExecution", Nothing),
-            mute("beforeShellExecution", Nothing),
-            mute("beforeTabFileRead", Nothing),
-            mute("subagentStart", Nothing),
-            mute("subagentStop", Nothing),
-            mute("workspaceOpen", Nothing),
             // By Claude Code's names, where it runs Claude Code's hooks.
             mute("UserPromptSubmit", Prompt),
         ],
+        ignored: "afterAgentResponse afterAgentThought afterFileEdit afterMCPExecution \
+            afterShellExecution afterTabFileEdit beforeMCPExecution \
+            beforeShellExecution beforeTabFileRead subagentStart subagentStop \
+            workspaceOpen",
         fields: Fields {
             session: &["conversation_id", "session_id"],
             child: &[],
@@ -247,17 +190,9 @@ pub(super) static AGENTS: &[Agent] = &[
             ("Delete", Delete),
             ("ApplyPatch", Patch),
             ("Shell", Shell),
-            ("Glob", Other),
-            ("Grep", Other),
-            ("LS", Other),
-            ("MCP", Other),
-            ("ReadLints", Other),
-            ("SemanticSearch", Other),
-            ("Task", Other),
-            ("TodoWrite", Other),
-            ("WebFetch", Other),
-            ("WebSearch", Other),
         ],
+        other_tools: "Glob Grep LS MCP ReadLints SemanticSearch Task TodoWrite WebFetch \
+            WebSearch",
         arguments: Arguments {
             path: &["file_path", "path", "target_file"],
             content: &["content", "contents", "file_text"],
@@ -308,23 +243,9 @@ pub(super) static AGENTS: &[Agent] = &[
             ("patch", Patch),
             ("apply_patch", Patch),
             ("bash", Shell),
-            ("batch", Other),
-            ("codesearch", Other),
-            ("glob", Other),
-            ("grep", Other),
-            ("invalid", Other),
-            ("list", Other),
-            ("lsp", Other),
-            ("plan_enter", Other),
-            ("plan_exit", Other),
-            ("question", Other),
-            ("skill", Other),
-            ("task", Other),
-            ("todoread", Other),
-            ("todowrite", Other),
-            ("webfetch", Other),
-            ("websearch", Other),
         ],
+        other_tools: "batch codesearch glob grep invalid list lsp plan_enter plan_exit \
+            question skill task todoread todowrite webfetch websearch",
         arguments: Arguments {
             path: &["filePath", "file_path", "path"],
             old: &["oldString", "old_string"],
@@ -337,7 +258,8 @@ pub(super) static AGENTS: &[Agent] = &[
         ..BASE
     },
     // Qwen Code 0.24.4: its documents and source (docs/agents/qwen.md). Only
-    // `tool_call_id` is the same in the event of a call and in a batch's.
+    // `tool_call_id` is the same in the event of a call and in a batch's. A
+    // compaction may not come to it: PostCompact says that it did.
     Agent {
         name: "qwen",
         program: "qwen-code",
@@ -356,17 +278,9 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("SubagentStop", ChildEnd),
             mute("Stop", Stop),
             mute("StopFailure", Stop),
-            mute("InstructionsLoaded", Nothing),
-            mute("MessageDisplay", Nothing),
-            mute("Notification", Nothing),
-            mute("PermissionRequest", Nothing),
-            // It may fail; PostCompact says that it did not.
-            mute("PreCompact", Nothing),
-            mute("SessionDelete", Nothing),
-            mute("TodoCompleted", Nothing),
-            mute("TodoCreated", Nothing),
-            mute("UserPromptExpansion", Nothing),
         ],
+        ignored: "InstructionsLoaded MessageDisplay Notification PermissionRequest \
+            PreCompact SessionDelete TodoCompleted TodoCreated UserPromptExpansion",
         fields: Fields {
             turn: &["prompt_id"],
             call: &["tool_call_id", "tool_use_id"],
@@ -384,20 +298,10 @@ pub(super) static AGENTS: &[Agent] = &[
             ("edit", Replace),
             ("notebook_edit", Rewrite),
             ("run_shell_command", Shell),
-            ("agent", Other),
-            ("ask_user_question", Other),
-            ("enter_plan_mode", Other),
-            ("exit_plan_mode", Other),
-            ("glob", Other),
-            ("grep_search", Other),
-            ("list_directory", Other),
-            ("lsp", Other),
-            ("save_memory", Other),
-            ("skill", Other),
-            ("todo_write", Other),
-            ("web_fetch", Other),
-            ("web_search", Other),
         ],
+        other_tools: "agent ask_user_question enter_plan_mode exit_plan_mode glob \
+            grep_search list_directory lsp save_memory skill todo_write web_fetch \
+            web_search",
         asks: true,
         ..BASE
     },
@@ -427,10 +331,8 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("SubagentStop", ChildEnd),
             mute("Stop", Stop),
             mute("AgentStop", Stop),
-            mute("ErrorOccurred", Nothing),
-            mute("Notification", Nothing),
-            mute("PermissionRequest", Nothing),
         ],
+        ignored: "ErrorOccurred Notification PermissionRequest",
         fields: Fields {
             output: &["tool_response", "tool_result", "toolResult"],
             arguments: &["tool_input", "toolArgs"],
@@ -446,31 +348,16 @@ pub(super) static AGENTS: &[Agent] = &[
             ("edit_notebook_file", Rewrite),
             ("apply_patch", Patch),
             ("run_in_terminal", Shell),
-            ("create_directory", Other),
-            ("fetch_webpage", Other),
-            ("file_search", Other),
-            ("get_changed_files", Other),
-            ("get_errors", Other),
-            ("get_terminal_output", Other),
-            ("grep_search", Other),
-            ("list_dir", Other),
-            ("manage_todo_list", Other),
-            ("runSubagent", Other),
-            ("run_notebook_cell", Other),
-            ("semantic_search", Other),
-            ("view_image", Other),
             // Copilot CLI
             ("view", READ_ALL),
             ("create", Whole),
             ("edit", Replace),
             ("bash", Shell),
-            ("ask_user", Other),
-            ("glob", Other),
-            ("grep", Other),
-            ("powershell", Other),
-            ("task", Other),
-            ("web_fetch", Other),
         ],
+        other_tools: "ask_user create_directory fetch_webpage file_search get_changed_files \
+            get_errors get_terminal_output glob grep grep_search list_dir \
+            manage_todo_list powershell run_notebook_cell runSubagent \
+            semantic_search task view_image web_fetch",
         arguments: Arguments {
             path: &["filePath", "file_path", "path"],
             from: &["startLine"],
@@ -501,8 +388,8 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("PreCompact", Compacted),
             mute("Stop", Stop),
             mute("SubagentStop", ChildEnd),
-            mute("Notification", Nothing),
         ],
+        ignored: "Notification",
         tools: &[
             ("Read", READ),
             ("Create", Whole),
@@ -512,15 +399,8 @@ pub(super) static AGENTS: &[Agent] = &[
             ("ApplyPatch", Patch),
             ("Execute", Shell),
             ("Bash", Shell),
-            ("FetchUrl", Other),
-            ("Glob", Other),
-            ("Grep", Other),
-            ("LS", Other),
-            ("Task", Other),
-            ("TodoWrite", Other),
-            ("WebFetch", Other),
-            ("WebSearch", Other),
         ],
+        other_tools: "FetchUrl Glob Grep LS Task TodoWrite WebFetch WebSearch",
         arguments: Arguments {
             old: &["old_string", "old_str"],
             new: &["new_string", "new_str"],
@@ -533,14 +413,15 @@ pub(super) static AGENTS: &[Agent] = &[
     },
     // Grok Build: docs.x.ai/build/features/hooks and its guide to hooks; not
     // tried (docs/agents/more.md). It runs Claude Code's and Cursor's hook
-    // files beside its own. What a hook prints after a tool is not read.
+    // files beside its own. What a hook prints after a tool is not read. Of compactions
+    // only post_compact says that there was one.
     Agent {
         name: "grok",
         program: "grok-build",
         provider: "xai",
         is_own: |input| {
             let event = text(input, &["hookEventName"]);
-            event.is_some_and(|name| name.starts_with(char::is_lowercase))
+            event.is_some_and(|name| !name.contains(char::is_uppercase))
         },
         events: &[
             mute("session_start", Start),
@@ -553,13 +434,11 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("post_compact", Compacted),
             mute("stop", Stop),
             mute("stop_failure", Stop),
-            mute("notification", Nothing),
-            // It may not come to it; post_compact says that it did.
-            mute("pre_compact", Nothing),
             mute("subagent_start", ChildStart),
             mute("subagent_stop", ChildEnd),
             mute("subagent_end", ChildEnd),
         ],
+        ignored: "notification pre_compact",
         fields: Fields {
             event: &["hookEventName", "hook_event_name"],
             session: &["sessionId", "session_id"],
@@ -573,14 +452,9 @@ pub(super) static AGENTS: &[Agent] = &[
             ("write", Whole),
             ("search_replace", Replace),
             ("run_terminal_command", Shell),
-            ("ask_user_question", Other),
-            ("grep", Other),
-            ("list_dir", Other),
-            ("spawn_subagent", Other),
-            ("todo_write", Other),
-            ("use_tool", Other),
-            ("web_search", Other),
         ],
+        other_tools: "ask_user_question grep list_dir spawn_subagent todo_write use_tool \
+            web_search",
         arguments: Arguments {
             path: &["file_path", "target_file", "path"],
             ..ARGUMENTS
@@ -604,11 +478,9 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("pre_run_command", Before).of("run_command"),
             mute("post_run_command", After).of("run_command"),
             mute("post_cascade_response", Stop),
-            mute("post_cascade_response_with_transcript", Nothing),
-            mute("post_mcp_tool_use", Nothing),
-            mute("post_setup_worktree", Nothing),
-            mute("pre_mcp_tool_use", Nothing),
         ],
+        ignored: "post_cascade_response_with_transcript post_mcp_tool_use \
+            post_setup_worktree pre_mcp_tool_use",
         fields: Fields {
             event: &["agent_action_name"],
             session: &["trajectory_id"],
@@ -647,12 +519,9 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("PostToolUse", After),
             mute("PostToolUseFailure", Failed),
             mute("Stop", Stop),
-            mute("AfterFileEdit", Nothing),
-            mute("AfterShellExecution", Nothing),
-            mute("BeforeReadFile", Nothing),
-            mute("BeforeShellExecution", Nothing),
-            mute("PreToolUseResult", Nothing),
         ],
+        ignored: "AfterFileEdit AfterShellExecution BeforeReadFile BeforeShellExecution \
+            PreToolUseResult",
         fields: Fields {
             event: &["event"],
             cwd: &["working_dir"],
