@@ -59,10 +59,10 @@ fn finding(
     if hooks.is_empty() {
         let at = found.and_then(|found| found.program.as_ref().or(found.directory.as_ref()));
         let at = at.map_or_else(String::new, |at| format!(" ({})", directory(at)));
-        return match heard {
+        return match heard.filter(|heard| !is_try(heard)) {
             Some(_) => Finding::good(
                 name,
-                format!("{last}; no hooks are in its settings, so they are a plug-in's"),
+                format!("{last}, without hooks in its settings: a plug-in's, or taken out since"),
             ),
             None => Finding::note(
                 name,
@@ -83,8 +83,13 @@ fn finding(
 
 fn last_event(heard: &AgentHeard) -> String {
     let ago = duration(heard.last_ago_ms);
-    match heard.last_session.as_str().starts_with(SESSION) {
+    match is_try(heard) {
         true => format!("no event of its own yet, but `touchmark setup` tried it {ago} ago"),
         false => format!("last event {} {ago} ago", escaped(&heard.last_event, 60)),
     }
+}
+
+/// Whether only `touchmark setup` was heard last.
+fn is_try(heard: &AgentHeard) -> bool {
+    heard.last_session.as_str().starts_with(SESSION)
 }
