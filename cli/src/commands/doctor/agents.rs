@@ -71,6 +71,14 @@ fn finding(
             ),
         };
     }
+    let is_same = hooks.windows(2).all(|two| two[0].command == two[1].command);
+    if hooks.len() > 1 && !(name == "claude" && is_same) {
+        return Finding::note(
+            name,
+            format!("{last}; hooks in {places}, so that each event is told twice"),
+            "`touchmark setup --remove` takes the user's out, with --project the workspace's",
+        );
+    }
     match hooks.iter().all(|one| one.current) {
         true => Finding::good(name, format!("{last}; hooks in {places}")),
         false => Finding::note(
