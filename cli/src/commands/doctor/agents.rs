@@ -32,7 +32,7 @@ pub(super) fn examine(
         let heard = status.and_then(|status| status.agents.iter().find(|one| one.agent == name));
         let found = found.iter().find(|found| found.agent == agent);
         (found.is_some() || heard.is_some() || !hooks.is_empty())
-            .then(|| finding(&name, found, &hooks, heard, status))
+            .then(|| finding(name, found, &hooks, heard, status))
     })
     .collect()
 }
