@@ -32,7 +32,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use touchmark_client::Environment;
 
-use crate::commands::daemon::doctor::Finding;
+use crate::commands::daemon::doctor::{Finding, Level};
 use crate::output::{Failure, Outcome};
 use hooks::Hooks;
 use plan::Part;
@@ -159,12 +159,24 @@ impl Agent {
         above.find(is_its_own).unwrap_or(&settings).to_owned()
     }
 
-    /// What is left to its user.
-    pub(crate) fn notes(self, scope: Scope) -> Vec<&'static str> {
+    /// What is left to its user, as far as it can be seen.
+    pub(crate) fn notes(
+        self,
+        scope: Scope,
+        environment: &Environment,
+        workspace: &Path,
+    ) -> Vec<&'static str> {
+        let is_trusted = || {
+            let said = examine(environment, workspace);
+            !said.is_empty() && said.iter().all(|said| said.level == Level::Good)
+        };
+        let note = self
+            .note()
+            .filter(|_| self.name() != "codex" || !is_trusted());
         let of_project = (self.name() == "claude" && scope == Scope::Project).then_some(
             "Claude Code asks whether you want a project's MCP servers when it starts there",
         );
-        self.note().into_iter().chain(of_project).collect()
+        note.into_iter().chain(of_project).collect()
     }
 
     pub(crate) fn note(self) -> Option<&'static str> {

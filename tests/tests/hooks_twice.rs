@@ -1,17 +1,21 @@
-//! Hooks that are installed twice, by a package and in settings: each event is
-//! told twice and counts once.
+//! Hooks that are installed twice, by a package and in settings, in two
+//! spellings, so that the agent runs both: versions and denials are as of one.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
+use std::thread;
 
 use serde_json::Value;
 use touchmark_tests::hooks::{Heard, Talk, voice};
 use touchmark_tests::{World, user};
 
-/// Tells an event twice; what the two hooks say.
+/// Tells an event twice at once, as agents run hooks; what the two say.
 fn twice(talk: &Talk<'_>, event: &Value) -> Vec<Heard> {
-    let heard = [talk.say(event), talk.say(event)];
+    let heard = thread::scope(|scope| {
+        let other = scope.spawn(|| talk.say(event));
+        [talk.say(event), other.join().unwrap()]
+    });
     heard
         .into_iter()
         .filter(|heard| *heard != Heard::Nothing)
@@ -19,7 +23,7 @@ fn twice(talk: &Talk<'_>, event: &Value) -> Vec<Heard> {
 }
 
 #[test]
-fn an_event_that_is_told_twice_counts_once() {
+fn an_event_that_is_told_twice_makes_one_version_and_stops_nothing() {
     for agent in voice::agents() {
         let world = World::new();
         world.file("a.rs", "fn a() {}\nfn b() {}\nfn c() {}\n");
@@ -46,12 +50,12 @@ fn an_event_that_is_told_twice_counts_once() {
         nothing(&voice.before_shell("4", "true"));
         nothing(&voice.after_shell("4", "true", ""));
 
-        // What others changed is told by one of them.
+        // What others changed is told, by both if they ask at once.
         user::write(&world.path("b.rs"), "fn other() { 1 }\n");
         let told = twice(&talk, &voice.prompt("p2", "go on"));
-        assert!(told.len() <= 1, "{agent}: {told:?}");
+        assert!(agent == "cursor" || !told.is_empty(), "{agent}: {told:?}");
 
-        // Both deny what would destroy, or the one that does is enough.
+        // One of them denies what would destroy, which is enough.
         user::write(&world.path("a.rs"), "fn x() {}\nfn mine() {}\nfn c() {}\n");
         let heard = twice(
             &talk,

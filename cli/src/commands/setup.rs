@@ -238,6 +238,11 @@ impl Setup<'_> {
             .map(|one| {
                 let check = format!("{} {}", row.agent.name(), one.kind.name());
                 let place = directory(&one.path);
+                if !one.current {
+                    // Whatever program that names: it is not run.
+                    let says = format!("what is in {place} is not of this touchmark");
+                    return Finding::wrong(check, says, "`touchmark setup` puts its own there");
+                }
                 match prove::run(self, row.agent, &one) {
                     Ok(said) => Finding::good(check, format!("in {place}; {said}")),
                     Err(prove::Unproved::Untried(why)) => {
@@ -251,9 +256,10 @@ impl Setup<'_> {
                 }
             })
             .collect();
-        let notes = row.agent.notes(self.scope).into_iter();
+        let notes = row.agent.notes(self.scope, environment, self.root());
         findings.extend(
             notes
+                .into_iter()
                 .filter(|_| is_in)
                 .map(|note| Finding::note(row.agent.name(), note, "")),
         );

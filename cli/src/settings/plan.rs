@@ -9,7 +9,7 @@ use super::file::{self, Target};
 use super::hooks::Hooks;
 use super::made::Made;
 use super::record::{Record, Records};
-use super::server::{Found, Server};
+use super::server::{Found, NAME, Server};
 use super::{Action, Agent, Around, Scope, difference, own_name};
 use crate::output::{Failure, Outcome};
 
@@ -378,12 +378,14 @@ impl Plan {
         self.before != self.after
     }
 
-    /// Whether it is another plan for the same: one that was shown, and one
-    /// that was made of what is there now.
+    /// Whether it puts in and takes out of touchmark's what another plan does:
+    /// one that was shown, and one that was made of what is there now.
     pub(crate) fn does_as(&self, shown: &Self) -> bool {
         let lines = |plan: &Self| -> Vec<String> {
             let lines = difference("", &plan.texts()).into_iter();
-            lines.filter(|line| line.starts_with(['+', '-'])).collect()
+            lines
+                .filter(|line| line.starts_with(['+', '-']) && line.contains(NAME))
+                .collect()
         };
         lines(self) == lines(shown)
     }

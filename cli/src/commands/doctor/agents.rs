@@ -32,7 +32,7 @@ pub(super) fn examine(
         let heard = status.and_then(|status| status.agents.iter().find(|one| one.agent == name));
         let found = found.iter().find(|found| found.agent == agent);
         (found.is_some() || heard.is_some() || !hooks.is_empty())
-            .then(|| finding(&name, found, &hooks, heard, status))
+            .then(|| finding(name, found, &hooks, heard, status))
     })
     .collect()
 }
@@ -59,10 +59,10 @@ fn finding(
     if hooks.is_empty() {
         let at = found.and_then(|found| found.program.as_ref().or(found.directory.as_ref()));
         let at = at.map_or_else(String::new, |at| format!(" ({})", directory(at)));
-        return match heard {
+        return match heard.filter(|heard| !is_try(heard)) {
             Some(_) => Finding::good(
                 name,
-                format!("{last}; no hooks are in its settings, so they are a plug-in's"),
+                format!("{last}, without hooks in its settings: a plug-in's, or taken out since"),
             ),
             None => Finding::note(
                 name,
@@ -70,6 +70,14 @@ fn finding(
                 again,
             ),
         };
+    }
+    let is_same = hooks.windows(2).all(|two| two[0].command == two[1].command);
+    if hooks.len() > 1 && !(name == "claude" && is_same) {
+        return Finding::note(
+            name,
+            format!("{last}; hooks in {places}, so that each event is told twice"),
+            "`touchmark setup --remove` takes the user's out, with --project the workspace's",
+        );
     }
     match hooks.iter().all(|one| one.current) {
         true => Finding::good(name, format!("{last}; hooks in {places}")),
@@ -83,8 +91,13 @@ fn finding(
 
 fn last_event(heard: &AgentHeard) -> String {
     let ago = duration(heard.last_ago_ms);
-    match heard.last_session.as_str().starts_with(SESSION) {
+    match is_try(heard) {
         true => format!("no event of its own yet, but `touchmark setup` tried it {ago} ago"),
         false => format!("last event {} {ago} ago", escaped(&heard.last_event, 60)),
     }
+}
+
+/// Whether only `touchmark setup` was heard last.
+fn is_try(heard: &AgentHeard) -> bool {
+    heard.last_session.as_str().starts_with(SESSION)
 }

@@ -75,14 +75,9 @@ fn texts(parts: &[Part]) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for text in texts {
         let text = text.replace("EVENT", "Stop");
-        for text in [
-            text.replace('\n', "\r\n"),
-            text.replace("\n  ", "\n\t"),
-            text,
-        ] {
-            all.push([BYTE_ORDER_MARK, text.as_bytes()].concat());
-            all.push(text.into_bytes());
-        }
+        let dos = text.replace('\n', "\r\n");
+        all.push([BYTE_ORDER_MARK, dos.as_bytes()].concat());
+        all.extend([dos, text].map(String::into_bytes));
     }
     all
 }
@@ -109,6 +104,12 @@ fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
     ];
     let mut tried = 0;
     for parts in rows::AGENTS.iter().flat_map(|&agent| files(agent)) {
+        // Alone there is but one order.
+        let orders = if parts.len() == 1 {
+            &orders[..1]
+        } else {
+            orders
+        };
         for before in texts(&parts).into_iter().map(Some).chain([None]) {
             for order in orders {
                 let begin = Kept(before.clone(), None);
@@ -122,7 +123,7 @@ fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
             }
         }
     }
-    assert!(tried > 1_000, "{tried}");
+    assert!(tried > 500, "{tried}");
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn packages_hold_what_setup_writes() {
 #[test]
 fn the_skill_is_one() {
     let skill = fs::read_to_string(Path::new(PLACE).join(SKILL)).unwrap();
-    let head = skill.splitn(3, "---\n").nth(1).unwrap();
+    let head = skill.split("---\n").nth(1).unwrap();
     let field = |name: &str| {
         let line = head.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap().trim().to_owned()
