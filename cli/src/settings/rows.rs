@@ -233,7 +233,7 @@ pub(super) static AGENTS: &[Agent] = &[
             entry: Entry::Json(None),
         }),
         note: Some(
-            "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change",
+            "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change; in a folder that you do not trust it starts no MCP server",
         ),
     }),
     // One event that Cursor does not know, and it takes none of them.

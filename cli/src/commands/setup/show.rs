@@ -14,7 +14,7 @@ use crate::system::terminal::columns;
 use crate::text::{count, wrapped};
 
 /// So much of a difference is shown; only a plug-in has more.
-const MOST_LINES: usize = 100;
+const MOST_LINES: usize = 200;
 
 impl Setup<'_> {
     /// What was found, and what would be written.
