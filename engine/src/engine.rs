@@ -271,11 +271,17 @@ impl Engine {
             Input::ProcessEnded { pid } => self.process_ended(pid),
             Input::Learned { request, learned } => self.learned(request, learned),
             Input::CommandUnheard { command } => self.command_unheard(&command),
+            Input::CommandBegan { command, time } => self.command_began(&command, time),
             Input::CommandNeverRan { command } => self.command_never_ran(&command),
             Input::HookUnanswered { session } => self.context().count_unanswered(&session),
             Input::HookNotUnderstood { session } => {
                 self.context().count_not_understood(session.as_ref());
             }
+            Input::Inherited {
+                session,
+                from,
+                over,
+            } => self.inherit(&session, &from, over),
             Input::Tick => {}
         }
         self.run_timers();

@@ -134,6 +134,14 @@ pub enum Input {
         /// Its name on the wire.
         command: String,
     },
+    /// The first process of the command that a window was opened for began at
+    /// that time: the window has claimed nothing from before.
+    CommandBegan {
+        /// Its name.
+        command: String,
+        /// When.
+        time: Millis,
+    },
     /// What this command window was opened for never ran: it ends, and has
     /// claimed nothing (ATTR-6).
     CommandNeverRan {
@@ -150,6 +158,15 @@ pub enum Input {
     HookNotUnderstood {
         /// Whose, if that is known.
         session: Option<SessionId>,
+    },
+    /// One conversation's context holds what another session knows.
+    Inherited {
+        /// Whose context.
+        session: SessionId,
+        /// Which other session.
+        from: SessionId,
+        /// That one is over: both were one agent's.
+        over: bool,
     },
     /// [`Engine::deadline`](crate::Engine::deadline) has come.
     Tick,

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::FreeJson;
+use crate::{FreeJson, SessionId};
 
 macro_rules! hooks {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -63,4 +63,29 @@ pub struct HookPrinted {
 pub struct HookAck {
     /// As the hook's answer named it.
     pub ack: String,
+}
+
+/// Which session a tool call of an MCP client belongs to: the one that the
+/// hooks of the same agent name, if they were heard (HOOK-9).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HookJoin {
+    /// The MCP server's own session. What it knows becomes the other's.
+    pub session: SessionId,
+    /// What the client calls itself.
+    pub client: Option<String>,
+    /// The agent's name of the call, where it gives one to MCP servers.
+    pub call_id: Option<String>,
+    /// The tool called.
+    pub tool: Option<String>,
+    /// The call's arguments; need not be said where `call_id` is.
+    pub arguments: Option<FreeJson>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookJoined {
+    /// The hooks' session; `None` if none is known of that agent.
+    pub session: Option<SessionId>,
 }

@@ -25,7 +25,8 @@ use crate::files::{
     FileText, FileUntrack, Snapshot, SnapshotCompared, Versions,
 };
 use crate::hooks::{
-    HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookOpencode, HookPrinted,
+    HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookJoined,
+    HookOpencode, HookPrinted,
 };
 use crate::models::{ModelEntries, ModelList, ModelRecord, ModelRecorded};
 use crate::quoting::{quoted, without_hidden};
@@ -234,4 +235,5 @@ methods! {
     HookOpencode: "hook/opencode", HookOpencode => HookPrinted;
     HookAck: "hook/ack", HookAck => Done;
     HookEvent: "hook/event", HookEvent => HookPrinted;
+    HookJoin: "hook/join", HookJoin => HookJoined;
 }

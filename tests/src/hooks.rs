@@ -1,10 +1,12 @@
 //! An agent as its hooks show it: events of the documented shapes, given to
 //! the real `touchmark hook`, its answers checked against the agent's schema.
 //!
+//! - [`agent`]: an agent as a process of its own.
 //! - [`voice`]: how each agent spells its events.
 //! - [`schema`]: what each agent takes for an answer.
 //! - [`play`]: a whole session, the same for all agents.
 
+pub mod agent;
 pub mod play;
 pub mod schema;
 pub mod voice;

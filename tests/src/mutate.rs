@@ -144,6 +144,11 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ),
         ("hook/ack", json!({"ack": "w 1:1 m"})),
         (
+            "hook/join",
+            json!({"session": "m", "client": "c", "tool": "read_file",
+                "arguments": {"path": "a.txt"}}),
+        ),
+        (
             "checkpoint/create",
             json!({"session": "m", "label": "l", "message": "m1", "step": 1}),
         ),

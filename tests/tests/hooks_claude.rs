@@ -98,30 +98,6 @@ fn a_tool_that_failed_or_never_came_back_leaves_nothing() {
 }
 
 #[test]
-fn what_a_command_left_open_did_is_told_at_the_next_prompt() {
-    let world = world();
-    let mut talk = Talk::new(&world, AGENT, "s");
-    talk.start().nothing();
-    talk.read("a.txt").nothing();
-    let call = talk.call();
-    talk.say(&talk.voice.before_shell(&call, "make")).nothing();
-    user::write(&world.path("a.txt"), "made\n");
-    let told = talk.prompt("p2", "well?").told();
-    assert!(
-        told.contains(r#""a.txt" (modified by agent session "claude-1""#),
-        "{told}"
-    );
-    user::write(&world.path("a.txt"), "mine\n");
-    let mut session = world.session("s");
-    session.sync();
-    assert_eq!(
-        session.story("a.txt"),
-        ["agent:s command", "user unmarked"],
-        "the window has ended"
-    );
-}
-
-#[test]
 fn a_tool_that_wrote_nothing_claims_nothing() {
     let world = world();
     let mut talk = Talk::new(&world, AGENT, "s");

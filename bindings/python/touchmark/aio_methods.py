@@ -873,6 +873,29 @@ class SessionMethods:
             within=within,
         )
 
+    async def hook_join(
+        self,
+        *,
+        arguments: Any = None,
+        call_id: Optional[str] = None,
+        client: Optional[str] = None,
+        tool: Optional[str] = None,
+        within: Optional[float] = None,
+    ) -> shapes.HookJoined:
+        """Which session a tool call of an MCP client belongs to: the one that the hooks
+        of the same agent name, if they were heard (HOOK-6).
+        """
+        return await self.call(
+            calls.hook_join(
+                self.id,
+                arguments=arguments,
+                call_id=call_id,
+                client=client,
+                tool=tool,
+            ),
+            within=within,
+        )
+
     async def model_list(
         self,
         *,

@@ -547,6 +547,26 @@ def hook_gemini(input: Any) -> "Call[shapes.HookPrinted]":
     return Call("hook/gemini", {"input": input})
 
 
+def hook_join(
+    session: shapes.SessionId,
+    *,
+    arguments: Any = None,
+    call_id: Optional[str] = None,
+    client: Optional[str] = None,
+    tool: Optional[str] = None,
+) -> "Call[shapes.HookJoined]":
+    """Which session a tool call of an MCP client belongs to: the one that the hooks of
+    the same agent name, if they were heard (HOOK-6).
+    """
+    return Call("hook/join", {
+        "session": session,
+        "arguments": arguments,
+        "callId": call_id,
+        "client": client,
+        "tool": tool,
+    })
+
+
 def hook_opencode(input: Any) -> "Call[shapes.HookPrinted]":
     """An event of opencode, as its plug-in tells it: `phase`, and what belongs to it
     (docs/protocol.md).

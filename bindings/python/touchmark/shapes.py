@@ -542,6 +542,12 @@ class FileWritten(_FileWrittenOptional):
     recovered: List[str]
 
 
+class HookJoined(TypedDict, total=False):
+    """The answer."""
+
+    session: "Optional[SessionId]"
+
+
 class _HookPrintedOptional(TypedDict, total=False):
     ack: Optional[str]
 
@@ -1152,6 +1158,7 @@ __all__ = [
     "Hash",
     "HashOrAbsent",
     "Holds",
+    "HookJoined",
     "HookPrinted",
     "Initialized",
     "LineCounts",

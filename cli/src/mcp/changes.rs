@@ -88,7 +88,7 @@ impl Watch {
     async fn listen(link: &Link) -> Result<Self, Error> {
         let client = link.listen().await?;
         let wanted = Subscribe {
-            session: Some(link.id().clone()),
+            session: Some(link.id()),
             kinds: vec!["version".into()],
             since: None,
         };
@@ -99,7 +99,7 @@ impl Watch {
     /// Whether something waits to be told. Asked on the connection of the
     /// events, which come before the answer then.
     async fn waits(&self, link: &Link) -> bool {
-        let untold = self.client.call(look(link.id().clone())).await;
+        let untold = self.client.call(look(link.id())).await;
         untold.is_ok_and(|untold| !untold.changes.is_empty())
     }
 
@@ -115,7 +115,13 @@ impl Watch {
                     return;
                 }
             }
-            while let Some(event) = self.events.recv().await {
+            loop {
+                let event = tokio::select! {
+                    event = self.events.recv() => event,
+                    // Its files are others.
+                    () = link.changed() => None,
+                };
+                let Some(event) = event else { break };
                 let mut news = is_news(link, &event);
                 // One word for what has come by now.
                 while let Ok(event) = self.events.try_recv() {
@@ -139,7 +145,7 @@ impl Watch {
 /// Whether somebody else wrote.
 fn is_news(link: &Link, event: &Event) -> bool {
     match &event.happening {
-        Happening::Version { version, .. } => !version.author.is(link.id()),
+        Happening::Version { version, .. } => !version.author.is(&link.id()),
         _ => false,
     }
 }

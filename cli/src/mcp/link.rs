@@ -7,11 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::Notify;
-use touchmark_client::aio::{Client, Session, connect, connect_or_start};
+use tokio::sync::{Notify, watch};
+use touchmark_client::aio::{Client, connect, connect_or_start};
 use touchmark_client::proto::daemon::Program;
+use touchmark_client::proto::hooks::HookJoin;
 use touchmark_client::proto::sessions::{SessionClose, SessionOpen};
-use touchmark_client::proto::{Method, SessionId};
+use touchmark_client::proto::{FreeJson, Method, SessionId};
 use touchmark_client::{DEFAULT_DEADLINE, Error, Hello, Start, Workspace};
 
 use crate::commands::call::result_json;
@@ -23,6 +24,22 @@ const CLOSE_DEADLINE: Duration = Duration::from_millis(1000);
 /// Of a client's name and version, what is kept: they are the client's own
 /// words.
 const MAX_NAME: usize = 100;
+
+tokio::task_local! {
+    /// Whose the call is that is being answered.
+    static CALLER: SessionId;
+}
+
+/// What a client says of a tool call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Call {
+    /// The agent's name for it, if MCP servers are told that.
+    pub(super) id: Option<String>,
+    /// The tool.
+    pub(super) tool: Option<String>,
+    /// Its arguments.
+    pub(super) arguments: Option<Value>,
+}
 
 /// Whether a request may be sent a second time when the connection broke
 /// before its answer.
@@ -45,10 +62,12 @@ pub(super) struct Link {
     own: bool,
     /// It has begun.
     opened: AtomicBool,
+    /// The session of the agent's hooks, from when they were heard.
+    joined: watch::Sender<Option<SessionId>>,
     /// Who the client is, by its own words.
     agent: Mutex<Option<Program>>,
-    /// The session on its connection.
-    open: tokio::sync::Mutex<Option<Session>>,
+    /// The connection, and whether the session was opened on it.
+    open: tokio::sync::Mutex<Option<(Client, bool)>>,
     /// Told when there is a connection again.
     connected: Notify,
 }
@@ -66,6 +85,7 @@ impl Link {
             session,
             own,
             opened: AtomicBool::new(false),
+            joined: watch::Sender::new(None),
             agent: Mutex::default(),
             open: tokio::sync::Mutex::default(),
             connected: Notify::new(),
@@ -77,9 +97,59 @@ impl Link {
         &self.workspace.root
     }
 
-    /// The session's name.
-    pub(super) fn id(&self) -> &SessionId {
-        &self.session
+    /// The session's name: of the call that is being answered, or else of
+    /// the client.
+    pub(super) fn id(&self) -> SessionId {
+        let caller = CALLER.try_with(SessionId::clone).ok();
+        let joined = || self.joined.borrow().clone();
+        caller
+            .or_else(joined)
+            .unwrap_or_else(|| self.session.clone())
+    }
+
+    /// Comes back when the client's session is another.
+    pub(super) async fn changed(&self) {
+        // Its sender lives here.
+        let _ = self.joined.subscribe().changed().await;
+    }
+
+    /// Does something for a session.
+    pub(super) async fn speaking_for<T>(
+        &self,
+        session: SessionId,
+        doing: impl Future<Output = T>,
+    ) -> T {
+        CALLER.scope(session, doing).await
+    }
+
+    /// Whose a call is: that of the agent's hooks, where they were heard
+    /// (HOOK-9), else the client's so far.
+    pub(super) async fn whose(&self, call: Call) -> SessionId {
+        let client = {
+            let agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+            agent.as_ref().map(|agent| agent.name.clone())
+        };
+        let join = HookJoin {
+            session: self.session.clone(),
+            client,
+            arguments: call.arguments.filter(|_| call.id.is_none()).map(FreeJson),
+            call_id: call.id,
+            tool: call.tool,
+        };
+        let joined = match (self.own, self.client().await) {
+            (true, Ok(client)) => client.call_within(join, DEFAULT_DEADLINE).await.ok(),
+            _ => None,
+        };
+        let Some(session) = joined.and_then(|joined| joined.session) else {
+            return self.id();
+        };
+        let news = Some(session.clone());
+        self.joined.send_if_modified(|known| {
+            let changed = *known != news;
+            *known = news;
+            changed
+        });
+        session
     }
 
     /// Remembers who the client is; the first word stands.
@@ -101,11 +171,18 @@ impl Link {
         again: Again,
         params: impl Fn(SessionId) -> M,
     ) -> Result<Value, Error> {
+        let id = match CALLER.try_with(SessionId::clone) {
+            Ok(id) => id,
+            Err(_) => self.whose(Call::default()).await,
+        };
         let mut second = false;
         loop {
-            let session = self.session().await?;
-            let request = params(self.session.clone()).into_request();
-            match session.client().request(request, DEFAULT_DEADLINE).await {
+            let client = self.client().await?;
+            if id == self.session {
+                self.open(&client).await?;
+            }
+            let request = params(id.clone()).into_request();
+            match client.request(request, DEFAULT_DEADLINE).await {
                 Ok(reply) => return Ok(result_json(reply, &self.workspace.root)),
                 // A daemon that is ending has not done what it was asked.
                 Err(error)
@@ -114,23 +191,38 @@ impl Link {
                         && (again == Again::Yes || error.daemon().is_some()) =>
                 {
                     second = true;
-                    self.drop_closed(&session).await;
+                    self.drop_closed(&client).await;
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// The open session, on a connection that lives as far as one knows.
-    async fn session(&self) -> Result<Session, Error> {
+    /// A connection that lives as far as one knows.
+    async fn client(&self) -> Result<Client, Error> {
         let mut open = self.open.lock().await;
-        if let Some(session) = open.as_ref().filter(|open| !open.client().is_closed()) {
-            return Ok(session.clone());
+        if let Some((client, _)) = open.as_ref().filter(|(client, _)| !client.is_closed()) {
+            return Ok(client.clone());
         }
         let client = match &self.start {
             Some(start) => connect_or_start(&self.workspace, &self.hello(), start).await?,
             None => connect(&self.workspace, &self.hello()).await?,
         };
+        *open = Some((client.clone(), false));
+        self.connected.notify_waiters();
+        Ok(client)
+    }
+
+    /// Opens the client's own session, once on each connection.
+    async fn open(&self, client: &Client) -> Result<(), Error> {
+        let mut open = self.open.lock().await;
+        let known = open.as_mut().filter(|(known, _)| known.is_same(client));
+        let Some((_, opened)) = known else {
+            return Ok(());
+        };
+        if *opened {
+            return Ok(());
+        }
         let agent = || {
             let agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
             agent.clone()
@@ -142,11 +234,10 @@ impl Link {
             parent: None,
             pid: None,
         };
-        let (session, _) = Session::open_with(&client, ask).await?;
-        *open = Some(session.clone());
+        client.call(ask).await?;
+        *opened = true;
         self.opened.store(true, Ordering::Relaxed);
-        self.connected.notify_waiters();
-        Ok(session)
+        Ok(())
     }
 
     /// A second connection, for events. It starts no daemon: one who listens
@@ -162,13 +253,10 @@ impl Link {
         let _ = tokio::time::timeout(at_most, self.connected.notified()).await;
     }
 
-    async fn drop_closed(&self, session: &Session) {
+    async fn drop_closed(&self, client: &Client) {
         let mut open = self.open.lock().await;
         // Somebody else may have connected again meanwhile.
-        if open
-            .as_ref()
-            .is_some_and(|open| open.client().is_same(session.client()))
-        {
+        if open.as_ref().is_some_and(|(open, _)| open.is_same(client)) {
             *open = None;
         }
     }
@@ -181,7 +269,7 @@ impl Link {
         }
         let open = self.open.lock().await.take();
         let live = open
-            .map(|session| session.client().clone())
+            .map(|(client, _)| client)
             .filter(|client| !client.is_closed());
         let client = match live {
             Some(client) => client,

@@ -11,13 +11,13 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use touchmark_client::Error;
 
 use super::answers;
 use super::changes::{self, Listener, URI, Watch};
-use super::link::Link;
+use super::link::{Call, Link};
 use super::transport::Wires;
 
 const INSTRUCTIONS: &str = "Files of this workspace are also changed by the user and by other \
@@ -74,6 +74,19 @@ impl Server {
     }
 }
 
+/// Where agents put their name for a call: Claude Code, Codex.
+const CALL_IDS: [&str; 2] = ["claudecode/toolUseId", "callId"];
+
+/// What a client says of a call.
+fn said(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
+    let id = |name: &&str| context.meta.get(*name)?.as_str().map(str::to_owned);
+    Call {
+        id: CALL_IDS.iter().find_map(id),
+        tool: Some(request.name.to_string()),
+        arguments: request.arguments.clone().map(Value::Object),
+    }
+}
+
 /// # Errors
 /// For every resource but the one there is.
 fn only_changes(uri: &str) -> Result<(), ErrorData> {
@@ -120,8 +133,10 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.heard(&context);
+        let caller = self.link.whose(said(&request, &context)).await;
         let call = ToolCallContext::new(self, request, context);
-        match self.tools.call(call).await? {
+        let answered = self.link.speaking_for(caller, self.tools.call(call));
+        match answered.await? {
             // Arguments that do not fit: the SDK says so in words alone.
             CallToolResponse::Complete(result)
                 if result.is_error == Some(true) && result.meta.is_none() =>
@@ -157,7 +172,7 @@ impl ServerHandler for Server {
         only_changes(&request.uri)?;
         let untold = changes::untold(&self.link).await;
         let untold = untold.map_err(|error| self.failed(&error))?;
-        let contents = ResourceContents::text(answers::for_a_model(untold, self.link.id()), URI);
+        let contents = ResourceContents::text(answers::for_a_model(untold, &self.link.id()), URI);
         Ok(ReadResourceResult::new(vec![contents.with_mime_type("application/json")]).into())
     }
 

@@ -38,7 +38,7 @@ impl Server {
         params: impl Fn(SessionId) -> M,
     ) -> CallToolResult {
         match self.ask(again, params).await {
-            Ok(done) => answer(done, self.link().id()),
+            Ok(done) => answer(done, &self.link().id()),
             Err(no) => no,
         }
     }
@@ -106,9 +106,10 @@ impl Server {
                     .as_object_mut()
                     .and_then(|taken| taken.remove("cursor"))
                 {
-                    self.wires().deliveries.expect(context.id, cursor);
+                    let told = (self.link().id(), cursor);
+                    self.wires().deliveries.expect(context.id, told);
                 }
-                answer(taken, self.link().id())
+                answer(taken, &self.link().id())
             }
             Err(no) => no,
         }

@@ -9,6 +9,7 @@ use rmcp::model::{ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::watch;
+use touchmark_client::proto::SessionId;
 use touchmark_client::proto::changes::ModifiedAck;
 
 use super::link::{Again, Link};
@@ -51,20 +52,21 @@ impl Wires {
 #[derive(Debug)]
 pub(super) struct Deliveries {
     link: Arc<Link>,
-    /// By the request that they answer, how far they reach.
-    waiting: Mutex<HashMap<RequestId, String>>,
+    /// By the request that they answer, whom they tell and how far they reach.
+    waiting: Mutex<HashMap<RequestId, (SessionId, String)>>,
     /// Held from before an answer leaves until the daemon knows of it.
     acknowledging: tokio::sync::Mutex<()>,
 }
 
 impl Deliveries {
-    /// The answer to this request will tell of changes up to the cursor.
-    pub(super) fn expect(&self, request: RequestId, cursor: String) {
+    /// The answer to this request will tell a session of changes up to the
+    /// cursor.
+    pub(super) fn expect(&self, request: RequestId, told: (SessionId, String)) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() >= MAX_WAITING {
             waiting.clear();
         }
-        waiting.insert(request, cursor);
+        waiting.insert(request, told);
     }
 
     /// Comes back when the daemon knows of all that was delivered.
@@ -72,18 +74,19 @@ impl Deliveries {
         drop(self.acknowledging.lock().await);
     }
 
-    fn take(&self, request: &RequestId) -> Option<String> {
+    fn take(&self, request: &RequestId) -> Option<(SessionId, String)> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.remove(request)
     }
 
-    async fn delivered(&self, cursor: &str) {
+    async fn delivered(&self, session: SessionId, cursor: &str) {
         let ack = |session| ModifiedAck {
             session,
             cursor: cursor.to_owned(),
         };
+        let asking = self.link.ask(Again::Yes, ack);
         // What could not be acknowledged is told again.
-        let _ = self.link.ask(Again::Yes, ack).await;
+        let _ = self.link.speaking_for(session, asking).await;
     }
 }
 
@@ -119,12 +122,13 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Stdio<T> {
         let deliveries = Arc::clone(&self.wires.deliveries);
         let sending = self.inner.send(message);
         async move {
-            let Some(cursor) = answered.and_then(|request| deliveries.take(&request)) else {
+            let told = answered.and_then(|request| deliveries.take(&request));
+            let Some((session, cursor)) = told else {
                 return sending.await;
             };
             let _held = deliveries.acknowledging.lock().await;
             sending.await?;
-            deliveries.delivered(&cursor).await;
+            deliveries.delivered(session, &cursor).await;
             Ok(())
         }
     }

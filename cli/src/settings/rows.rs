@@ -142,7 +142,11 @@ pub(super) static AGENTS: &[Agent] = &[
             events: &[
                 on("SessionStart"),
                 on("UserPromptSubmit"),
-                of("PreToolUse", "Read|Edit|Write|NotebookEdit|Bash"),
+                // With touchmark's own tools, so that a call is known again.
+                of(
+                    "PreToolUse",
+                    "Read|Edit|Write|NotebookEdit|Bash|mcp__.*touchmark__.*",
+                ),
                 of("PostToolUse", "Read|Edit|Write|NotebookEdit|Bash|Grep"),
                 of("PostToolUseFailure", "Edit|Write|NotebookEdit|Bash"),
                 of("PermissionDenied", "Edit|Write|NotebookEdit|Bash"),
@@ -175,7 +179,7 @@ pub(super) static AGENTS: &[Agent] = &[
             events: &[
                 on("SessionStart"),
                 on("UserPromptSubmit"),
-                of("PreToolUse", "Bash|apply_patch"),
+                of("PreToolUse", "Bash|apply_patch|mcp__.*touchmark__.*"),
                 of("PostToolUse", "Bash|apply_patch"),
                 on("SubagentStart"),
                 on("SubagentStop"),
@@ -214,11 +218,11 @@ pub(super) static AGENTS: &[Agent] = &[
                 on("BeforeAgent"),
                 of(
                     "BeforeTool",
-                    "read_file|write_file|replace|run_shell_command",
+                    "read_file|write_file|replace|run_shell_command|invoke_agent|mcp_touchmark_.*",
                 ),
                 of(
                     "AfterTool",
-                    "read_file|write_file|replace|run_shell_command",
+                    "read_file|write_file|replace|run_shell_command|invoke_agent",
                 ),
                 of("PreCompress", "manual"),
                 on("AfterAgent"),

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -13,8 +14,10 @@ use touchmark_proto::{
 };
 
 use super::memory::Memory;
+use super::notice;
 use crate::config::{Gate, Unsaved};
 use crate::event::Event;
+use crate::system::clock;
 
 /// What a hook's rules want of the loop.
 #[derive(Debug)]
@@ -40,8 +43,19 @@ pub(crate) enum Consult {
     /// A command window ends, and what was done in it is told by
     /// `modified/take`.
     EndWindow(String),
+    /// The first process of a window's command began then.
+    CommandBegan(String, Millis),
     /// The same of one whose command never ran: it has claimed nothing.
     WithdrawWindow(String),
+    /// What one session knows is in another's context as well.
+    Inherit {
+        /// Whose context.
+        session: SessionId,
+        /// Which other session.
+        from: SessionId,
+        /// That one is over.
+        over: bool,
+    },
     /// A hook of this session had to let its agent go on unanswered.
     Unanswered(SessionId),
     /// A hook's event was not understood, of this session if that is known.
@@ -116,6 +130,8 @@ pub(crate) struct DaemonHandle {
     pub(crate) settings: Settings,
     /// Now.
     pub(crate) now: Millis,
+    /// How long the system had been running then.
+    pub(crate) running: Duration,
 }
 
 impl DaemonHandle {
@@ -137,7 +153,9 @@ impl DaemonHandle {
             limit: None,
             cursor: None,
         };
-        self.ask(ask).await.ok()?.files.pop()
+        let mut file = self.ask(ask).await.ok()?.files.pop()?;
+        notice::without_own(file.changed_by.as_deref_mut().unwrap_or_default(), session);
+        Some(file)
     }
 
     /// The same as [`ask`](Self::ask) without types.
@@ -170,6 +188,7 @@ impl DaemonHandle {
             memory: Arc::clone(&self.memory),
             settings: self.settings,
             now: self.now,
+            running: self.running,
         }
     }
 
@@ -197,8 +216,28 @@ impl DaemonHandle {
         let _loop_has_ended = self.events.send(Event::Consult(Consult::EndWindow(window)));
     }
 
+    pub(super) fn command_began(&self, window: String, time: Millis) {
+        let consult = Consult::CommandBegan(window, time);
+        let _loop_has_ended = self.events.send(Event::Consult(consult));
+    }
+
+    /// The present time, by the daemon's clock.
+    pub(super) fn present(&self) -> Millis {
+        let since = clock::running().saturating_sub(self.running);
+        self.now + Millis::try_from(since.as_millis()).unwrap_or_default()
+    }
+
     pub(super) fn withdraw_window(&self, window: String) {
         let consult = Consult::WithdrawWindow(window);
+        let _loop_has_ended = self.events.send(Event::Consult(consult));
+    }
+
+    pub(super) fn inherit(&self, session: SessionId, from: SessionId, over: bool) {
+        let consult = Consult::Inherit {
+            session,
+            from,
+            over,
+        };
         let _loop_has_ended = self.events.send(Event::Consult(consult));
     }
 

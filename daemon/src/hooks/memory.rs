@@ -9,8 +9,10 @@ use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::agents::Agents;
 use super::edits::Candidate;
+use super::identity::Calls;
 use super::last_events::LastEvents;
 use super::named::Named;
+use super::running::Commands;
 use super::{Change, Happened, What, odd, twice};
 
 /// Calls under way that are remembered; a call that never came back goes when
@@ -94,6 +96,8 @@ pub(crate) struct Memory {
     heard_of: Mutex<twice::Heard>,
     /// What was not understood.
     pub(super) odd: odd::Said,
+    calls: Mutex<Calls>,
+    commands: Mutex<Commands>,
     /// Locked while kept events are replayed, so that no two hooks replay the
     /// same one.
     pub(super) making_up: tokio::sync::Mutex<()>,
@@ -362,6 +366,17 @@ impl Memory {
     pub(super) fn last_events<T>(&self, with: impl FnOnce(&mut LastEvents) -> T) -> T {
         let events = &self.last_events;
         with(&mut events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls of touchmark's own tools that were announced.
+    pub(super) fn calls<T>(&self, with: impl FnOnce(&mut Calls) -> T) -> T {
+        with(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Commands that were announced and have not come back.
+    pub(super) fn commands<T>(&self, with: impl FnOnce(&mut Commands) -> T) -> T {
+        let commands = self.commands.lock();
+        with(&mut commands.unwrap_or_else(PoisonError::into_inner))
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Remembered> {

@@ -18,6 +18,7 @@ mod daemon_handle;
 mod destroys;
 mod edits;
 mod fields;
+mod identity;
 mod last_events;
 mod memory;
 mod named;
@@ -25,6 +26,7 @@ mod notice;
 mod odd;
 mod patch;
 mod rules;
+mod running;
 mod shell;
 mod shell_patch;
 mod shown;
@@ -37,7 +39,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use touchmark_engine::text::tokens;
 use touchmark_proto::daemon::Program;
-use touchmark_proto::hooks::HookPrinted;
+use touchmark_proto::hooks::{HookJoin, HookJoined, HookPrinted};
 use touchmark_proto::{Request, SessionId};
 
 pub(crate) use agent::Agent;
@@ -291,6 +293,9 @@ pub(crate) async fn answer(
     daemon: &DaemonHandle,
 ) -> Answered {
     let agent::Heard { happened, odd } = agent.read(&input);
+    let is_own_tool = happened
+        .as_ref()
+        .is_some_and(|happened| identity::announce(daemon, happened, &input));
     drop(input);
     if let Some(odd) = odd {
         let session = happened.as_ref().map(|happened| happened.session.clone());
@@ -311,7 +316,7 @@ pub(crate) async fn answer(
     let event = happened.event.clone();
     let session = happened.can_tell.then(|| happened.session.clone());
     daemon.memory.hear(&happened);
-    agents::follow(daemon, &happened);
+    agents::follow(daemon, &happened, is_own_tool);
     let mut outcome = rules::follow(daemon, happened).await;
     if let Some(session) = session {
         outcome = rules::with_late(daemon, &session, outcome);
@@ -331,4 +336,11 @@ pub(crate) async fn acknowledge(
     ack: &str,
 ) -> Result<(), touchmark_proto::Error> {
     rules::acknowledge(daemon, ack).await
+}
+
+/// Says which session an MCP client's call belongs to.
+pub(crate) async fn join(daemon: &DaemonHandle, asked: HookJoin) -> HookJoined {
+    HookJoined {
+        session: identity::join(daemon, asked).await,
+    }
 }

@@ -41,10 +41,18 @@ fn author(author: &Author, evidence: &[Evidence]) -> String {
                 name(session, author.label.as_deref())
             )
         }
-        (AuthorKind::Agent, None) => "by another agent".into(),
+        (AuthorKind::Agent, None) => "while your command ran, by it or by somebody else".into(),
         (AuthorKind::User, _) if editors => "by the user".into(),
         (AuthorKind::User, _) => "outside any agent".into(),
         (AuthorKind::Unknown, _) => "by somebody while touchmark was not watching".into(),
+    }
+}
+
+/// Takes the reader's own name out of a list of authors: what is not known to
+/// be its edit and yet put down to it was written while its command ran.
+pub(super) fn without_own(authors: &mut [Author], own: &SessionId) {
+    for author in authors.iter_mut().filter(|author| author.is(own)) {
+        (author.session, author.label) = (None, None);
     }
 }
 
@@ -304,7 +312,10 @@ fn row(change: &Change, own: bool) -> String {
     }
     if change.reverts.is_some() {
         let lines = of_lines(change.reverted_lines.as_deref().unwrap_or_default());
-        return format!("{file} (your edit{lines} was taken back {who})");
+        return match own && change.evidence == [Evidence::Command] {
+            true => format!("{file} (your edit{lines} was taken back)"),
+            false => format!("{file} (your edit{lines} was taken back {who})"),
+        };
     }
     let what = match change.kind {
         VersionKind::Deleted => "deleted".to_owned(),

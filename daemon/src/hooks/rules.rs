@@ -19,7 +19,7 @@ use touchmark_proto::{ClientPath, Error, Hash, Request, SessionId};
 
 use super::daemon_handle::DaemonHandle;
 use super::memory::{Call, InDenial};
-use super::{Happened, Tool, Verdict, What, notice};
+use super::{Happened, Tool, Verdict, What, notice, running};
 
 pub(super) use late::{make_up, with_late};
 
@@ -330,7 +330,11 @@ async fn changed(
         verify: None,
         limit: u32::try_from(notice::FILES).ok(),
     };
-    daemon.ask(take).await.ok()
+    let mut taken = daemon.ask(take).await.ok()?;
+    for change in &mut taken.changes {
+        notice::without_own(&mut change.changed_by, session);
+    }
+    Some(taken)
 }
 
 /// Comes back once a denial has arrived that says what others did to this
@@ -382,9 +386,11 @@ async fn before_command(
         ttl_ms: None,
         formatter: false,
     };
-    if daemon.ask(begin).await.is_err() {
+    let label = begin.label.clone();
+    let Ok(begun) = daemon.ask(begin).await else {
         return Outcome::default();
-    }
+    };
+    running::await_begin(daemon, session, call, &begun.command, label);
     prints::before(daemon, session, cwd, call, command).await;
     Outcome {
         undo: vec![Request::CommandEnd(CommandEnd {
@@ -398,6 +404,7 @@ async fn before_command(
 
 /// Ends a window; what was done in it is told nowhere else (MOD-1).
 async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> Option<String> {
+    running::came_back(daemon, session, call).await;
     let end = CommandEnd {
         command: None,
         session: Some(session.clone()),
@@ -422,7 +429,12 @@ async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super
         daemon.memory.recall(session, call);
         abort(daemon, session, call).await;
     }
-    for (_, window) in &standing.windows {
+    for (call, window) in &standing.windows {
+        if running::never_ran(daemon, session, call) {
+            daemon.withdraw_window(window.clone());
+            continue;
+        }
+        running::came_back(daemon, session, call).await;
         // Not by `command/end`: what it answers would be told to nobody.
         daemon.end_window(window.clone());
     }
@@ -440,7 +452,8 @@ async fn never_ran(
         daemon.memory.recall(session, call);
         abort(daemon, session, call).await;
     }
-    for (_, window) in standing.windows.iter().filter(|(call, _)| is_one(call)) {
+    for (call, window) in standing.windows.iter().filter(|(call, _)| is_one(call)) {
+        running::forget(daemon, session, call);
         daemon.withdraw_window(window.clone());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use touchmark_engine::{Input, State};
 use touchmark_proto::daemon::AgentHeard;
-use touchmark_proto::hooks::HookPrinted;
+use touchmark_proto::hooks::{HookJoin, HookPrinted};
 use touchmark_proto::{
     ConnectionId, Error, ErrorCode, FreeJson, Millis, Reply, Request, RequestId, SessionId,
 };
@@ -18,6 +18,7 @@ use super::say::Say;
 use crate::config::Unsaved;
 use crate::event::Event;
 use crate::hooks::{self, Agent, Answered, Consult, DaemonHandle, Memory, Settings, Standing};
+use crate::system::clock;
 
 /// The hooks under way.
 #[derive(Debug, Default)]
@@ -105,6 +106,19 @@ impl Daemon {
         });
     }
 
+    /// `hook/join`.
+    pub(super) fn hook_join(&mut self, request: RequestId, ask: HookJoin) {
+        let (daemon, events) = (self.daemon(request), self.events.clone());
+        tokio::spawn(async move {
+            let joined = hooks::join(&daemon, ask).await;
+            let _loop_has_ended = events.send(Event::Hooked {
+                request,
+                outcome: Ok(Reply::HookJoin(joined)),
+                undo: Vec::new(),
+            });
+        });
+    }
+
     fn daemon(&mut self, request: RequestId) -> DaemonHandle {
         // A connection of its own, so that it waits for no other request of
         // its client's.
@@ -125,6 +139,7 @@ impl Daemon {
                 unsaved: self.options.config.unsaved,
             },
             now: self.time.now(),
+            running: clock::running(),
         }
     }
 
@@ -164,6 +179,18 @@ impl Daemon {
             }
             Consult::Unanswered(session) => self.feed(Input::HookUnanswered { session }),
             Consult::NotUnderstood(session) => self.feed(Input::HookNotUnderstood { session }),
+            Consult::Inherit {
+                session,
+                from,
+                over,
+            } => self.feed(Input::Inherited {
+                session,
+                from,
+                over,
+            }),
+            Consult::CommandBegan(command, time) => {
+                self.feed(Input::CommandBegan { command, time });
+            }
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
             Consult::Content { hash, answer } => {
                 self.connect_log();

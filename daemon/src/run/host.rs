@@ -73,6 +73,7 @@ impl Daemon {
                 return self.hook(request, &ask.agent, ask.input, Reply::HookEvent);
             }
             ForShell::HookAck(ask) => return self.hook_ack(request, ask.ack),
+            ForShell::HookJoin(ask) => return self.hook_join(request, ask),
         };
         self.outbox.push(Say::Answer {
             request,

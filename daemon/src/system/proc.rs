@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -10,7 +11,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use touchmark_proto::Error;
 
-use crate::system::process::{Process, Umask};
+use crate::system::process::{Placed, Process, Umask};
 
 /// Comes back when that process has ended, at once if there is none. The
 /// process meant is the one that has the number at the call.
@@ -63,14 +64,81 @@ pub(crate) fn and_above(pid: u32) -> Vec<Process> {
 
 /// The parent of a process, and when it was started.
 fn started(pid: u32) -> Option<(u32, u64)> {
+    let placed = placed(pid)?;
+    Some((placed.parent, placed.process.start))
+}
+
+/// Where a process belongs (proc(5), `stat`); `None` if there is none.
+fn placed(pid: u32) -> Option<Placed> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may hold anything, brackets too.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     // A zombie has ended; its parent has not waited for it yet.
     let ended = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
-    let start = fields.nth(17)?.parse().ok()?;
-    (!ended).then_some((parent, start))
+    let session = fields.nth(1)?.parse().ok()?;
+    let start = fields.nth(15)?.parse().ok()?;
+    (!ended).then_some(Placed {
+        process: Process { pid, start },
+        parent,
+        session,
+    })
+}
+
+/// The processes that a process has started and that go on.
+pub(crate) fn children(pid: u32) -> Vec<Placed> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let lists = threads.into_iter().flatten().flatten();
+    let lists = lists.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let mut found = Vec::new();
+    for list in lists {
+        let pids = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+        found.extend(pids.filter_map(placed));
+    }
+    found
+}
+
+/// All processes that can be seen from here.
+pub(crate) fn all() -> Vec<Placed> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(placed).collect()
+}
+
+/// Whether a variable of a process's environment has this value; not told of
+/// other users' processes.
+pub(crate) fn environment_says(pid: u32, value: &str) -> bool {
+    let read = || fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut all = read();
+    // It is empty for the moment in which another program takes its place.
+    for _ in 0..5 {
+        if !all.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        all = read();
+    }
+    let mut variables = all.split(|byte| *byte == 0);
+    variables.any(|variable| {
+        let equals = variable.iter().position(|byte| *byte == b'=');
+        equals.and_then(|at| variable.get(at + 1..)) == Some(value.as_bytes())
+    })
+}
+
+/// Ticks in a second.
+fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// How long the system had been running at that tick.
+pub(crate) fn since(tick: u64) -> Duration {
+    Duration::from_millis(tick.saturating_mul(1_000) / ticks_per_second())
+}
+
+/// In which tick the system had been running for so long.
+pub(crate) fn ticks(running: Duration) -> u64 {
+    let millis = u64::try_from(running.as_millis()).unwrap_or(u64::MAX);
+    millis.saturating_mul(ticks_per_second()) / 1_000
 }
 
 /// With which mask a process makes its files (proc(5), `Umask` of `status`);

@@ -12,6 +12,17 @@ pub(crate) struct Process {
     pub(crate) start: u64,
 }
 
+/// A process, and where it belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    /// Which.
+    pub(crate) process: Process,
+    /// Its parent.
+    pub(crate) parent: u32,
+    /// The session of the system's that it is in, by its leader's number.
+    pub(crate) session: u32,
+}
+
 /// A process's file mode creation mask: the permissions that its new files do
 /// not get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

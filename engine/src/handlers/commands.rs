@@ -2,14 +2,14 @@
 //! that may write anywhere (ATTR-6).
 
 use touchmark_proto::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
-use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Reply};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, SessionId};
 
 use super::sessions::split;
 use super::{done, show_text};
 use crate::attribution::Decision;
 use crate::effect::{Answer, Effect};
 use crate::engine::{Engine, Timer};
-use crate::globs::Globs;
+use crate::globs::{Cover, Globs};
 use crate::ledger::recall::{command_name, command_number};
 use crate::ledger::record::{CommandFact, Fact};
 use crate::requests::limits::too_long;
@@ -159,8 +159,33 @@ impl Engine {
         let beside = self.commands_beside.get(&command).copied();
         let since = beside.unwrap_or_default().max(open.n);
         self.end_command(command);
+        self.withdraw_claims(command, &session, &cover, since, None);
+    }
+
+    /// The same of what was put down to a window before its command began.
+    pub(crate) fn withdraw_before(&mut self, command: u64, time: Millis) {
+        let Some(open) = self.state.commands.get(&command) else {
+            return;
+        };
+        let (session, cover) = (open.fact.session.clone(), open.cover.clone());
+        let beside = self.commands_beside.get(&command).copied();
+        let since = beside.unwrap_or_default().max(open.n);
+        self.withdraw_claims(command, &session, &cover, since, Some(time));
+    }
+
+    /// Corrects what was put down to a session's window after fact `since`,
+    /// and, if that is said, before a time.
+    fn withdraw_claims(
+        &mut self,
+        command: u64,
+        session: &SessionId,
+        cover: &Cover,
+        since: u64,
+        before: Option<Millis>,
+    ) {
         let mut others = self.state.commands.values();
-        let another = others.any(|other| other.fact.session == session);
+        let another =
+            others.any(|other| other.fact.session == *session && other.fact.command != command);
         if another || command <= self.inherited_commands {
             return;
         }
@@ -169,11 +194,14 @@ impl Engine {
             let versions = state.versions.iter().rev();
             let lately = versions.take_while(|kept| kept.n > since);
             let own = lately.filter(|kept| {
-                kept.evidence == Evidence::Command && !kept.formatted && kept.is_by(&session)
+                kept.evidence == Evidence::Command
+                    && !kept.formatted
+                    && kept.is_by(session)
+                    && before.is_none_or(|before| kept.time < before)
             });
             for kept in own.filter(|_| cover.covers(path)) {
                 let mut candidates = kept.candidates().to_vec();
-                candidates.retain(|candidate| *candidate != session);
+                candidates.retain(|candidate| candidate != session);
                 claimed.push((path.clone(), kept.n, candidates));
             }
         }
@@ -222,6 +250,13 @@ impl Engine {
     pub(crate) fn command_never_ran(&mut self, name: &str) {
         if let Some(command) = command_number(name) {
             self.ask_internally(Ask::WithdrawCommand(command));
+        }
+    }
+
+    /// Its first process has begun.
+    pub(crate) fn command_began(&mut self, name: &str, time: Millis) {
+        if let Some(command) = command_number(name) {
+            self.ask_internally(Ask::CommandBegan(command, time));
         }
     }
 

@@ -55,6 +55,25 @@ impl Engine {
         }))
     }
 
+    /// What a session knows is in another's context as well. Sessions that are
+    /// not known have nothing to give, or are not there to take it.
+    pub(crate) fn inherit(&mut self, session: &SessionId, from: &SessionId, over: bool) {
+        let known = |name| self.state.sessions.contains_key(name);
+        if session == from || !known(session) || !known(from) {
+            return;
+        }
+        self.record(Fact::Inherited {
+            session: session.clone(),
+            from: from.clone(),
+        });
+        if over {
+            self.session_close(&SessionClose {
+                session: from.clone(),
+                forget: false,
+            });
+        }
+    }
+
     pub(crate) fn session_close(&mut self, ask: &SessionClose) -> Step {
         let Some(known) = self.state.sessions.get(&ask.session) else {
             return done(Reply::SessionClose(Done {}));

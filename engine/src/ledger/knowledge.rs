@@ -301,6 +301,43 @@ impl Knowledge {
         self.bound();
     }
 
+    /// What two sessions knew of a file, in one context: lines that either was
+    /// shown last stand in the place of what the other had of them.
+    pub fn shown_to_both(one: Self, other: Self, held: Option<Hash>) -> Self {
+        let last = |known: &Self| known.read_at.max(known.edit_at);
+        let (mut earlier, mut later) = match last(&one) > last(&other) {
+            true => (other, one),
+            false => (one, other),
+        };
+        if later.is_missed() || !earlier.any() {
+            return later;
+        }
+        for seen in &later.seen {
+            let same = earlier.cover(seen.hash, &seen.ranges);
+            earlier.seen.extend(same);
+        }
+        for seen in earlier.seen.iter().rev() {
+            let known = |own: &Seen| (own.hash, own.moved) == (seen.hash, seen.moved);
+            match later.seen.iter().any(known) {
+                true => later.add(seen),
+                // Older than all that was shown later.
+                false => later.seen.insert(0, seen.clone()),
+            }
+        }
+        later.unsure.add(&earlier.unsure);
+        if later.differs(held) && earlier.differs(held) {
+            later.at = later.at.min(earlier.at);
+        }
+        later.told = later.told.max(earlier.told);
+        later.behind = later.behind.max(earlier.behind);
+        later.read_count = later.read_count.max(earlier.read_count);
+        later.read_at = later.read_at.max(earlier.read_at);
+        later.edit_at = later.edit_at.max(earlier.edit_at);
+        later.copied &= earlier.copied;
+        later.bound();
+        later
+    }
+
     /// Lines believed of `from` stand in `to` as `kept`; in the place of the
     /// others there are now the lines `changed` (SEEN-8).
     pub fn carry(&mut self, from: Hash, to: Hash, kept: &RangeSet, changed: &RangeSet) {
@@ -513,6 +550,30 @@ mod tests {
             !known.is_fresh(Some(content(3))),
             "the rest is its own write"
         );
+    }
+
+    #[test]
+    fn what_two_were_shown_is_believed_as_it_was_shown_last() {
+        let shown = |at, number, ranges| {
+            let mut known = knowledge();
+            known.shown(content(number), &ranges);
+            known.read_at = Some(at);
+            known
+        };
+        let held = Some(content(1));
+        let both = |one, other| Knowledge::shown_to_both(one, other, held);
+        let all = RangeSet::whole();
+        let known = both(shown(1, 0, all.clone()), shown(2, 1, all.clone()));
+        assert!(known.is_fresh(held), "in whichever order they are named");
+        let known = both(shown(2, 1, all.clone()), shown(1, 0, all.clone()));
+        assert!(known.is_fresh(held));
+        let known = both(shown(2, 0, all.clone()), shown(1, 1, all.clone()));
+        assert!(!known.is_fresh(held), "what was shown last is out of date");
+        let known = both(shown(1, 0, all), shown(2, 1, lines(1, 9)));
+        assert!(!known.is_fresh(held), "the rest is as it was shown before");
+        let known = both(shown(1, 1, lines(10, u32::MAX)), shown(2, 1, lines(1, 9)));
+        assert!(known.is_fresh(held));
+        assert_eq!(known.verdict(held, None), Verdict::Repeat);
     }
 
     #[test]

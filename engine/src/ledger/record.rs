@@ -130,6 +130,14 @@ pub enum Fact {
         /// Lines of the newer in the place of others that it believed.
         changed: RangeSet,
     },
+    /// What another session knew is in a session's context as well: both are
+    /// one agent's (HOOK-9).
+    Inherited {
+        /// Who knows it now.
+        session: SessionId,
+        /// Whose it was.
+        from: SessionId,
+    },
     /// A session wrote, and so has seen what it wrote (SEEN-1).
     Wrote {
         /// Who.
@@ -415,6 +423,7 @@ impl Fact {
             | Self::Read { session, .. }
             | Self::Wrote { session, .. }
             | Self::Carried { session, .. }
+            | Self::Inherited { session, .. }
             | Self::Invalidated { session, .. }
             | Self::Compacted { session, .. }
             | Self::Truncated { session, .. }

@@ -27,6 +27,8 @@ pub(crate) enum Ask {
     EndCommand(u64),
     /// What a command window was opened for never ran.
     WithdrawCommand(u64),
+    /// What a command window was opened for began then, and not before.
+    CommandBegan(u64, Millis),
     /// What was hinted at of this path is to be read behind a fence.
     Look(RelPath),
 }

@@ -145,6 +145,12 @@ impl Engine {
                 self.pending.remove(&request);
                 return true;
             }
+            Ask::CommandBegan(command, since) => {
+                self.settle_for(&Scope::Everything);
+                self.withdraw_before(command, since);
+                self.pending.remove(&request);
+                return true;
+            }
             Ask::Look(_) => {
                 self.pending.remove(&request);
                 return true;

@@ -160,7 +160,9 @@ impl View<'_> {
         match ask {
             Ask::Client(ask) => self.scope_of_request(ask),
             Ask::Expire(edit) => Scope::Paths(self.paths_of_edit(*edit)),
-            Ask::EndCommand(_) | Ask::WithdrawCommand(_) => Scope::Everything,
+            Ask::EndCommand(_) | Ask::WithdrawCommand(_) | Ask::CommandBegan(..) => {
+                Scope::Everything
+            }
             Ask::Look(path) => Scope::Paths(vec![path.clone()]),
         }
     }

@@ -26,7 +26,7 @@ use touchmark_proto::daemon::{
 use touchmark_proto::edits::{CommitFile, EditFile};
 use touchmark_proto::files::Snapshot;
 use touchmark_proto::hooks::{
-    HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookOpencode,
+    HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookOpencode,
 };
 use touchmark_proto::retention::RetentionItem;
 use touchmark_proto::search::SearchGrep;
@@ -267,6 +267,7 @@ rows! {
         HookOpencode:     Query,   Names [],        Names [],     at_once;
         HookAck:          Query,   Names [],        Names [],     at_once;
         HookEvent:        Query,   Names [],        Names [],     at_once;
+        HookJoin:         Query,   Names [session], Names [],     at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

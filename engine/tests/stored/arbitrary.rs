@@ -395,6 +395,10 @@ impl Arbitrary {
                 kept: self.lines(),
                 changed: self.lines(),
             },
+            27 => Fact::Inherited {
+                session: self.session(),
+                from: self.session(),
+            },
             25 => Fact::NamesParted {
                 file: self.path(),
                 leaving: self.list(Self::path),

@@ -391,6 +391,13 @@ fn of_names() -> Vec<(&'static str, Fact)> {
                 changed: RangeSet::default().with(10, 11),
             },
         ),
+        (
+            "inherited",
+            Fact::Inherited {
+                session: session("s1"),
+                from: session("mcp-1"),
+            },
+        ),
     ]
 }
 
@@ -425,11 +432,12 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::NamesJoined { .. } => 25,
         Fact::NamesParted { .. } => 26,
         Fact::Carried { .. } => 27,
+        Fact::Inherited { .. } => 28,
     }
 }
 
 /// How many kinds there are.
-pub(crate) const KINDS: u8 = 28;
+pub(crate) const KINDS: u8 = 29;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {

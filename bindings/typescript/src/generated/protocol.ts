@@ -1261,6 +1261,31 @@ export interface HookGemini {
 }
 
 /**
+ * Which session a tool call of an MCP client belongs to: the one that the
+ * hooks of the same agent name, if they were heard (HOOK-6).
+ */
+export interface HookJoin {
+  /** The call's arguments; need not be said where `call_id` is. */
+  arguments?: unknown;
+  /** The agent's name of the call, where it gives one to MCP servers. */
+  callId?: string | null;
+  /** What the client calls itself. */
+  client?: string | null;
+  /** The MCP server's own session. What it knows becomes the other's. */
+  session: SessionId;
+  /** The tool called. */
+  tool?: string | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** The answer. */
+export interface HookJoined {
+  /** The hooks' session; `None` if none is known of that agent. */
+  session?: SessionId | null;
+}
+
+/**
  * An event of opencode, as its plug-in tells it: `phase`, and what
  * belongs to it (docs/protocol.md).
  */
@@ -2270,6 +2295,7 @@ export interface Methods {
   "hook/cursor": { params: HookCursor; result: HookPrinted };
   "hook/event": { params: HookEvent; result: HookPrinted };
   "hook/gemini": { params: HookGemini; result: HookPrinted };
+  "hook/join": { params: HookJoin; result: HookJoined };
   "hook/opencode": { params: HookOpencode; result: HookPrinted };
   "initialize": { params: Initialize; result: Initialized };
   "model/list": { params: ModelList; result: ModelEntries };

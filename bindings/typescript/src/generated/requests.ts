@@ -42,6 +42,7 @@ import type {
   HookCursor,
   HookEvent,
   HookGemini,
+  HookJoin,
   HookOpencode,
   Initialize,
   ModelList,
@@ -302,6 +303,14 @@ export abstract class Requests {
   /** An event of Gemini CLI. */
   hookGemini(params: HookGemini, ask?: Ask): Promise<Methods["hook/gemini"]["result"]> {
     return this.call("hook/gemini", params, ask);
+  }
+
+  /**
+   * Which session a tool call of an MCP client belongs to: the one that the
+   * hooks of the same agent name, if they were heard (HOOK-6).
+   */
+  hookJoin(params: HookJoin, ask?: Ask): Promise<Methods["hook/join"]["result"]> {
+    return this.call("hook/join", params, ask);
   }
 
   /**
@@ -620,6 +629,14 @@ export abstract class SessionRequests {
   /** Writes a whole file, if it is still what the session has seen (GUARD-1). */
   fileWrite(params: Omit<FileWrite, "session">, ask?: Ask): Promise<Methods["file/write"]["result"]> {
     return this.call("file/write", { session: this.id, ...params }, ask);
+  }
+
+  /**
+   * Which session a tool call of an MCP client belongs to: the one that the
+   * hooks of the same agent name, if they were heard (HOOK-6).
+   */
+  hookJoin(params: Omit<HookJoin, "session"> = {}, ask?: Ask): Promise<Methods["hook/join"]["result"]> {
+    return this.call("hook/join", { session: this.id, ...params }, ask);
   }
 
   /** The models of a session. */

@@ -245,7 +245,11 @@ async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> O
         (Some(old), Some(new)) => daemon.lines(old, new).await,
         _ => None,
     };
-    let Some(text) = notice::refusal(error, counts) else {
+    let mut error = error.clone();
+    for data in error.files.iter_mut().chain([&mut *error.data]) {
+        notice::without_own(data.changed_by.as_deref_mut().unwrap_or_default(), session);
+    }
+    let Some(text) = notice::refusal(&error, counts) else {
         return Outcome::default();
     };
     let named = data.path.clone().filter(|_| error.code == ErrorCode::Stale);

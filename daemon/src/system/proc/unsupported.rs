@@ -1,10 +1,11 @@
 //! What no other system tells in a way that is known here.
 
 use std::io;
+use std::time::Duration;
 
 use touchmark_proto::{Error, ErrorCode};
 
-use crate::system::process::{Process, Umask};
+use crate::system::process::{Placed, Process, Umask};
 
 /// Says that it cannot be told: a command window ends with its connection or
 /// its time then.
@@ -18,6 +19,31 @@ pub(crate) fn process_end(_pid: u32) -> impl Future<Output = io::Result<()>> {
 /// Not told.
 pub(crate) fn and_above(_pid: u32) -> Vec<Process> {
     Vec::new()
+}
+
+/// Not told.
+pub(crate) fn children(_pid: u32) -> Vec<Placed> {
+    Vec::new()
+}
+
+/// Not told.
+pub(crate) fn all() -> Vec<Placed> {
+    Vec::new()
+}
+
+/// Not told.
+pub(crate) fn environment_says(_pid: u32, _value: &str) -> bool {
+    false
+}
+
+/// Ticks of ten milliseconds.
+pub(crate) fn since(tick: u64) -> Duration {
+    Duration::from_millis(tick.saturating_mul(10))
+}
+
+/// Ticks of ten milliseconds.
+pub(crate) fn ticks(running: Duration) -> u64 {
+    u64::try_from(running.as_millis()).unwrap_or(u64::MAX) / 10
 }
 
 /// Not told.

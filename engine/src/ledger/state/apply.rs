@@ -87,6 +87,7 @@ impl State {
                 kept,
                 changed,
             } => self.carried(n, session, path, (*from, *to), (kept, changed)),
+            Fact::Inherited { session, from } => self.inherited(session, from),
             Fact::Wrote {
                 session,
                 path,

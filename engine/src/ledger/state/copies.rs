@@ -1,6 +1,6 @@
 //! What sessions hold and have seen.
 
-use super::{KeptVersion, PathState, State};
+use super::{KeptVersion, LostVersion, PathState, State};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::record::Held;
 use crate::ranges::RangeSet;
@@ -103,6 +103,52 @@ impl State {
             if let Some(path) = self.paths.get_mut(to) {
                 path.holders.insert(holder);
             }
+        }
+    }
+
+    /// What one session knows of files is in another's context as well. Of a
+    /// file that both hold, the lines that were shown last are believed.
+    pub(super) fn inherited(&mut self, session: &SessionId, from: &SessionId) {
+        let Some(source) = self.sessions.get(from).filter(|_| session != from) else {
+            return;
+        };
+        let files: Vec<(RelPath, Knowledge)> = source
+            .files
+            .iter()
+            .map(|(path, known)| (path.clone(), known.into_owned()))
+            .collect();
+        let lost = source.lost.clone();
+        for (path, theirs) in files {
+            let Some(held) = self.paths.get(&path).map(|state| state.held.hash) else {
+                continue;
+            };
+            let holds = self.knowledge(session, &path).is_some();
+            let used = self.names.used(from, &path).map(<[RelPath]>::to_vec);
+            for name in used.into_iter().flatten() {
+                self.names.use_name(session, &name, &path, holds);
+            }
+            let name = self.hold(session, &path);
+            let Some(owner) = self.sessions.get_mut(session) else {
+                return;
+            };
+            let known = match owner.files.remove(&path) {
+                Some(own) => Knowledge::shown_to_both(own, theirs, held),
+                None => theirs,
+            };
+            owner.files.insert(name, known);
+            let newest = self.knowledge(session, &path);
+            let newest = newest.zip(self.paths.get(&path));
+            let owed =
+                newest.is_some_and(|(known, state)| known.newest(session, state) > known.told);
+            if let (Some(owner), true) = (self.sessions.get_mut(session), owed) {
+                owner.pending.insert(path.clone());
+            }
+            self.settle_pending(session, &path);
+        }
+        if let Some(owner) = self.sessions.get_mut(session) {
+            let known = |entry: &LostVersion| owner.lost.iter().any(|own| own.n == entry.n);
+            let lost: Vec<LostVersion> = lost.into_iter().filter(|entry| !known(entry)).collect();
+            owner.lost.extend(lost);
         }
     }
 

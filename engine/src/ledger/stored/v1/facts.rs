@@ -130,5 +130,6 @@ variants! {
             4 kept: Lines,
             5 changed: Rare<Lines>,
         },
+        28 Inherited { 0 session: Session, 1 from: Session },
     }
 }

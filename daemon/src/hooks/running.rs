@@ -1,0 +1,437 @@
+//! As which processes an agent's command runs (ATTR-6). Agents give each
+//! command a session of the system's of its own, so that they can end all of
+//! it: the first process below the agent that leads one, and was started after
+//! the announcement, is the command's. Where no processes are seen, the window
+//! opens with the announcement and ends with the tool's answer.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use touchmark_proto::commands::CommandBegin;
+use touchmark_proto::{Millis, SessionId};
+
+use super::daemon_handle::DaemonHandle;
+use crate::system::proc;
+use crate::system::process::{Placed, Process};
+
+/// Commands under way that are remembered.
+const MOST: usize = 256;
+
+/// The first pause between two looks for a command's process, and the longest:
+/// somebody may be asked to permit it, for minutes.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// A command may have come and gone between two looks, and its hook may be
+/// that late: what a look has not seen says nothing about this time.
+const SLACK: Millis = 2_000;
+
+/// Processes that go on after their tool has answered, at most.
+const LEFT: usize = 16;
+
+/// Processes that stand above one another, at most.
+const ABOVE: usize = 64;
+
+/// How long their windows stay open at most.
+const LONGEST: Millis = 24 * 60 * 60 * 1_000;
+
+/// A command that was announced and has not come back.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    session: SessionId,
+    call: String,
+    /// Its window.
+    window: String,
+    /// What it is, for people.
+    label: Option<String>,
+    agent: Process,
+    /// When it was announced: by the daemon's clock, and by the system's.
+    announced: (Millis, Duration),
+    /// The system's sessions that it leads.
+    leads: Vec<u32>,
+    /// When nothing of it was seen, for the time of the slack and once before.
+    nothing_at: Vec<Millis>,
+    /// The hook that announced it, and what is above.
+    hook: Vec<Process>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    under_way: Vec<Running>,
+    /// Agents below which commands were seen to lead sessions.
+    leading: Vec<Process>,
+}
+
+/// Agents that were tried: each of their commands leads a session.
+const TRIED: [&str; 3] = ["claude", "codex", "gemini"];
+
+impl Commands {
+    fn find(&mut self, session: &SessionId, call: &str) -> Option<&mut Running> {
+        let is_it = |one: &&mut Running| one.session == *session && one.call == call;
+        self.under_way.iter_mut().find(is_it)
+    }
+
+    fn take(&mut self, session: &SessionId, call: &str) -> Option<Running> {
+        let is_it = |one: &Running| one.session == *session && one.call == call;
+        let at = self.under_way.iter().position(is_it)?;
+        Some(self.under_way.remove(at))
+    }
+
+    /// The system's sessions of all commands under way.
+    fn led(&self) -> HashSet<u32> {
+        let all = self.under_way.iter();
+        all.flat_map(|one| one.leads.iter().copied()).collect()
+    }
+
+    fn add(&mut self, running: Running) {
+        self.take(&running.session, &running.call);
+        if self.under_way.len() >= MOST {
+            self.under_way.remove(0);
+        }
+        self.under_way.push(running);
+    }
+
+    /// Looks for a command among what is below its agent: its window, and when
+    /// it began, if it has.
+    fn look(
+        &mut self,
+        session: &SessionId,
+        call: &str,
+        below: &[Placed],
+        now: Millis,
+    ) -> Option<(String, Option<Millis>)> {
+        let taken = self.led();
+        let running = self.find(session, call)?;
+        let known = !running.leads.is_empty();
+        let began = running.look(below, &taken, now).filter(|_| !known);
+        let (window, agent) = (running.window.clone(), running.agent);
+        if began.is_some() && !self.leading.contains(&agent) {
+            self.leading.truncate(MOST);
+            self.leading.insert(0, agent);
+        }
+        Some((window, began))
+    }
+
+    /// Whether a command would have been seen that goes on for longer than the
+    /// pause between two looks.
+    fn would_be_seen(&self, running: &Running, program: &str) -> bool {
+        TRIED.contains(&program) || self.leading.contains(&running.agent)
+    }
+}
+
+impl Running {
+    /// What is below the agent now that may be this command's; when it began.
+    fn look(&mut self, below: &[Placed], taken: &HashSet<u32>, now: Millis) -> Option<Millis> {
+        let since = proc::ticks(self.announced.1);
+        // What was started in the tick of the announcement may be its hook.
+        let mut own: Vec<&Placed> = below
+            .iter()
+            .filter(|one| one.process.start >= since && !self.hook.contains(&one.process))
+            .filter(|one| one.session == one.process.pid && !taken.contains(&one.session))
+            .collect();
+        own.sort_by_key(|one| one.process.start);
+        let Some(first) = own.first() else {
+            let before = self.nothing_at.iter().rposition(|at| *at + SLACK < now);
+            self.nothing_at.drain(..before.unwrap_or_default());
+            self.nothing_at.push(now);
+            return None;
+        };
+        self.leads.push(first.session);
+        let ago = proc::since(first.process.start).saturating_sub(self.announced.1);
+        Some(self.announced.0 + u64::try_from(ago.as_millis()).unwrap_or_default())
+    }
+
+    /// No process of it was seen at any look.
+    fn is_unseen(&self) -> bool {
+        self.leads.is_empty() && !self.nothing_at.is_empty()
+    }
+
+    /// Before that it had not begun, if it has ended now.
+    fn not_before(&self, now: Millis) -> Option<Millis> {
+        let sure = self.nothing_at.iter().rev().find(|at| **at + SLACK < now);
+        sure.copied()
+    }
+
+    /// What of it goes on, by all processes there are.
+    fn left<'a>(
+        &self,
+        all: &'a [Placed],
+        hook: &[Process],
+        taken: &HashSet<u32>,
+        is_named: impl Fn(u32) -> bool,
+    ) -> Vec<&'a Placed> {
+        let place = |pid: u32| all.iter().find(|one| one.process.pid == pid);
+        let own = place(self.agent.pid).map(|agent| agent.session);
+        let hooks = hook.first().and_then(|hook| place(hook.pid));
+        let passed: [Option<u32>; 2] = [own, hooks.map(|hook| hook.session)];
+        let since = proc::ticks(self.announced.1);
+        // Of a session that the command led, or below a process of one.
+        let is_own = |one: &Placed| {
+            let mut next = Some(one);
+            for _ in 0..ABOVE {
+                match next {
+                    Some(found) if self.leads.contains(&found.session) => return true,
+                    Some(found) => next = place(found.parent),
+                    None => return false,
+                }
+            }
+            false
+        };
+        all.iter()
+            .filter(|one| one.process.start >= since && !hook.contains(&one.process))
+            .filter(|one| !passed.contains(&Some(one.session)) && !taken.contains(&one.session))
+            .filter(|one| is_own(one) || is_named(one.process.pid))
+            .take(LEFT)
+            .collect()
+    }
+}
+
+/// Looks for the process of a command that a hook has announced, until it is
+/// found or the command has come back.
+pub(super) fn await_begin(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    call: &str,
+    window: &str,
+    label: Option<String>,
+) {
+    let Some(agent) = daemon.memory.agents(|agents| agents.agent(session)) else {
+        return;
+    };
+    let running = Running {
+        session: session.clone(),
+        call: call.to_owned(),
+        window: window.to_owned(),
+        label,
+        agent,
+        announced: (daemon.now, daemon.running),
+        leads: Vec::new(),
+        nothing_at: Vec::new(),
+        hook: daemon.process.map(proc::and_above).unwrap_or_default(),
+    };
+    daemon.memory.commands(|commands| commands.add(running));
+    let (daemon, session, call) = (daemon.at_leisure(), session.clone(), call.to_owned());
+    tokio::spawn(async move {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let found = look(&daemon, &session, &call, agent);
+            match found {
+                None => return,
+                Some((window, Some(began))) => return daemon.command_began(window, began),
+                Some((_, None)) => {}
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(LONGEST_PAUSE);
+        }
+    });
+}
+
+fn look(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    call: &str,
+    agent: Process,
+) -> Option<(String, Option<Millis>)> {
+    let below = proc::children(agent.pid);
+    let now = daemon.present();
+    let look = |commands: &mut Commands| commands.look(session, call, &below, now);
+    daemon.memory.commands(look)
+}
+
+/// A command's tool has answered, or never will: its window ends, and what of
+/// it goes on in the background has one of its own.
+pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: &str) {
+    let hook = daemon.process.map(proc::and_above).unwrap_or_default();
+    let unseen = is_unseen(daemon, session, call);
+    let taken = daemon.memory.commands(|commands| {
+        let running = commands.take(session, call)?;
+        Some((running, commands.led()))
+    });
+    let Some((running, taken)) = taken else {
+        return;
+    };
+    let not_before = running.not_before(daemon.present()).filter(|_| unseen);
+    if let Some(time) = not_before {
+        daemon.command_began(running.window.clone(), time);
+    }
+    let mut left = open_left(daemon, &running, &hook, taken, &HashSet::new()).await;
+    let daemon = daemon.at_leisure();
+    tokio::spawn(async move {
+        let mut known = HashSet::new();
+        while !left.is_empty() {
+            known.extend(left.iter().map(|one| one.session));
+            for one in &left {
+                let _not_told = proc::process_end(one.process.pid).await;
+            }
+            // What these have started meanwhile goes on.
+            left = open_left(&daemon, &running, &[], HashSet::new(), &known).await;
+        }
+    });
+}
+
+/// A command will not come back; whether it never ran, since it was given up
+/// before any of its processes was seen.
+pub(super) fn never_ran(daemon: &DaemonHandle, session: &SessionId, call: &str) -> bool {
+    let unseen = is_unseen(daemon, session, call);
+    unseen
+        && daemon
+            .memory
+            .commands(|commands| commands.take(session, call).is_some())
+}
+
+/// Whether a command would have been seen and was not, now either.
+fn is_unseen(daemon: &DaemonHandle, session: &SessionId, call: &str) -> bool {
+    let Some(agent) = daemon
+        .memory
+        .commands(|commands| commands.find(session, call).map(|one| one.agent))
+    else {
+        return false;
+    };
+    if let Some((window, Some(began))) = look(daemon, session, call, agent) {
+        daemon.command_began(window, began);
+    }
+    let program = daemon.memory.agents(|agents| agents.program(session));
+    daemon.memory.commands(|commands| {
+        let Some(running) = commands.find(session, call).map(|one| one.clone()) else {
+            return false;
+        };
+        running.is_unseen() && commands.would_be_seen(&running, &program)
+    })
+}
+
+/// Forgets a command.
+pub(super) fn forget(daemon: &DaemonHandle, session: &SessionId, call: &str) {
+    daemon
+        .memory
+        .commands(|commands| commands.take(session, call));
+}
+
+/// Opens a window for each process of a command that goes on: with `known`, of
+/// those in these sessions of the system's.
+async fn open_left(
+    daemon: &DaemonHandle,
+    running: &Running,
+    hook: &[Process],
+    taken: HashSet<u32>,
+    known: &HashSet<u32>,
+) -> Vec<Placed> {
+    let (scanned, hook, known) = (running.clone(), hook.to_vec(), known.clone());
+    let found = tokio::task::spawn_blocking(move || {
+        let all = proc::all();
+        // A sub-agent's id begins with its parent's, whose environment it has.
+        let id = scanned.session.as_str();
+        let main = id.split('/').next().unwrap_or(id);
+        let is_named = |pid| proc::environment_says(pid, main);
+        let left = scanned.left(&all, &hook, &taken, is_named).into_iter();
+        left.filter(|one| known.is_empty() || known.contains(&one.session))
+            .copied()
+            .collect::<Vec<Placed>>()
+    });
+    let left = found.await.unwrap_or_default();
+    for one in &left {
+        let begin = CommandBegin {
+            session: running.session.clone(),
+            label: running.label.clone(),
+            paths: None,
+            pid: Some(one.process.pid),
+            bind: false,
+            call_id: None,
+            ttl_ms: Some(LONGEST),
+            formatter: false,
+        };
+        let _not_stored = daemon.ask(begin).await;
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn placed(pid: u32, parent: u32, session: u32, start: u64) -> Placed {
+        Placed {
+            process: Process { pid, start },
+            parent,
+            session,
+        }
+    }
+
+    fn running() -> Running {
+        Running {
+            session: SessionId::new("s").unwrap(),
+            call: "c".to_owned(),
+            window: "c1".to_owned(),
+            label: None,
+            agent: Process { pid: 5, start: 10 },
+            announced: (1_000_000, proc::since(1_000)),
+            leads: Vec::new(),
+            nothing_at: Vec::new(),
+            hook: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_first_leader_of_a_session_below_the_agent_is_the_commands() {
+        let mut one = running();
+        let nobody = HashSet::new();
+        // A server of before, and a hook in the agent's own session.
+        let beside = [placed(6, 5, 6, 900), placed(7, 5, 2, 1_010)];
+        assert_eq!(one.look(&beside, &nobody, 1_000_100), None);
+        assert!(one.is_unseen());
+        let all = [
+            beside[0],
+            beside[1],
+            placed(9, 5, 9, 1_200),
+            placed(8, 5, 8, 1_100),
+        ];
+        let taken = HashSet::from([9, 8]);
+        assert_eq!(one.look(&all, &taken, 1_000_200), None, "another call's");
+        // A hundred ticks after the announcement.
+        assert_eq!(one.look(&all, &nobody, 1_005_000), Some(1_001_000));
+        assert_eq!(one.leads, [8]);
+        assert!(!one.is_unseen());
+    }
+
+    #[test]
+    fn one_that_no_look_has_seen_began_after_a_look_long_before_its_end() {
+        let mut one = running();
+        for at in [1_000_000, 1_001_000, 1_004_000, 1_004_500] {
+            one.look(&[], &HashSet::new(), at);
+        }
+        assert_eq!(one.not_before(1_005_000), Some(1_001_000));
+        assert_eq!(one.not_before(1_001_500), None);
+    }
+
+    #[test]
+    fn what_goes_on_is_of_its_sessions_below_the_agent_or_names_it() {
+        let mut one = running();
+        one.leads.push(20);
+        one.leads.push(22);
+        let all = [
+            placed(2, 1, 2, 1),
+            placed(5, 2, 2, 10),
+            // The agent's own helpers, a hook, a server of before.
+            placed(11, 5, 2, 1_100),
+            placed(12, 5, 12, 1_100),
+            placed(13, 5, 13, 900),
+            // Of the command: left behind, in the background, and apart.
+            placed(21, 1, 20, 1_100),
+            placed(22, 5, 22, 1_100),
+            placed(23, 22, 23, 1_100),
+            placed(24, 1, 24, 1_100),
+            // Somebody else's.
+            placed(30, 1, 30, 1_100),
+            placed(31, 5, 31, 1_100),
+        ];
+        let hook = [Process {
+            pid: 12,
+            start: 1_100,
+        }];
+        let taken = HashSet::from([31]);
+        let left = one.left(&all, &hook, &taken, |pid| pid == 24);
+        let left: Vec<u32> = left.iter().map(|one| one.process.pid).collect();
+        assert_eq!(left, [21, 22, 23, 24]);
+    }
+}

@@ -1,0 +1,163 @@
+//! An agent as a process of its own: what its hooks, its MCP server and its
+//! commands are to the system.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{Heard, Voice, heard};
+use crate::mcp::Era;
+use crate::process::until;
+use crate::world::binary;
+use crate::{Mcp, World};
+
+/// The agent's own process: its MCP server, and what it is told to do with a
+/// file: have a hook hear it as an event, or run it as a command, in a session
+/// of the system's of its own, as agents do. Only what it starts runs below it.
+const AGENT: &str = r#"
+exec 3<&0
+"$0" mcp <&3 3<&- &
+mcp=$!
+exec 3<&-
+while read -r what file; do
+    case $what in
+    hook)
+        "$0" hook "$2" < "$file" > "$file.out"
+        mv "$file.out" "$file.said"
+        ;;
+    run)
+        AGENT_SESSION=$3 setsid sh "$file" < /dev/null > "$file.out" 2>&1 &
+        ;;
+    esac
+done < "$1"
+wait "$mcp"
+"#;
+
+/// An agent at work: with hooks, an MCP server, and commands.
+pub struct Agent<'a> {
+    /// Where.
+    pub world: &'a World,
+    /// How it spells its events.
+    pub voice: Voice,
+    /// Its MCP server.
+    pub mcp: Mcp,
+    files: PathBuf,
+    told: Option<File>,
+    told_so_far: u32,
+}
+
+impl<'a> Agent<'a> {
+    /// Starts one, with what it calls itself to MCP servers.
+    pub fn new(world: &'a World, agent: &'static str, client: &str, session: &str) -> Self {
+        let files = world.outside().join(format!("agent-{session}"));
+        fs::create_dir_all(&files).expect("an agent");
+        let fifo = files.join("told");
+        let made = Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .expect("an agent");
+        assert!(made.success());
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", AGENT])
+            .arg(binary())
+            .arg(&fifo)
+            .arg(agent)
+            .arg(session)
+            .current_dir(world.workspace());
+        world.dress(&mut command);
+        command.env("TOUCHMARK_HOOK_MS", "30000");
+        let mut mcp = Mcp::raw(command, Era::Handshake);
+        mcp.request(
+            "initialize",
+            json!({"protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": {"name": client, "version": "1"}}),
+        );
+        mcp.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        let told = OpenOptions::new()
+            .write(true)
+            .open(&fifo)
+            .expect("an agent");
+        Self {
+            world,
+            voice: Voice::new(agent, session, world.workspace()),
+            mcp,
+            files,
+            told: Some(told),
+            told_so_far: 0,
+        }
+    }
+
+    /// Claude Code.
+    pub fn claude(world: &'a World, session: &str) -> Self {
+        Self::new(world, "claude", "claude-code", session)
+    }
+
+    fn tell(&mut self, what: &str, text: &str) -> PathBuf {
+        self.told_so_far += 1;
+        let file = self.files.join(format!("told-{}", self.told_so_far));
+        fs::write(&file, text).expect("a file");
+        let mut told = self.told.as_ref().expect("an agent at work");
+        writeln!(told, "{what} {}", file.display()).expect("an agent that listens");
+        file
+    }
+
+    /// Has its hook hear an event.
+    pub fn say(&mut self, event: &Value) -> Heard {
+        let said = self.tell("hook", &event.to_string()).with_extension("said");
+        until("the hook has answered", || said.exists());
+        let said = fs::read_to_string(said).expect("what the hook said");
+        heard(
+            self.voice.agent,
+            &serde_json::from_str(&said).expect("JSON"),
+        )
+    }
+
+    /// Runs a command in the workspace, and does not wait for it.
+    pub fn run(&mut self, command: &str) {
+        self.tell("run", command);
+    }
+
+    /// A conversation begins.
+    pub fn begin(&mut self) {
+        self.say(&self.voice.start("startup")).nothing();
+        self.say(&self.voice.prompt("p", "go on"));
+    }
+
+    /// Reads a file by its own tool.
+    pub fn read(&mut self, path: &str) {
+        let text = fs::read_to_string(self.world.path(path)).expect("an agent");
+        self.say(&self.voice.before_read("r", path)).nothing();
+        self.say(&self.voice.after_read("r", path, &text));
+    }
+
+    /// Calls a tool of its MCP server's; whether it did what it was asked.
+    pub fn call(&mut self, id: Option<&str>, tool: &str, arguments: Value) -> bool {
+        let mut params = json!({"name": tool, "arguments": arguments});
+        if let Some(id) = id {
+            params["_meta"] = json!({"claudecode/toolUseId": id});
+        }
+        let answer = self.mcp.request("tools/call", params);
+        answer["result"]["isError"] == false
+    }
+
+    /// Edits a file by MCP; whether it could.
+    pub fn edit_by_mcp(&mut self, path: &str, old: &str, new: &str) -> bool {
+        let arguments = json!({"path": path, "oldString": old, "newString": new});
+        self.call(None, "edit_file", arguments)
+    }
+
+    /// Reads a file by MCP.
+    pub fn read_by_mcp(&mut self, path: &str) {
+        assert!(self.call(None, "read_file", json!({"path": path})));
+    }
+
+    /// It ends.
+    pub fn end(mut self) {
+        drop(self.told.take());
+        assert!(self.mcp.end().success());
+    }
+}
