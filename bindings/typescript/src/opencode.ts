@@ -32,7 +32,7 @@ interface Fields {
 interface Wanted {
   deny?: string;
   append?: string;
-  /** Says that `append` has arrived. */
+  /** Says that `deny` or `append` has arrived. */
   delivered(): void;
 }
 
@@ -221,8 +221,10 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
     ) => {
       const wanted = await tell({ phase: "before", ...input, args: output.args }, fileOf(output.args));
       const refused = wanted.find(({ deny }) => typeof deny === "string" && deny !== "");
+      if (refused === undefined) return;
       // What is thrown here is what the model is told in the tool's place.
-      if (refused !== undefined) throw new Error(refused.deny);
+      refused.delivered();
+      throw new Error(refused.deny);
     },
 
     "tool.execute.after": async (
