@@ -32,6 +32,10 @@ use wire::{WIRES, Wire};
 /// The answer to a side request, such as one for a summary.
 pub const ASIDE: &str = "What a scripted model says aside.";
 
+/// What such a request has taken, in tokens: enough to have read what it sums
+/// up, and not so much that it would have to be summed up itself.
+const ASIDE_TOKENS: u64 = 40_000;
+
 /// What a model says in one turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
@@ -167,8 +171,8 @@ async fn answer(
             });
             answered.await.ok()
         }
-        false if streams => Some(wire.stream(&plain, 10)),
-        false => Some(wire.whole(&plain, 10).to_string()),
+        false if streams => Some(wire.stream(&plain, ASIDE_TOKENS)),
+        false => Some(wire.whole(&plain, ASIDE_TOKENS).to_string()),
     };
     Ok(match said {
         Some(said) => respond(StatusCode::OK, streams, said),

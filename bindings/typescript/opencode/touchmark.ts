@@ -1001,11 +1001,13 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
 
     "tool.execute.after": async (
       input: { tool: string; sessionID: string; callID: string; args?: unknown },
-      output: { title?: string; output: string; metadata?: unknown },
+      output: { title?: string; output: string; content?: unknown; metadata?: unknown },
     ) => {
-      const { metadata, output: text } = output;
+      const { metadata, output: text, content } = output;
       for (const { append, delivered } of await tell({ phase: "after", ...input, metadata, output: text }, fileOf(input.args))) {
-        if (append) output.output = output.output ? `${output.output}\n\n${append}` : append;
+        // What an MCP server has answered comes as it is: the model gets its parts.
+        if (append && Array.isArray(content)) content.push({ type: "text", text: append });
+        else if (append) output.output = output.output ? `${output.output}\n\n${append}` : append;
         delivered();
       }
     },

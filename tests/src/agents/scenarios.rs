@@ -479,18 +479,24 @@ fn mcp(stage: &Stage) -> Played {
         ten().replace("line 5", "fifth"),
         "{sent}"
     );
-    // Its own edit is nobody else's, and what was read there counts here.
+    // Its own edit is nobody else's.
     let mut sent = run.does(&Does::Mcp("read_file", json!({"path": "g.txt"})));
     assert!(sent.contains("three"), "{sent}");
+    run.catches_up("f.txt");
     sent += &run.does(&Does::Edit("f.txt", "line 9", "ninth"));
-    sent += &run.does(&Does::Edit("g.txt", "two", "TWO"));
     assert!(!sent.contains("by agent"), "{sent}");
-    assert_eq!(stage.text("g.txt"), "one\nTWO\nthree\n");
-    stage.world.file("g.txt", "one\nTWO\nthree\nfour\n");
-    let sent = run.does(&Does::Mcp(
+    let both = ten().replace("line 5", "fifth").replace("line 9", "ninth");
+    assert_eq!(stage.text("f.txt"), both, "{sent}");
+    // What was read there counts here.
+    stage.world.file("g.txt", "one\nTWO\nthree\n");
+    let sent = run.does(&Does::Shell("true"));
+    assert!(sent.contains("\"g.txt\""), "{sent}");
+    stage.world.file("g.txt", "one\nTWO\nTHREE\n");
+    let mut sent = run.does(&Does::Mcp(
         "read_file",
         json!({"path": "f.txt", "force": true}),
     ));
+    sent += &run.does(&Does::Shell("true"));
     assert!(sent.contains("\"g.txt\""), "{sent}");
     run.ends();
     // One session.
