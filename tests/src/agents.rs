@@ -9,7 +9,11 @@
 //! - [`matrix`]: what came of it, as the documents show it.
 
 mod claude;
+mod codex;
+mod gemini;
 pub mod matrix;
+mod opencode;
+mod qwen;
 mod run;
 pub mod scenarios;
 
@@ -25,7 +29,13 @@ use crate::world::{World, binary};
 pub use run::Run;
 
 /// All of them, in the order of the documents' table.
-pub const AGENTS: &[&Agent] = &[&claude::AGENT];
+pub const AGENTS: &[&Agent] = &[
+    &claude::AGENT,
+    &codex::AGENT,
+    &gemini::AGENT,
+    &opencode::AGENT,
+    &qwen::AGENT,
+];
 
 /// One agent, of one version.
 pub struct Agent {
@@ -35,6 +45,13 @@ pub struct Agent {
     pub title: &'static str,
     /// What is fetched from npm, `name@version`; the agent first.
     pub packages: &'static [&'static str],
+    /// Whether any event tells that a call was declined.
+    tells_of_declined: bool,
+    /// Whether its own tool refuses to edit what has changed since its last
+    /// read, whatever has changed.
+    own_gate: bool,
+    /// Scenarios that cannot be played with it: their names, and why.
+    lacks: &'static [(&'static str, &'static str)],
     /// Writes the agent's own settings, before touchmark writes its hooks.
     settle: fn(&Stage),
     /// The program with what it is asked. Its environment is empty but for
@@ -86,6 +103,11 @@ pub enum Does {
     Mcp(&'static str, Value),
 }
 
+/// A patch that replaces one line.
+fn patch(path: &str, old: &str, new: &str) -> String {
+    format!("*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch")
+}
+
 /// What differs from an agent as it comes.
 #[derive(Clone, Copy, Default)]
 pub struct Setting {
@@ -123,7 +145,7 @@ impl Stage {
             .current_dir(world.workspace())
             .status();
         assert!(made.is_ok_and(|status| status.success()), "git init");
-        let model = Model::start();
+        let model = Model::start(&world.outside().join("model.log"));
         let stage = Self {
             world,
             agent,
@@ -157,6 +179,14 @@ impl Stage {
                 continues: true,
             },
         )
+    }
+
+    /// Whether the agent can do something; why not.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn able(&self, does: &Does) -> Result<(), &'static str> {
+        (self.agent.call)(self, does).map(drop)
     }
 
     /// The model's address: `http://127.0.0.1:PORT`.
@@ -217,14 +247,13 @@ impl Stage {
     }
 
     /// Who wrote the versions of a file, the newest first, as
-    /// [`crate::author`] spells it.
+    /// [`crate::author`] spells it; what was corrected only as corrected.
     pub fn writers(&self, file: &str) -> Vec<String> {
         let history = self.told(&["history", file]);
         let versions = history["versions"].as_array().expect("versions");
-        versions
-            .iter()
-            .map(|one| crate::author(&one["author"]))
-            .collect()
+        let is_amended = |clock: &Value| versions.iter().any(|one| one["amends"] == *clock);
+        let last = versions.iter().filter(|one| !is_amended(&one["clock"]));
+        last.map(|one| crate::author(&one["author"])).collect()
     }
 
     /// The one session that no other has begun.

@@ -21,6 +21,7 @@
 //! - [`mounts`]: file systems that only one test sees.
 //! - [`mutate`]: messages that are almost right.
 //! - [`neighbour`]: a well-behaved client beside a hostile one.
+//! - [`network`]: a network that only one test sees.
 //! - [`process`]: daemons that commands started.
 //! - [`repeat`]: one scenario many times, side by side, half of them with
 //!   every core busy.
@@ -49,6 +50,7 @@ pub mod mounts;
 pub mod mutate;
 pub mod neighbour;
 pub mod neovim;
+pub mod network;
 pub mod parts;
 pub mod process;
 pub mod race;

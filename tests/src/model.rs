@@ -3,7 +3,7 @@
 //!
 //! Each request of an agent waits here until the test has looked at what the
 //! model was sent and says what comes next, so that a test decides what lies
-//! between two steps. A request that offers no tools is a side request (a
+//! between two steps. A request without tools is a side request (a
 //! title, a summary, a count of tokens); it gets something plain at once.
 //!
 //! - [`wire`]: what a provider's protocol is, one file for each of them.
@@ -13,6 +13,7 @@ pub mod wire;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -25,7 +26,15 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::parts::append;
 use wire::{WIRES, Wire};
+
+/// The answer to a side request, such as one for a summary.
+pub const ASIDE: &str = "What a scripted model says aside.";
+
+/// What such a request has taken, in tokens: enough to have read what it sums
+/// up, and not so much that it would have to be summed up itself.
+const ASIDE_TOKENS: u64 = 40_000;
 
 /// What a model says in one turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,12 +82,14 @@ pub struct Model {
 }
 
 impl Model {
-    /// Listens on a port of its own, in the calling thread's network.
-    pub fn start() -> Self {
+    /// Listens on a port of its own, in the calling thread's network. All that
+    /// is asked is written into a log, a line each: its path and its body.
+    pub fn start(log: &Path) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("its address");
         let (sender, asked) = channel();
-        std::thread::spawn(move || serve(listener, &sender));
+        let log = log.to_owned();
+        std::thread::spawn(move || serve(listener, &sender, &log));
         Self {
             address,
             asked,
@@ -106,7 +117,7 @@ impl Model {
     }
 }
 
-fn serve(listener: TcpListener, asked: &Sender<Asked>) {
+fn serve(listener: TcpListener, asked: &Sender<Asked>, log: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -115,8 +126,8 @@ fn serve(listener: TcpListener, asked: &Sender<Asked>) {
         listener.set_nonblocking(true).expect("a socket");
         let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
         while let Ok((stream, _)) = listener.accept().await {
-            let asked = asked.clone();
-            let service = service_fn(move |request| answer(request, asked.clone()));
+            let (asked, log) = (asked.clone(), log.to_owned());
+            let service = service_fn(move |request| answer(request, asked.clone(), log.clone()));
             let connection = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service);
             // An agent that is killed breaks its connections off.
@@ -128,6 +139,7 @@ fn serve(listener: TcpListener, asked: &Sender<Asked>) {
 async fn answer(
     request: Request<Incoming>,
     asked: Sender<Asked>,
+    log: PathBuf,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
     let body = match request.into_body().collect().await {
@@ -135,6 +147,7 @@ async fn answer(
         Err(_) => return Ok(Response::default()),
     };
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    append(&log, &format!("{path} {body}"));
     let Some(wire) = WIRES.iter().copied().find(|wire| wire.speaks(&path)) else {
         return Ok(respond(
             StatusCode::OK,
@@ -143,11 +156,11 @@ async fn answer(
         ));
     };
     let streams = wire.streams(&path, &body);
-    let plain = Said::Text("plain".into());
-    let said = match wire::offers_tools(&body) {
+    let plain = Said::Text(ASIDE.into());
+    let (sent, opening) = wire::sent(wire.items(&body));
+    let said = match wire::offers_tools(&body) && !wire::forbids_tools(&sent) {
         true => {
             let (sender, answered) = oneshot::channel();
-            let (sent, opening) = wire::sent(wire.items(&body));
             let _nobody_asks_any_more = asked.send(Asked {
                 sent,
                 opening,
@@ -158,8 +171,8 @@ async fn answer(
             });
             answered.await.ok()
         }
-        false if streams => Some(wire.stream(&plain, 10)),
-        false => Some(wire.whole(&plain, 10).to_string()),
+        false if streams => Some(wire.stream(&plain, ASIDE_TOKENS)),
+        false => Some(wire.whole(&plain, ASIDE_TOKENS).to_string()),
     };
     Ok(match said {
         Some(said) => respond(StatusCode::OK, streams, said),

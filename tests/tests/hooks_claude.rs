@@ -591,25 +591,33 @@ fn a_save_during_a_permission_prompt_is_told() {
 /// call out. Nobody else is kept out meanwhile (GUARD-5).
 #[test]
 fn a_declined_call_ends_with_its_batch() {
-    let world = world();
-    let mut talk = Talk::new(&world, AGENT, "s");
-    talk.start().nothing();
-    talk.read("a.txt").nothing();
-    let (_, heard) = talk.before_edit("a.txt", "one", "1");
-    heard.nothing();
-    let mut other = world.session("other");
-    other.read("a.txt");
-    let edit = other.begin("a.txt", None).unwrap();
-    other.abort(&edit);
-    user::append(&world.path("a.txt"), "four\n");
-    let batch = talk.voice.event("PostToolBatch", json!({"tool_calls": []}));
-    let told = talk.say(&batch).told();
-    assert!(
-        told.contains(r#""a.txt" (modified outside any agent"#),
-        "{told}"
-    );
-    let status = other.client.ok("status", json!({}));
-    assert_eq!(status["openEdits"], 0, "{status}");
+    for named in [false, true] {
+        let world = world();
+        let mut talk = Talk::new(&world, AGENT, "s");
+        talk.start().nothing();
+        talk.read("a.txt").nothing();
+        let (call, heard) = talk.before_edit("a.txt", "one", "1");
+        heard.nothing();
+        let mut other = world.session("other");
+        other.read("a.txt");
+        let edit = other.begin("a.txt", None).unwrap();
+        other.abort(&edit);
+        user::append(&world.path("a.txt"), "four\n");
+        // Claude names it like those that ran, with what the model is told.
+        let mut input = talk.voice.before_edit(&call, "a.txt", "one", "1");
+        input["tool_response"] = json!("you haven't granted it yet");
+        let calls = if named { json!([input]) } else { json!([]) };
+        let batch = talk
+            .voice
+            .event("PostToolBatch", json!({"tool_calls": calls}));
+        let told = talk.say(&batch).told();
+        assert!(
+            told.contains(r#""a.txt" (modified outside any agent"#),
+            "{told}"
+        );
+        let status = other.client.ok("status", json!({}));
+        assert_eq!(status["openEdits"], 0, "{status}");
+    }
 }
 
 /// What a denial has said is not said again by the notice that follows.

@@ -3,31 +3,24 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use touchmark_tests::agents::scenarios::SCENARIOS;
-use touchmark_tests::agents::{AGENTS, Stage};
-use touchmark_tests::{fetched, parts};
+use touchmark_tests::agents::matrix;
+use touchmark_tests::parts;
 
+/// With `TOUCHMARK_AGENTS=codex` or `TOUCHMARK_AGENTS='codex: patch'` only
+/// what has that in its name.
 #[test]
-fn every_agent_plays_every_scenario() {
+fn every_agent_plays_every_scenario_as_documented() {
     if !parts::heavy("the real agents") {
         return;
     }
-    for agent in AGENTS {
-        let room = format!("agent-{}", agent.name);
-        let what = format!("{} with touchmark's hooks", agent.title);
-        let Some(packages) = fetched::node(&room, agent.packages, &what) else {
-            continue;
-        };
-        for scenario in SCENARIOS {
-            let stage = Stage::new(agent, &packages, scenario.setting);
-            let began = std::time::Instant::now();
-            let played = (scenario.play)(&stage);
-            println!(
-                "{} {}: {played:?} {:?}",
-                agent.name,
-                scenario.name,
-                began.elapsed()
-            );
-        }
+    let wrong = matrix::play();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn the_documents_table_has_all_agents_and_scenarios() {
+    let table = matrix::documented();
+    for ((scenario, agent), cell) in table {
+        assert!(!cell.is_empty(), "{agent}: {scenario}");
     }
 }

@@ -32,7 +32,7 @@ interface Fields {
 interface Wanted {
   deny?: string;
   append?: string;
-  /** Says that `append` has arrived. */
+  /** Says that `deny` or `append` has arrived. */
   delivered(): void;
 }
 
@@ -221,17 +221,21 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
     ) => {
       const wanted = await tell({ phase: "before", ...input, args: output.args }, fileOf(output.args));
       const refused = wanted.find(({ deny }) => typeof deny === "string" && deny !== "");
+      if (refused === undefined) return;
       // What is thrown here is what the model is told in the tool's place.
-      if (refused !== undefined) throw new Error(refused.deny);
+      refused.delivered();
+      throw new Error(refused.deny);
     },
 
     "tool.execute.after": async (
       input: { tool: string; sessionID: string; callID: string; args?: unknown },
-      output: { title?: string; output: string; metadata?: unknown },
+      output: { title?: string; output: string; content?: unknown; metadata?: unknown },
     ) => {
-      const { metadata, output: text } = output;
+      const { metadata, output: text, content } = output;
       for (const { append, delivered } of await tell({ phase: "after", ...input, metadata, output: text }, fileOf(input.args))) {
-        if (append) output.output = output.output ? `${output.output}\n\n${append}` : append;
+        // What an MCP server has answered comes as it is: the model gets its parts.
+        if (append && Array.isArray(content)) content.push({ type: "text", text: append });
+        else if (append) output.output = output.output ? `${output.output}\n\n${append}` : append;
         delivered();
       }
     },

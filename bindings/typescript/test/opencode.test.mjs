@@ -131,7 +131,7 @@ test("every hook tells the daemon what it is about, in the agent's words", inOwn
 }));
 
 test("a refusal is thrown, a notice appended, and acknowledged once delivered", inOwnWorld({ "a.txt": "one\n" }, async (world) => {
-  const said = { before: { stdout: { deny: "a.txt was changed" } }, after: { stdout: { append: "b.txt was changed" }, ack: "7" }, prompt: { stdout: { append: "c.txt was changed" }, ack: "8" } };
+  const said = { before: { stdout: { deny: "a.txt was changed" }, ack: "6" }, after: { stdout: { append: "b.txt was changed" }, ack: "7" }, prompt: { stdout: { append: "c.txt was changed" }, ack: "8" } };
   const server = await standIn(world, answering(({ phase, tool }) => (tool === "bash" && phase === "before" ? undefined : said[phase])));
   const host = await Host.start(world.root);
   let ran = false;
@@ -144,7 +144,7 @@ test("a refusal is thrown, a notice appended, and acknowledged once delivered", 
   assert.notEqual(added.id, typed.id);
   await host.event("session.idle", { sessionID: "ses_1" });
   const acks = server.heard.filter(({ method }) => method === "hook/ack").map(({ params }) => params.ack);
-  assert.deepEqual(acks, ["7", "8"]);
+  assert.deepEqual(acks, ["6", "7", "8"]);
   await host.end();
   await server.close();
 }));

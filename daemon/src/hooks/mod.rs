@@ -109,8 +109,8 @@ enum What {
         #[serde(skip)]
         output: Output,
     },
-    /// All tools of one turn of the model have run: which, where it is said.
-    BatchEnd { ran: Option<Vec<String>> },
+    /// All tools that one turn of the model called have run, or never will.
+    BatchEnd,
     /// What was read is no longer in the context.
     Compacted,
     /// A sub-agent begins.

@@ -145,11 +145,10 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             tell(daemon, &session, warning, can_tell).await
         }
         What::ChildStart => tell(daemon, &session, warning, can_tell).await,
-        What::BatchEnd { ran } => {
-            // What was announced and is not among them was declined.
-            if let Some(ran) = ran {
-                never_ran(daemon, &session, &standing, |call| !ran.contains(call)).await;
-            }
+        What::BatchEnd => {
+            // Whatever has run has had an event of its own end before: what is
+            // still open was declined.
+            never_ran(daemon, &session, &standing, |_| true).await;
             writes::formatted(daemon, &session, false).await;
             tell(daemon, &session, warning, can_tell).await
         }
@@ -159,6 +158,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 Outcome::default()
             }
             Tool::Write { name, files } => {
+                writes::formatted(daemon, &session, false).await;
                 writes::begin(daemon, &session, cwd, &call, &name, &files).await
             }
             Tool::Shell { command } => before_command(daemon, &session, cwd, &call, &command).await,
@@ -183,8 +183,8 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 }
                 Tool::Write { files, .. } => {
                     writes::commit(daemon, &session, cwd, &call, &files).await;
-                    // Where more is to come, one may still run beside this.
-                    writes::formatted(daemon, &session, !batch_end).await;
+                    // One may still run beside this.
+                    writes::formatted(daemon, &session, true).await;
                 }
                 Tool::Shell { command } => {
                     prints::after(daemon, &session, cwd, &call, &command, &output).await;
@@ -230,6 +230,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         }
         What::Stop { tasks } => {
             abort_left(daemon, &session, &standing).await;
+            writes::formatted(daemon, &session, false).await;
             if let Some(tasks) = tasks {
                 turns::tasks(daemon, &session, cwd, tasks).await;
             }

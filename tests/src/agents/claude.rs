@@ -9,6 +9,9 @@ pub(super) const AGENT: Agent = Agent {
     name: "claude",
     title: "Claude Code",
     packages: &["@anthropic-ai/claude-code@2.1.330"],
+    tells_of_declined: true,
+    own_gate: false,
+    lacks: &[],
     settle,
     command,
     call,
@@ -35,7 +38,8 @@ fn command(stage: &Stage, ask: &Ask) -> std::process::Command {
     let mut command = stage.dress(stage.package(PROGRAM));
     command
         .env("ANTHROPIC_BASE_URL", stage.url())
-        .env("ANTHROPIC_API_KEY", "sk-test");
+        .env("ANTHROPIC_API_KEY", "sk-test")
+        .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
     for name in [
         "DISABLE_AUTOUPDATER",
         "DISABLE_TELEMETRY",
@@ -70,7 +74,7 @@ fn call(stage: &Stage, does: &Does) -> Result<Said, &'static str> {
             json!({"file_path": file(path), "old_string": old, "new_string": new}),
         ),
         Does::Write(path, text) => ("Write", json!({"file_path": file(path), "content": text})),
-        Does::Patch(..) => return Err("it has no tool that takes a patch"),
+        Does::Patch(..) => return Err("no patch tool"),
         Does::Shell(command) => ("Bash", json!({"command": command, "description": "work"})),
         Does::Background(command) => (
             "Bash",
@@ -78,7 +82,7 @@ fn call(stage: &Stage, does: &Does) -> Result<Said, &'static str> {
         ),
         Does::Delegate(task) => (
             "Agent",
-            json!({"prompt": task, "description": "work", "subagent_type": "general-purpose"}),
+            json!({"prompt": task, "description": "work", "subagent_type": "general-purpose", "run_in_background": false}),
         ),
         Does::Await(_) => return Err("its calls wait for the sub-agent"),
         Does::Report(text) => return Ok(Said::Text((*text).into())),

@@ -1,1 +1,145 @@
-//! What came of all scenarios with all agents.
+//! What came of all scenarios with all agents, and what the documents say of
+//! it: one table, so that it cannot say what is not so.
+
+use std::collections::HashMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use super::scenarios::{SCENARIOS, Scenario};
+use super::{AGENTS, Agent, Stage};
+use crate::{fetched, network, snippets};
+
+/// Agents that are at work at one time.
+const AT_ONCE: usize = 2;
+
+/// One cell: what came of a scenario with an agent.
+#[derive(Debug)]
+pub enum Cell {
+    /// All that was looked at is as it should be.
+    Good,
+    /// The agent has no such thing.
+    Lacks(&'static str),
+    /// Something is not; what.
+    Bad(String),
+}
+
+impl Cell {
+    /// As it stands in the documents.
+    fn shown(&self) -> &str {
+        match self {
+            Self::Good => "yes",
+            Self::Lacks(why) => why,
+            Self::Bad(_) => "no",
+        }
+    }
+}
+
+/// The table's head: an agent with its version.
+fn title(agent: &Agent) -> String {
+    format!("{} {}", agent.title, agent.version())
+}
+
+/// The documents' table, cell by cell, by its row's and its column's name.
+///
+/// # Panics
+/// If it does not have exactly the scenarios and the agents that there are.
+pub fn documented() -> HashMap<(&'static str, &'static str), String> {
+    let page = Path::new(snippets::AGENTS).join("README.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let cells = |line: &str| -> Vec<String> {
+        let line = line.trim_matches('|');
+        line.split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let mut rows = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| scenario |"))
+        .take_while(|line| line.starts_with('|'));
+    let head = cells(rows.next().expect("a table of scenarios"));
+    let titles: Vec<String> = AGENTS.iter().map(|agent| title(agent)).collect();
+    assert_eq!(head[1..], titles, "the table's agents");
+    let rows: Vec<Vec<String>> = rows.skip(1).map(cells).collect();
+    let named: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+    let names: Vec<&str> = SCENARIOS.iter().map(|one| one.name).collect();
+    assert_eq!(named, names, "the table's scenarios");
+    let mut found = HashMap::new();
+    for (row, scenario) in rows.iter().zip(SCENARIOS) {
+        for (cell, agent) in row[1..].iter().zip(AGENTS) {
+            found.insert((scenario.name, agent.name), cell.clone());
+        }
+    }
+    found
+}
+
+/// Plays all that can be fetched, and says what is not as the documents say.
+pub fn play() -> Vec<String> {
+    let documented = documented();
+    let only = std::env::var("TOUCHMARK_AGENTS").unwrap_or_default();
+    let mut pairs: Vec<(&Agent, PathBuf, &Scenario)> = Vec::new();
+    for agent in AGENTS {
+        let what = format!("{} with touchmark's hooks", agent.title);
+        let room = format!("agent-{}", agent.name);
+        if let Some(packages) = fetched::node(&room, agent.packages, &what) {
+            pairs.extend(SCENARIOS.iter().map(|one| (*agent, packages.clone(), one)));
+        }
+    }
+    pairs.retain(|(agent, _, scenario)| {
+        format!("{}: {}", agent.name, scenario.name).contains(&only)
+    });
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(pairs.len()) {
+            scope.spawn(|| {
+                while let Some((agent, packages, scenario)) =
+                    pairs.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let began = Instant::now();
+                    let cell = cell(agent, packages, scenario);
+                    println!(
+                        "{}: {}: {} ({} ms)",
+                        agent.name,
+                        scenario.name,
+                        cell.shown(),
+                        began.elapsed().as_millis()
+                    );
+                    let said = &documented[&(scenario.name, agent.name)];
+                    if cell.shown() != said {
+                        let what = format!(
+                            "{}: {}: the documents say {said:?}, but {cell:?}",
+                            agent.name, scenario.name
+                        );
+                        wrong.lock().expect("a list").push(what);
+                    }
+                }
+            });
+        }
+    });
+    wrong.into_inner().expect("a list")
+}
+
+fn cell(agent: &'static Agent, packages: &Path, scenario: &Scenario) -> Cell {
+    let lacks = agent.lacks.iter().find(|(name, _)| *name == scenario.name);
+    if let Some((_, why)) = lacks {
+        return Cell::Lacks(why);
+    }
+    let play = || {
+        let stage = Stage::new(agent, packages, scenario.setting);
+        (scenario.play)(&stage)
+    };
+    let played =
+        network::loopback_alone("the real agents", || catch_unwind(AssertUnwindSafe(play)));
+    match played {
+        Ok(Ok(())) => Cell::Good,
+        Ok(Err(why)) => Cell::Lacks(why),
+        Err(panic) => Cell::Bad(
+            panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()))
+                .unwrap_or_default(),
+        ),
+    }
+}

@@ -20,6 +20,9 @@ const DELEGATED: &str = "A task for the sub-agent:";
 /// What a conversation takes as long as nothing else is said, in tokens.
 const TOKENS: u64 = 1_000;
 
+/// What it takes when it has become too long for every agent's model.
+const TOO_LONG: u64 = 195_000;
+
 /// An agent at work. While its model thinks, nothing of it runs but what it has
 /// sent to the background: the moment for users to change something.
 pub struct Run<'s> {
@@ -71,9 +74,10 @@ impl<'s> Run<'s> {
         self.track().sent.join("\n")
     }
 
-    /// The whole request that waits.
-    pub fn request(&mut self) -> &serde_json::Value {
-        &self.track().asked.as_ref().expect("a request").body
+    /// Whether a text is anywhere in the request that waits.
+    pub fn holds(&mut self, text: &str) -> bool {
+        let asked = self.track().asked.as_ref().expect("a request");
+        asked.body.to_string().contains(text)
     }
 
     /// The model does something; what it is sent after it that it was not sent
@@ -84,11 +88,20 @@ impl<'s> Run<'s> {
         self.wait()
     }
 
-    /// The same, and the provider says that the conversation has become this
-    /// long, in tokens.
-    pub fn does_at_length(&mut self, does: &Does, tokens: u64) -> String {
+    /// Reads a file once more, where the agent's own tool insists on that. It
+    /// would not have to for touchmark.
+    pub fn catches_up(&mut self, file: &'static str) -> String {
+        match self.stage.agent.own_gate {
+            true => self.does(&Does::Read(file)),
+            false => String::new(),
+        }
+    }
+
+    /// The same as `does`, and the provider says that the conversation has become too
+    /// long, until the agent has compacted it.
+    pub fn fills_up(&mut self, does: &Does) -> String {
         let said = self.said(does);
-        self.answer(&said, tokens);
+        self.answer(&said, TOO_LONG);
         self.wait()
     }
 

@@ -1,7 +1,12 @@
 //! What is played with each agent. What is true is taken from outside: bytes on
 //! disk, what the model was sent, and touchmark's own word for who wrote.
 
+use rustix::process::Signal;
+use serde_json::json;
+
 use super::{Does, Setting, Stage};
+use crate::model::ASIDE;
+use crate::process::{signal, until, wait_gone};
 
 /// What came of a scenario that did not fail: `Err` where the agent has no such
 /// thing, and why.
@@ -41,7 +46,79 @@ pub const SCENARIOS: &[Scenario] = &[
         setting: PLAIN,
         play: edit_beside,
     },
+    Scenario {
+        name: "denial and retry",
+        setting: PLAIN,
+        play: denial,
+    },
+    Scenario {
+        name: "whole file",
+        setting: PLAIN,
+        play: whole_file,
+    },
+    Scenario {
+        name: "patch",
+        setting: Setting {
+            patches: true,
+            ..PLAIN
+        },
+        play: patch,
+    },
+    Scenario {
+        name: "shell write",
+        setting: PLAIN,
+        play: shell_write,
+    },
+    Scenario {
+        name: "background command",
+        setting: PLAIN,
+        play: background,
+    },
+    Scenario {
+        name: "declined tool",
+        setting: Setting {
+            declines: true,
+            ..PLAIN
+        },
+        play: declined,
+    },
+    Scenario {
+        name: "formatter",
+        setting: Setting {
+            formatter: Some(FORMATTER),
+            ..PLAIN
+        },
+        play: formatter,
+    },
+    Scenario {
+        name: "sub-agent",
+        setting: PLAIN,
+        play: sub_agent,
+    },
+    Scenario {
+        name: "resumption",
+        setting: PLAIN,
+        play: resumption,
+    },
+    Scenario {
+        name: "compaction",
+        setting: PLAIN,
+        play: compaction,
+    },
+    Scenario {
+        name: "killed daemon",
+        setting: PLAIN,
+        play: killed_daemon,
+    },
+    Scenario {
+        name: "MCP",
+        setting: Setting { mcp: true, ..PLAIN },
+        play: mcp,
+    },
 ];
+
+/// What formats a text: one space between words.
+const FORMATTER: &str = "sed -i 's/  */ /g' f.txt";
 
 const THREE: &str = "one\ntwo\nthree\n";
 
@@ -123,5 +200,306 @@ fn edit_beside(stage: &Stage) -> Played {
         "{:?}",
         stage.writers("f.txt")
     );
+    Ok(())
+}
+
+fn denial(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    let mut run = stage.ask("Change line 5 of f.txt.");
+    run.does(&Does::Read("f.txt"));
+    let changed = ten().replace("line 5", "line 5 by somebody");
+    stage.world.file("f.txt", &changed);
+    let sent = run.does(&Does::Edit("f.txt", "line 5", "fifth"));
+    assert!(sent.contains("line 5 by somebody"), "{sent}");
+    assert!(sent.contains("outside any agent"), "{sent}");
+    assert_eq!(stage.text("f.txt"), changed);
+    // What the denial showed counts as read, and is not told again.
+    run.catches_up("f.txt");
+    let sent = run.does(&Does::Edit("f.txt", "line 5 by somebody", "fifth"));
+    assert_eq!(
+        stage.text("f.txt"),
+        ten().replace("line 5", "fifth"),
+        "{sent}"
+    );
+    is_silent(&sent);
+    run.ends();
+    is_agents(stage, "f.txt");
+    Ok(())
+}
+
+fn whole_file(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    let mut run = stage.ask("Write f.txt and new.txt.");
+    run.does(&Does::Write("new.txt", "new\n"));
+    assert_eq!(stage.text("new.txt"), "new\n");
+    let sent = run.does(&Does::Write("f.txt", "all new\n"));
+    assert!(sent.contains("has not been read"), "{sent}");
+    assert_eq!(stage.text("f.txt"), ten());
+    run.does(&Does::Read("f.txt"));
+    let sent = run.does(&Does::Write("f.txt", "all new\n"));
+    assert_eq!(stage.text("f.txt"), "all new\n");
+    is_silent(&sent);
+    // Over what somebody has changed since: with their lines, once.
+    stage.world.file("f.txt", "all new\nmine\n");
+    let sent = run.does(&Does::Write("f.txt", "all newer\n"));
+    assert!(sent.contains("mine"), "{sent}");
+    assert_eq!(stage.text("f.txt"), "all new\nmine\n");
+    run.ends();
+    is_agents(stage, "new.txt");
+    assert_eq!(stage.writers("f.txt")[0], "user");
+    Ok(())
+}
+
+fn patch(stage: &Stage) -> Played {
+    stage.able(&Does::Patch("f.txt", "", ""))?;
+    stage.world.file("f.txt", ten());
+    let mut run = stage.ask("Change lines 5 and 9 of f.txt.");
+    run.does(&Does::Read("f.txt"));
+    run.does(&Does::Patch("f.txt", "line 5", "fifth"));
+    let fifth = ten().replace("line 5", "fifth");
+    assert_eq!(stage.text("f.txt"), fifth);
+    is_agents(stage, "f.txt");
+    stage
+        .world
+        .file("f.txt", fifth.replace("line 2\n", "LINE 2\n"));
+    let sent = run.does(&Does::Patch("f.txt", "line 9", "ninth"));
+    assert!(sent.contains("LINE 2"), "{sent}");
+    let both = fifth
+        .replace("line 2\n", "LINE 2\n")
+        .replace("line 9", "ninth");
+    assert_eq!(stage.text("f.txt"), both);
+    stage
+        .world
+        .file("f.txt", both.replace("line 7\n", "line 7 by somebody\n"));
+    let sent = run.does(&Does::Patch("f.txt", "line 7", "seventh"));
+    assert!(sent.contains("line 7 by somebody"), "{sent}");
+    run.ends();
+    assert_eq!(
+        stage.text("f.txt"),
+        both.replace("line 7\n", "line 7 by somebody\n")
+    );
+    Ok(())
+}
+
+fn shell_write(stage: &Stage) -> Played {
+    stage.world.file("f.txt", THREE);
+    stage.world.file("mine.txt", "mine\n");
+    let mut run = stage.ask("Change f.txt by a command.");
+    run.does(&Does::Read("f.txt"));
+    run.does(&Does::Read("mine.txt"));
+    let sent = run.does(&Does::Shell("sed -i s/two/2/ f.txt && echo made > new.txt"));
+    assert!(!sent.contains("outside any agent"), "{sent}");
+    assert_eq!(stage.text("f.txt"), "one\n2\nthree\n");
+    is_agents(stage, "f.txt");
+    // What comes after it is not the command's.
+    stage.world.file("mine.txt", "mine too\n");
+    let sent = run.does(&Does::Read("new.txt"));
+    assert!(sent.contains("\"mine.txt\""), "{sent}");
+    assert!(!sent.contains("\"f.txt\""), "{sent}");
+    run.ends();
+    assert_eq!(stage.writers("mine.txt")[0], "user");
+    Ok(())
+}
+
+fn background(stage: &Stage) -> Played {
+    const COMMAND: &str =
+        "touch begun; until [ -e go ]; do sleep 0.05; done; echo late > late.txt; touch over";
+    stage.able(&Does::Background(""))?;
+    stage.world.file("late.txt", "early\n");
+    stage.world.file("mine.txt", "mine\n");
+    let mut run = stage.ask("Run it in the background.");
+    run.does(&Does::Read("late.txt"));
+    run.does(&Does::Read("mine.txt"));
+    run.does(&Does::Background(COMMAND));
+    until("it does not begin", || stage.world.path("begun").exists());
+    run.does(&Does::Shell("true"));
+    // Beside another process of the agent's nothing tells a user's write from
+    // that one's, so the user waits for its end.
+    stage.world.file("go", "");
+    until("it does not end", || stage.world.path("over").exists());
+    let sent = run.does(&Does::Shell("true"));
+    assert!(!sent.contains("outside any agent"), "{sent}");
+    run.does(&Does::Shell("true"));
+    stage.world.file("mine.txt", "mine too\n");
+    let sent = run.does(&Does::Shell("true"));
+    assert!(sent.contains("\"mine.txt\""), "{sent}");
+    run.ends();
+    is_agents(stage, "late.txt");
+    assert_eq!(stage.writers("mine.txt")[0], "user");
+    Ok(())
+}
+
+fn declined(stage: &Stage) -> Played {
+    stage.world.file("f.txt", THREE);
+    let mut run = stage.ask("Change f.txt.");
+    run.does(&Does::Read("f.txt"));
+    run.does(&Does::Edit("f.txt", "two", "TWO"));
+    assert_eq!(stage.text("f.txt"), THREE, "it was not declined");
+    stage.world.file("f.txt", "one\nmine\nthree\n");
+    assert_eq!(stage.writers("f.txt")[0], "user");
+    if stage.agent.tells_of_declined {
+        // The very bytes that the tool would have written.
+        stage.world.file("f.txt", "one\nTWO\nthree\n");
+    }
+    let sent = run.does(&Does::Read("f.txt"));
+    assert!(!sent.contains("by agent"), "{sent}");
+    run.ends();
+    assert_eq!(stage.writers("f.txt")[0], "user");
+    Ok(())
+}
+
+fn formatter(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    let mut run = stage.ask("Change f.txt.");
+    run.does(&Does::Read("f.txt"));
+    let sent = run.does(&Does::Edit("f.txt", "line 5", "the   fifth"));
+    assert!(!sent.contains("outside any agent"), "{sent}");
+    assert_eq!(stage.text("f.txt"), ten().replace("line 5", "the fifth"));
+    run.catches_up("f.txt");
+    let sent = run.does(&Does::Edit("f.txt", "line 9", "the   ninth"));
+    assert!(!sent.contains("outside any agent"), "{sent}");
+    run.ends();
+    let both = ten()
+        .replace("line 5", "the fifth")
+        .replace("line 9", "the ninth");
+    assert_eq!(stage.text("f.txt"), both);
+    let writers = stage.writers("f.txt");
+    assert!(!writers.contains(&"user".to_owned()), "{writers:?}");
+    Ok(())
+}
+
+fn sub_agent(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    stage.world.file("g.txt", THREE);
+    let mut run = stage.ask("Have it done.");
+    run.does(&Does::Read("f.txt"));
+    let mut sent = run.delegates(|sub| {
+        sub.does(&Does::Read("g.txt"));
+        sub.does(&Does::Read("f.txt"));
+        sub.does(&Does::Edit("f.txt", "line 5", "fifth"));
+    });
+    assert_eq!(stage.text("f.txt"), ten().replace("line 5", "fifth"));
+    sent += &run.does(&Does::Shell("true"));
+    assert!(sent.contains("\"f.txt\""), "{sent}");
+    assert!(sent.contains("by agent session"), "{sent}");
+    run.ends();
+    is_agents(stage, "f.txt");
+    let sub = stage
+        .sessions()
+        .into_iter()
+        .filter(|one| !one["parent"].is_null());
+    assert_eq!(sub.count(), 1, "{:?}", stage.sessions());
+    // What the sub-agent has read, the agent has not.
+    let files = stage.told(&["files", "--session", &stage.session()]);
+    assert!(!files.to_string().contains("g.txt"), "{files}");
+    Ok(())
+}
+
+fn resumption(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    let mut run = stage.ask("Read f.txt.");
+    run.does(&Does::Read("f.txt"));
+    run.ends();
+    stage
+        .world
+        .file("f.txt", ten().replace("line 2\n", "LINE 2\n"));
+    let mut run = stage.ask_further("Now change line 9.");
+    let sent = run.sent();
+    assert!(
+        sent.contains("Read f.txt."),
+        "the conversation is another: {sent}"
+    );
+    assert!(sent.contains("\"f.txt\""), "{sent}");
+    assert!(sent.contains("outside any agent"), "{sent}");
+    run.catches_up("f.txt");
+    run.does(&Does::Edit("f.txt", "line 9", "ninth"));
+    run.ends();
+    let both = ten()
+        .replace("line 2\n", "LINE 2\n")
+        .replace("line 9", "ninth");
+    assert_eq!(stage.text("f.txt"), both);
+    stage.session();
+    Ok(())
+}
+
+fn compaction(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    let mut run = stage.ask("Change line 9 of f.txt.");
+    run.does(&Does::Read("f.txt"));
+    let resident = || {
+        let files = stage.told(&["files", "--session", &stage.session()]);
+        files["files"][0]["resident"] == true
+    };
+    assert!(resident());
+    run.fills_up(&Does::Shell("true"));
+    assert!(run.holds(ASIDE), "it has not compacted: {}", run.sent());
+    assert!(!resident());
+    // The right to edit stays.
+    run.does(&Does::Edit("f.txt", "line 9", "ninth"));
+    assert_eq!(stage.text("f.txt"), ten().replace("line 9", "ninth"));
+    run.ends();
+    Ok(())
+}
+
+fn killed_daemon(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    let mut run = stage.ask("Change line 9 of f.txt.");
+    run.does(&Does::Read("f.txt"));
+    let daemon = stage.world.pid();
+    signal(daemon, Signal::KILL);
+    wait_gone(daemon);
+    stage
+        .world
+        .file("f.txt", ten().replace("line 2\n", "LINE 2\n"));
+    let mut sent = run.does(&Does::Shell("true"));
+    // It may be started beside the agent's work.
+    let answers = || stage.world.run(&["--no-start", "status"]).status.success();
+    until("no daemon is started", answers);
+    sent += &run.catches_up("f.txt");
+    sent += &run.does(&Does::Edit("f.txt", "line 9", "ninth"));
+    assert!(sent.contains("\"f.txt\""), "{sent}");
+    run.ends();
+    let both = ten()
+        .replace("line 2\n", "LINE 2\n")
+        .replace("line 9", "ninth");
+    assert_eq!(stage.text("f.txt"), both);
+    is_agents(stage, "f.txt");
+    Ok(())
+}
+
+fn mcp(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    stage.world.file("g.txt", THREE);
+    let mut run = stage.ask("Change f.txt.");
+    run.does(&Does::Read("f.txt"));
+    let edit = json!({"path": "f.txt", "oldString": "line 5", "newString": "fifth"});
+    let sent = run.does(&Does::Mcp("edit_file", edit));
+    assert_eq!(
+        stage.text("f.txt"),
+        ten().replace("line 5", "fifth"),
+        "{sent}"
+    );
+    // Its own edit is nobody else's.
+    let mut sent = run.does(&Does::Mcp("read_file", json!({"path": "g.txt"})));
+    assert!(sent.contains("three"), "{sent}");
+    run.catches_up("f.txt");
+    sent += &run.does(&Does::Edit("f.txt", "line 9", "ninth"));
+    assert!(!sent.contains("by agent"), "{sent}");
+    let both = ten().replace("line 5", "fifth").replace("line 9", "ninth");
+    assert_eq!(stage.text("f.txt"), both, "{sent}");
+    // What was read there counts here.
+    stage.world.file("g.txt", "one\nTWO\nthree\n");
+    let sent = run.does(&Does::Shell("true"));
+    assert!(sent.contains("\"g.txt\""), "{sent}");
+    stage.world.file("g.txt", "one\nTWO\nTHREE\n");
+    let mut sent = run.does(&Does::Mcp(
+        "read_file",
+        json!({"path": "f.txt", "force": true}),
+    ));
+    sent += &run.does(&Does::Shell("true"));
+    assert!(sent.contains("\"g.txt\""), "{sent}");
+    run.ends();
+    // One session.
+    stage.session();
     Ok(())
 }

@@ -58,6 +58,13 @@ pub(super) fn offers_tools(body: &Value) -> bool {
         .is_some_and(|tools| !tools.iter().all(none))
 }
 
+/// Whether a request says that its tools are not to be used, as Claude Code's
+/// for a summary does.
+pub(super) fn forbids_tools(sent: &[String]) -> bool {
+    sent.last()
+        .is_some_and(|last| last.contains("Respond with TEXT ONLY"))
+}
+
 /// What a conversation holds that is not the model's, and its opening.
 pub(super) fn sent(items: &Value) -> (Vec<String>, String) {
     let mut texts = Vec::new();

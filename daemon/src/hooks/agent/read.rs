@@ -104,9 +104,7 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
                 },
             }
         }
-        Is::BatchEnd => What::BatchEnd {
-            ran: agent.ran(input),
-        },
+        Is::BatchEnd => What::BatchEnd,
         // Said before each request to the model, ahead of the question whether
         // there is anything to compress; only who asks for it means it.
         Is::CompactedByHand if text(input, &["trigger"]) == Some("auto") => What::Nothing,
@@ -329,24 +327,6 @@ impl Agent {
             text: error.or_else(|| self.output(input).text),
             ..Output::default()
         }
-    }
-
-    /// The calls of a batch that were carried out: one that was declined is
-    /// not among them, or says so, and nothing else does.
-    fn ran(&self, input: &Value) -> Option<Vec<String>> {
-        let fields = &self.fields;
-        let calls = input.get("tool_calls")?.as_array()?;
-        let name = |one: &Value| {
-            let name = text(one, fields.tool)?;
-            let given = present(one, fields.arguments).unwrap_or(&Value::Null);
-            Some(call(text(one, fields.call), name, given))
-        };
-        // One that cannot be told by name may be any.
-        calls
-            .iter()
-            .filter(|one| text(one, &["status"]) != Some("cancelled"))
-            .map(name)
-            .collect()
     }
 }
 
