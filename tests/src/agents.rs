@@ -6,10 +6,12 @@
 //! a home of its own and needs no key, no login and no network.
 //!
 //! - [`scenarios`]: what is played with each of them.
+//! - [`cost`]: what the hooks take of its time.
 //! - [`matrix`]: what came of it, as the documents show it.
 
 mod claude;
 mod codex;
+pub mod cost;
 mod gemini;
 pub mod matrix;
 mod opencode;
@@ -111,6 +113,8 @@ fn patch(path: &str, old: &str, new: &str) -> String {
 /// What differs from an agent as it comes.
 #[derive(Clone, Copy, Default)]
 pub struct Setting {
+    /// There are no hooks of touchmark's.
+    pub bare: bool,
     /// touchmark's MCP server is set up.
     pub mcp: bool,
     /// A command that the user has set up to run after each edit.
@@ -155,7 +159,9 @@ impl Stage {
             model: RefCell::new(model),
         };
         (agent.settle)(&stage);
-        stage.touchmark(&["hook", "install", agent.name, "--yes"]);
+        if !setting.bare {
+            stage.touchmark(&["hook", "install", agent.name, "--yes"]);
+        }
         stage
     }
 

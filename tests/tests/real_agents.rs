@@ -3,8 +3,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use touchmark_tests::agents::matrix;
+use std::sync::{Mutex, PoisonError};
+
+use touchmark_tests::agents::{cost, matrix};
 use touchmark_tests::parts;
+
+/// Who measures does so with nothing beside it.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// With `TOUCHMARK_AGENTS=codex` or `TOUCHMARK_AGENTS='codex: patch'` only
 /// what has that in its name.
@@ -13,6 +18,7 @@ fn every_agent_plays_every_scenario_as_documented() {
     if !parts::heavy("the real agents") {
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let wrong = matrix::play();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
@@ -22,5 +28,22 @@ fn the_documents_table_has_all_agents_and_scenarios() {
     let table = matrix::documented();
     for ((scenario, agent), cell) in table {
         assert!(!cell.is_empty(), "{agent}: {scenario}");
+    }
+}
+
+/// Nothing is expected of a busy machine; the numbers are printed.
+#[test]
+fn what_the_hooks_take_of_a_call_is_printed() {
+    if !parts::heavy("what hooks take of the real agents' calls") {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for (agent, with, without) in cost::of_a_call() {
+        println!(
+            "{}: a call takes {} ms with hooks, {} ms without",
+            agent.title,
+            with.as_millis(),
+            without.as_millis()
+        );
     }
 }

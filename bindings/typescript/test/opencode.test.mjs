@@ -47,14 +47,16 @@ class Host {
     let output;
     try {
       await this.hook("tool.execute.before", call, { args });
-      output = { title: tool, output: await run(), metadata: {} };
+      const ran = await run();
+      // An MCP server's answer comes as it is.
+      output = Array.isArray(ran?.content) ? ran : { title: tool, output: ran, metadata: {} };
     } catch (error) {
       const part = { type: "tool", sessionID, callID: call.callID, tool, state: { status: "error", input: args, error: error.message } };
       await this.event("message.part.updated", { part });
       throw error;
     }
     await this.hook("tool.execute.after", { ...call, args }, output);
-    return output.output;
+    return output.content ?? output.output;
   }
 
   async prompt(text, sessionID = "ses_1") {
@@ -138,13 +140,15 @@ test("a refusal is thrown, a notice appended, and acknowledged once delivered", 
   await assert.rejects(host.tool("write", { filePath: "a.txt", content: "" }, () => (ran = true)), { message: "a.txt was changed" });
   assert.equal(ran, false);
   assert.equal(await host.tool("bash", { command: "true" }, () => "done"), "done\n\nb.txt was changed");
+  const answered = await host.tool("server_tool", {}, () => ({ content: [{ type: "text", text: "done" }] }));
+  assert.deepEqual(answered.map(({ text }) => text), ["done", "b.txt was changed"]);
   const [typed, added] = await host.prompt("go on");
   assert.equal(typed.text, "go on");
   assert.deepEqual([added.text, added.synthetic, added.messageID], ["c.txt was changed", true, "msg_1"]);
   assert.notEqual(added.id, typed.id);
   await host.event("session.idle", { sessionID: "ses_1" });
   const acks = server.heard.filter(({ method }) => method === "hook/ack").map(({ params }) => params.ack);
-  assert.deepEqual(acks, ["6", "7", "8"]);
+  assert.deepEqual(acks, ["6", "7", "7", "8"]);
   await host.end();
   await server.close();
 }));

@@ -74,18 +74,27 @@ pub fn documented() -> HashMap<(&'static str, &'static str), String> {
     found
 }
 
+/// The agents that can be fetched, and where they are.
+pub(super) fn fetched() -> Vec<(&'static Agent, PathBuf)> {
+    let fetch = |agent: &&'static Agent| {
+        let what = format!("{} with touchmark's hooks", agent.title);
+        let room = format!("agent-{}", agent.name);
+        Some((*agent, fetched::node(&room, agent.packages, &what)?))
+    };
+    AGENTS.iter().filter_map(fetch).collect()
+}
+
 /// Plays all that can be fetched, and says what is not as the documents say.
 pub fn play() -> Vec<String> {
     let documented = documented();
     let only = std::env::var("TOUCHMARK_AGENTS").unwrap_or_default();
-    let mut pairs: Vec<(&Agent, PathBuf, &Scenario)> = Vec::new();
-    for agent in AGENTS {
-        let what = format!("{} with touchmark's hooks", agent.title);
-        let room = format!("agent-{}", agent.name);
-        if let Some(packages) = fetched::node(&room, agent.packages, &what) {
-            pairs.extend(SCENARIOS.iter().map(|one| (*agent, packages.clone(), one)));
-        }
-    }
+    let agents = fetched();
+    let each = agents.iter().flat_map(|(agent, packages)| {
+        SCENARIOS
+            .iter()
+            .map(move |scenario| (*agent, packages, scenario))
+    });
+    let mut pairs: Vec<(&Agent, &PathBuf, &Scenario)> = each.collect();
     pairs.retain(|(agent, _, scenario)| {
         format!("{}: {}", agent.name, scenario.name).contains(&only)
     });

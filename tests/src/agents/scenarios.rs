@@ -23,6 +23,7 @@ pub struct Scenario {
 }
 
 const PLAIN: Setting = Setting {
+    bare: false,
     mcp: false,
     formatter: None,
     declines: false,
@@ -435,6 +436,7 @@ fn compaction(stage: &Stage) -> Played {
     assert!(run.holds(ASIDE), "it has not compacted: {}", run.sent());
     assert!(!resident());
     // The right to edit stays.
+    run.catches_up("f.txt");
     run.does(&Does::Edit("f.txt", "line 9", "ninth"));
     assert_eq!(stage.text("f.txt"), ten().replace("line 9", "ninth"));
     run.ends();
