@@ -24,9 +24,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::model::{Model, Said};
+use crate::process::{daemons_below, signal};
 use crate::world::{World, binary};
 pub use run::Run;
 
@@ -279,7 +281,13 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // A daemon that a hook started.
+        // Daemons that hooks started, and what has started them may start more.
         self.world.run(&["stop"]);
+        let base = self.world.outside();
+        for daemon in daemons_below(base.parent().expect("a world's directory")) {
+            if daemon != self.world.pid() {
+                signal(daemon, Signal::KILL);
+            }
+        }
     }
 }
