@@ -162,14 +162,14 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
         .take(MAX_EVENT)
         .read_to_end(&mut bytes)
         .ok()?;
-    // What is no JSON is told as nothing, so that it is counted.
-    let input: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    // What is no JSON is told as an empty text, so that it is counted.
+    let input: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| "".into());
     let environment = Environment::read().ok()?;
     let workspace = match &global.workspace {
         Some(directory) => Workspace::at(directory, &environment).ok()?,
         None => Workspace::find(&directory(agent, &input)?, &environment).ok()?,
     };
-    if input.is_null() && !workspace.socket().exists() {
+    if !input.is_object() && !workspace.socket().exists() {
         return None;
     }
     // Where no daemon runs and none may be started, nobody would make up for it.

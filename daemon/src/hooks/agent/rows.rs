@@ -257,7 +257,7 @@ pub(super) static AGENTS: &[Agent] = &[
         answers: Answers::Plugin,
         ..BASE
     },
-    // Qwen Code 0.24.4: its documents and source (docs/agents/qwen.md). Only
+    // Qwen Code 0.24.4: its documents and source (docs/agents/more.md). Only
     // `tool_call_id` is the same in the event of a call and in a batch's. A
     // compaction may not come to it: PostCompact says that it did.
     Agent {
