@@ -50,10 +50,8 @@ fn an_event_that_is_told_twice_makes_one_version_and_stops_nothing() {
         nothing(&voice.before_shell("4", "true"));
         nothing(&voice.after_shell("4", "true", ""));
 
-        // What others changed is told, by both if they ask at once.
         user::write(&world.path("b.rs"), "fn other() { 1 }\n");
-        let told = twice(&talk, &voice.prompt("p2", "go on"));
-        assert!(agent == "cursor" || !told.is_empty(), "{agent}: {told:?}");
+        twice(&talk, &voice.prompt("p2", "go on"));
 
         // One of them denies what would destroy, which is enough.
         user::write(&world.path("a.rs"), "fn x() {}\nfn mine() {}\nfn c() {}\n");
