@@ -699,7 +699,7 @@ fn what_the_page_says_can_be_run() {
         let program = line("command").as_str().unwrap().to_owned();
         commands.push([vec![program], words(&line("args"))].concat());
     }
-    assert_eq!(commands.len(), 4);
+    assert_eq!(commands.len(), 5);
     for command in &commands {
         for era in ERAS {
             let mut mcp = Mcp::start(run(command), era);

@@ -172,6 +172,8 @@ fn what_setup_puts_in_works_and_goes_to_the_byte() {
             "{said}"
         );
     }
+    // Of Cursor's, which is the user's own, nothing is run.
+    assert!(!checks.contains_key("cursor MCP server"), "{checks:?}");
     for agent in ["claude", "codex", "gemini", "opencode"] {
         let said = &checks[&format!("{agent} MCP server")];
         assert!(said.contains("tried: it has 8 tools"), "{said}");
@@ -241,6 +243,11 @@ fn a_project_has_settings_of_its_own() {
     let before = places(&world);
     let said = done(&world, &["--project", "--yes"]);
     assert!(said.contains("Claude Code asks"), "{said}");
+    // Its workspace stands in the place of the variable.
+    let cursor = fs::read_to_string(project.join(".cursor/mcp.json")).unwrap();
+    assert!(cursor.contains("${workspaceFolder}"), "{cursor}");
+    assert!(said.contains("cursor MCP server: in "), "{said}");
+    assert_eq!(said.matches("tried: it has 8 tools").count(), 5, "{said}");
     for file in [
         ".claude/settings.json",
         ".codex/config.toml",

@@ -9,6 +9,7 @@ use touchmark_client::Environment;
 use super::file::{self, Target};
 use super::plan::{Kind, Part, files};
 use super::record::Records;
+use super::rows::WORKSPACE;
 use super::server::{Found, words};
 use super::{Agent, Around, Scope};
 use crate::output::Outcome;
@@ -87,7 +88,10 @@ pub(crate) fn installed(
             if !matches!(found, Found::Ours | Found::Older) {
                 continue;
             }
-            let (event, command) = part.runs(text).unwrap_or_default();
+            let (event, mut command) = part.runs(text).unwrap_or_default();
+            for word in command.iter_mut().filter(|word| *word == WORKSPACE) {
+                *word = workspace.to_string_lossy().into_owned();
+            }
             all.push(Installed {
                 kind: part.kind(),
                 path: path.clone(),

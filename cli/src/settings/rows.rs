@@ -32,11 +32,17 @@ pub(super) struct Servers {
     pub(super) entry: Entry,
 }
 
+/// What some agents replace by the directory that they work in.
+pub(super) const WORKSPACE: &str = "${workspaceFolder}";
+
 /// How it writes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// `command` and `args` in `mcpServers`, beside a `type` where it is named.
     Json(Option<&'static str>),
+    /// The same, with the workspace named: the server is started elsewhere.
+    /// The agent puts its directory in the place of [`WORKSPACE`].
+    Placed,
     /// One list in `mcp`.
     List,
     /// A table of Codex's configuration.
@@ -269,7 +275,7 @@ pub(super) static AGENTS: &[Agent] = &[
         servers: Some(Servers {
             user: Place::Home(".cursor/mcp.json"),
             project: ".cursor/mcp.json",
-            entry: Entry::Json(None),
+            entry: Entry::Placed,
         }),
         note: None,
     }),
@@ -391,7 +397,11 @@ pub(super) static AGENTS: &[Agent] = &[
             handler: Handler::Line,
             timeout: 5,
         }),
-        servers: None,
+        servers: Some(Servers {
+            user: Place::Home(".factory/mcp.json"),
+            project: ".factory/mcp.json",
+            entry: Entry::Json(Some("stdio")),
+        }),
         note: Some("Droid does not read these hooks where a hooks.json stands beside the settings"),
     }),
     Agent(&Row {
@@ -429,7 +439,11 @@ pub(super) static AGENTS: &[Agent] = &[
             handler: Handler::Line,
             timeout: 5,
         }),
-        servers: None,
+        servers: Some(Servers {
+            user: Place::Named("GROK_HOME", ".grok", "config.toml"),
+            project: ".grok/config.toml",
+            entry: Entry::Table,
+        }),
         note: Some("Grok Build passes over the hooks of a project until you say /hooks-trust"),
     }),
     Agent(&Row {

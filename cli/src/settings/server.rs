@@ -44,10 +44,11 @@ pub(super) enum Found {
 }
 
 /// `{ "command": PROGRAM, "args": ["mcp"] }`, as most agents take it.
-fn command(program: &str, kind: Option<&str>) -> Json {
+fn command(program: &str, kind: Option<&str>, arguments: &[&str]) -> Json {
     let mut members: Vec<_> = kind.into_iter().map(|kind| ("type", kind.into())).collect();
+    let arguments = arguments.iter().map(|&word| word.into());
     members.push(("command", program.into()));
-    members.push(("args", Json::List(vec!["mcp".into()])));
+    members.push(("args", Json::List(arguments.collect())));
     Json::Object(members)
 }
 
@@ -57,8 +58,15 @@ impl Server {
         match entry {
             rows::Entry::Json(kind) => Self {
                 path,
-                entry: Entry::Json("mcpServers", command(program, kind)),
+                entry: Entry::Json("mcpServers", command(program, kind, &["mcp"])),
             },
+            rows::Entry::Placed => {
+                let words = ["--workspace", rows::WORKSPACE, "mcp"];
+                Self {
+                    path,
+                    entry: Entry::Json("mcpServers", command(program, None, &words)),
+                }
+            }
             rows::Entry::List => {
                 let words = Json::List(vec![program.into(), "mcp".into()]);
                 let entry = vec![("type", "local".into()), ("command", words)];
@@ -194,7 +202,7 @@ impl Entry {
     fn says(&self) -> serde_json::Map<String, Value> {
         let says = match self {
             Self::Json(_, entry) => value(&entry.to_string()),
-            Self::Table(program) => value(&command(program, None).to_string()),
+            Self::Table(program) => value(&command(program, None, &["mcp"]).to_string()),
         };
         says.as_object().cloned().unwrap_or_default()
     }
