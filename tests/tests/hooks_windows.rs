@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use touchmark_tests::hooks::Heard;
 use touchmark_tests::hooks::agent::Agent;
 use touchmark_tests::process::until;
 use touchmark_tests::{World, user};
@@ -160,7 +161,16 @@ fn attr6_a_command_without_an_end_is_its_own_after_the_agent_has_stopped() {
         "{:?}",
         newest(&world, "a.txt")
     );
-    let told = agent.say(&agent.voice.prompt("q", "well?")).told();
+    // What an own command did is told once its window has ended (MOD-1).
+    let mut told = String::new();
+    until("it is told", || {
+        let heard = agent.say(&agent.voice.prompt("q", "well?"));
+        let Heard::Told(text) = heard else {
+            return false;
+        };
+        told = text;
+        true
+    });
     let by_it = r#""a.txt" (modified while your command ran, by it or by somebody else"#;
     assert!(told.contains(by_it), "{told}");
     agent.end();

@@ -883,7 +883,7 @@ class SessionMethods:
         within: Optional[float] = None,
     ) -> shapes.HookJoined:
         """Which session a tool call of an MCP client belongs to: the one that the hooks
-        of the same agent name, if they were heard (HOOK-6).
+        of the same agent name, if they were heard (HOOK-9).
         """
         return await self.call(
             calls.hook_join(

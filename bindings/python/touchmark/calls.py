@@ -556,7 +556,7 @@ def hook_join(
     tool: Optional[str] = None,
 ) -> "Call[shapes.HookJoined]":
     """Which session a tool call of an MCP client belongs to: the one that the hooks of
-    the same agent name, if they were heard (HOOK-6).
+    the same agent name, if they were heard (HOOK-9).
     """
     return Call("hook/join", {
         "session": session,

@@ -1262,7 +1262,7 @@ export interface HookGemini {
 
 /**
  * Which session a tool call of an MCP client belongs to: the one that the
- * hooks of the same agent name, if they were heard (HOOK-6).
+ * hooks of the same agent name, if they were heard (HOOK-9).
  */
 export interface HookJoin {
   /** The call's arguments; need not be said where `call_id` is. */

@@ -307,7 +307,7 @@ export abstract class Requests {
 
   /**
    * Which session a tool call of an MCP client belongs to: the one that the
-   * hooks of the same agent name, if they were heard (HOOK-6).
+   * hooks of the same agent name, if they were heard (HOOK-9).
    */
   hookJoin(params: HookJoin, ask?: Ask): Promise<Methods["hook/join"]["result"]> {
     return this.call("hook/join", params, ask);
@@ -633,7 +633,7 @@ export abstract class SessionRequests {
 
   /**
    * Which session a tool call of an MCP client belongs to: the one that the
-   * hooks of the same agent name, if they were heard (HOOK-6).
+   * hooks of the same agent name, if they were heard (HOOK-9).
    */
   hookJoin(params: Omit<HookJoin, "session"> = {}, ask?: Ask): Promise<Methods["hook/join"]["result"]> {
     return this.call("hook/join", { session: this.id, ...params }, ask);
