@@ -13,6 +13,7 @@ use super::identity::Calls;
 use super::last_events::LastEvents;
 use super::named::Named;
 use super::running::Commands;
+use super::scopes::Scopes;
 use super::{Change, Happened, What, odd, twice};
 
 /// Calls under way that are remembered; a call that never came back goes when
@@ -98,6 +99,7 @@ pub(crate) struct Memory {
     pub(super) odd: odd::Said,
     calls: Mutex<Calls>,
     commands: Mutex<Commands>,
+    scopes: Mutex<Scopes>,
     /// Locked while kept events are replayed, so that no two hooks replay the
     /// same one.
     pub(super) making_up: tokio::sync::Mutex<()>,
@@ -371,6 +373,11 @@ impl Memory {
     /// Calls of touchmark's own tools that were announced.
     pub(super) fn calls<T>(&self, with: impl FnOnce(&mut Calls) -> T) -> T {
         with(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sub-agents without a name of their own.
+    pub(super) fn scopes<T>(&self, with: impl FnOnce(&mut Scopes) -> T) -> T {
+        with(&mut self.scopes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Commands that were announced and have not come back.

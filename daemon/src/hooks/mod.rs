@@ -27,6 +27,7 @@ mod odd;
 mod patch;
 mod rules;
 mod running;
+mod scopes;
 mod shell;
 mod shell_patch;
 mod shown;
@@ -292,10 +293,14 @@ pub(crate) async fn answer(
     input: Value,
     daemon: &DaemonHandle,
 ) -> Answered {
-    let agent::Heard { happened, odd } = agent.read(&input);
-    let is_own_tool = happened
-        .as_ref()
-        .is_some_and(|happened| identity::announce(daemon, happened, &input));
+    let agent::Heard { mut happened, odd } = agent.read(&input);
+    let mut ended = None;
+    let mut is_own_tool = false;
+    if let Some(happened) = &mut happened {
+        let tool = fields::text(&input, &["tool_name"]);
+        ended = daemon.memory.scopes(|scopes| scopes.place(happened, tool));
+        is_own_tool = identity::announce(daemon, happened, &input);
+    }
     drop(input);
     if let Some(odd) = odd {
         let session = happened.as_ref().map(|happened| happened.session.clone());
@@ -317,6 +322,16 @@ pub(crate) async fn answer(
     let session = happened.can_tell.then(|| happened.session.clone());
     daemon.memory.hear(&happened);
     agents::follow(daemon, &happened, is_own_tool);
+    if let Some(session) = ended {
+        let over = Happened {
+            session,
+            parent: Some(happened.session.clone()),
+            can_tell: false,
+            what: What::ChildEnd,
+            ..happened.clone()
+        };
+        rules::follow(daemon, over).await;
+    }
     let mut outcome = rules::follow(daemon, happened).await;
     if let Some(session) = session {
         outcome = rules::with_late(daemon, &session, outcome);
