@@ -128,7 +128,7 @@ impl Agent<'_> {
     /// Replaces a text in the file; what is decided before counts.
     fn edits(&mut self, text: &mut String, old: &str, decision: &mut Samples) -> Result<()> {
         self.call.push('e');
-        let new = format!("{}by the agent ", old);
+        let new = format!("{old}by the agent ");
         let input = json!({"file_path": self.path, "old_string": old, "new_string": new});
         let answer = decision.time(|| self.hears("PreToolUse", "Edit", &input))?;
         ensure!(answer == "{}", "an edit is not let through: {answer}");

@@ -29,12 +29,18 @@ fn is_the_users(world: &World, path: &str) -> bool {
 }
 
 fn is_the_commands(world: &World, path: &str) -> bool {
-    newest(world, path) == ("s".into(), "command".to_owned())
+    newest(world, path) == (session(world).into(), "command".to_owned())
 }
 
-/// Waits for a file in a command, and says so in another.
+/// As long as agents' own, and no other world's: commands are known by it.
+fn session(world: &World) -> String {
+    let name = world.state().to_string_lossy().replace('/', "-");
+    format!("conversation{name}")
+}
+
+/// A command that waits for a file, for a minute at most.
 fn wait_for(file: &str) -> String {
-    format!("while [ ! -e {file} ]; do sleep 0.02; done")
+    format!("n=0; while [ ! -e {file} ] && [ $n -lt 3000 ]; do n=$((n+1)); sleep 0.02; done")
 }
 
 /// An agent that has read these files.
@@ -42,7 +48,7 @@ fn agent<'a>(world: &'a World, files: &[&str]) -> Agent<'a> {
     for file in files {
         world.file(file, TEXT);
     }
-    let mut agent = Agent::claude(world, "s");
+    let mut agent = Agent::claude(world, &session(world));
     agent.begin();
     for file in files {
         agent.read(file);

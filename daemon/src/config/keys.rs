@@ -201,12 +201,6 @@ const KEYS: &[Key] = &[
         |config, value| put::<Gate, _>(&mut config.gate, value),
         |config, said| most(&mut config.gate, said.gate),
     ),
-    tighter(
-        "hooks.unsaved",
-        "a later one of `off`, `deny`, `ask`",
-        |config, value| put::<Unsaved, _>(&mut config.unsaved, value),
-        |config, said| most(&mut config.unsaved, said.unsaved),
-    ),
     tighter("hooks.gates", "later ones", gates, |config, said| {
         // What holds for an agent that the user did not name is `hooks.gate`.
         let tightened = |(agent, gate): (&String, &Gate)| *gate >= config.gate(agent);
@@ -216,6 +210,12 @@ const KEYS: &[Key] = &[
         }
         taken
     }),
+    tighter(
+        "hooks.unsaved",
+        "a later one of `off`, `deny`, `ask`",
+        |config, value| put::<Unsaved, _>(&mut config.unsaved, value),
+        |config, said| most(&mut config.unsaved, said.unsaved),
+    ),
 ];
 
 const fn users(name: &'static str, read: Read) -> Key {

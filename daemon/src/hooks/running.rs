@@ -32,6 +32,10 @@ const LEFT: usize = 16;
 /// Processes that stand above one another, at most.
 const ABOVE: usize = 64;
 
+/// The shortest id of a conversation by which processes are known, in bytes: a
+/// shorter one may be the value of any variable. Agents' ids are UUIDs.
+const ID: usize = 16;
+
 /// How long their windows stay open at most.
 const LONGEST: Millis = 24 * 60 * 60 * 1_000;
 
@@ -227,13 +231,19 @@ pub(super) fn await_begin(
     });
 }
 
+/// A daemon that a hook has started leads a session as well, and is no command.
+fn may_be_a_command(one: &Placed) -> bool {
+    one.session != one.process.pid || !proc::runs_this_program(one.process.pid)
+}
+
 fn look(
     daemon: &DaemonHandle,
     session: &SessionId,
     call: &str,
     agent: Process,
 ) -> Option<(String, Option<Millis>)> {
-    let below = proc::children(agent.pid);
+    let mut below = proc::children(agent.pid);
+    below.retain(may_be_a_command);
     let now = daemon.present();
     let look = |commands: &mut Commands| commands.look(session, call, &below, now);
     daemon.memory.commands(look)
@@ -322,9 +332,10 @@ async fn open_left(
         // A sub-agent's id begins with its parent's, whose environment it has.
         let id = scanned.session.as_str();
         let main = id.split('/').next().unwrap_or(id);
-        let is_named = |pid| proc::environment_says(pid, main);
+        let is_named = |pid| main.len() >= ID && proc::environment_says(pid, main);
         let left = scanned.left(&all, &hook, &taken, is_named).into_iter();
-        left.filter(|one| known.is_empty() || known.contains(&one.session))
+        left.filter(|one| may_be_a_command(one))
+            .filter(|one| known.is_empty() || known.contains(&one.session))
             .copied()
             .collect::<Vec<Placed>>()
     });

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -103,6 +104,16 @@ pub(crate) fn all() -> Vec<Placed> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(placed).collect()
+}
+
+/// Whether a process runs the program that this one runs.
+pub(crate) fn runs_this_program(pid: u32) -> bool {
+    // The file itself: its name may be another's by now.
+    let program = |pid: &str| {
+        let file = fs::metadata(format!("/proc/{pid}/exe")).ok()?;
+        Some((file.dev(), file.ino()))
+    };
+    program(&pid.to_string()).is_some_and(|its| Some(its) == program("self"))
 }
 
 /// Whether a variable of a process's environment has this value; not told of

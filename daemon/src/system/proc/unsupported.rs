@@ -32,6 +32,11 @@ pub(crate) fn all() -> Vec<Placed> {
 }
 
 /// Not told.
+pub(crate) fn runs_this_program(_pid: u32) -> bool {
+    false
+}
+
+/// Not told.
 pub(crate) fn environment_says(_pid: u32, _value: &str) -> bool {
     false
 }
