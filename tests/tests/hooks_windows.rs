@@ -139,9 +139,11 @@ fn attr6_what_goes_on_in_the_background_is_the_commands_until_it_ends() {
             newest(&world, "a.txt")
         );
         world.file("end", "");
+        let mut saves = 0;
         until("nothing claims what the user saves", || {
-            user::write(&world.path("b.txt"), "other\n");
-            user::write(&world.path("b.txt"), TEXT);
+            // Another text each time: the same one again is no version.
+            saves += 1;
+            user::write(&world.path("b.txt"), &format!("{saves}\n"));
             is_the_users(&world, "b.txt")
         });
         agent.end();
