@@ -45,9 +45,20 @@ pub(super) enum Entry {
     Placed,
     /// One list in `mcp`.
     List,
-    /// A table of Codex's configuration.
-    Table,
+    /// A table as in Codex's configuration, with the variables that the agent
+    /// has to be told to hand on.
+    Table(&'static [&'static str]),
 }
+
+/// By which `touchmark mcp` finds the daemon that the hooks find. Codex hands
+/// on none of them unless told.
+const PLACES: &[&str] = &[
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "TOUCHMARK_SOCKET",
+];
 
 /// Where a user's settings are.
 #[derive(Debug)]
@@ -202,7 +213,7 @@ pub(super) static AGENTS: &[Agent] = &[
         servers: Some(Servers {
             user: Place::Named("CODEX_HOME", ".codex", "config.toml"),
             project: ".codex/config.toml",
-            entry: Entry::Table,
+            entry: Entry::Table(PLACES),
         }),
         note: Some(
             "Codex passes over hooks in silence before you have approved them: say /hooks in Codex, and again whenever they change; for a run without anybody, `codex exec --dangerously-bypass-hook-trust`",
@@ -442,7 +453,7 @@ pub(super) static AGENTS: &[Agent] = &[
         servers: Some(Servers {
             user: Place::Named("GROK_HOME", ".grok", "config.toml"),
             project: ".grok/config.toml",
-            entry: Entry::Table,
+            entry: Entry::Table(&[]),
         }),
         note: Some("Grok Build passes over the hooks of a project until you say /hooks-trust"),
     }),

@@ -27,8 +27,9 @@ pub(super) struct Server {
 pub(super) enum Entry {
     /// JSON, in the member of this name.
     Json(&'static str, Json),
-    /// A table of Codex's configuration, for this program.
-    Table(String),
+    /// A table as in Codex's configuration, for this program, with the variables
+    /// that are handed on to it.
+    Table(String, &'static [&'static str]),
 }
 
 /// What is there.
@@ -77,9 +78,9 @@ impl Server {
                     entry: Entry::Json("mcp", Json::Object(entry)),
                 }
             }
-            rows::Entry::Table => Self {
+            rows::Entry::Table(variables) => Self {
                 path,
-                entry: Entry::Table(program.to_owned()),
+                entry: Entry::Table(program.to_owned(), variables),
             },
         }
     }
@@ -143,9 +144,9 @@ impl Server {
                     made,
                 )
             }
-            Entry::Table(program) => {
+            Entry::Table(program, variables) => {
                 made.members.insert(self.place());
-                table::put(text, program, made)
+                table::put(text, program, variables, made)
             }
         }
     }
@@ -179,21 +180,21 @@ impl Server {
 
     #[cfg(test)]
     pub(super) fn is_table(&self) -> bool {
-        matches!(self.entry, Entry::Table(_))
+        matches!(self.entry, Entry::Table(..))
     }
 
     #[cfg(test)]
     pub(super) fn within(&self) -> &'static str {
         match self.entry {
             Entry::Json(within, _) => within,
-            Entry::Table(_) => "",
+            Entry::Table(..) => "",
         }
     }
 
     fn place(&self) -> String {
         match &self.entry {
             Entry::Json(within, _) => format!("{within}/{NAME}"),
-            Entry::Table(_) => table::PLACE.to_owned(),
+            Entry::Table(..) => table::PLACE.to_owned(),
         }
     }
 }
@@ -202,7 +203,13 @@ impl Entry {
     fn says(&self) -> serde_json::Map<String, Value> {
         let says = match self {
             Self::Json(_, entry) => value(&entry.to_string()),
-            Self::Table(program) => value(&command(program, None, &["mcp"]).to_string()),
+            Self::Table(program, variables) => {
+                let mut says = value(&command(program, None, &["mcp"]).to_string());
+                if !variables.is_empty() {
+                    says[table::VARIABLES] = (*variables).into();
+                }
+                says
+            }
         };
         says.as_object().cloned().unwrap_or_default()
     }

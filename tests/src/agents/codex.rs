@@ -41,7 +41,7 @@ trust_level = "trusted"
         stage.world.workspace(),
     );
     if stage.setting.mcp {
-        config += "\n[mcp_servers.touchmark]\ncommand = \"touchmark\"\nargs = [\"mcp\"]\n";
+        config += "\n[mcp_servers.touchmark]\ncommand = \"touchmark\"\nargs = [\"mcp\"]\nenv_vars = [\"XDG_RUNTIME_DIR\", \"XDG_STATE_HOME\"]\n";
     }
     if let Some(formatter) = stage.setting.formatter {
         let _ = write!(

@@ -16,6 +16,9 @@ pub(in crate::settings) const PLACE: &str = "mcp_servers/touchmark";
 
 const SERVERS: &str = "mcp_servers";
 
+/// The member that names variables to be handed on.
+pub(in crate::settings) const VARIABLES: &str = "env_vars";
+
 /// The table as it is, if there is one.
 pub(in crate::settings) fn entry(text: &str) -> Result<Option<Value>, Unreadable> {
     parsed(text)?;
@@ -28,6 +31,7 @@ pub(in crate::settings) fn entry(text: &str) -> Result<Option<Value>, Unreadable
 pub(in crate::settings) fn put(
     text: &str,
     program: &str,
+    variables: &[&str],
     made: &mut Made,
 ) -> Result<String, Unreadable> {
     let newline = Style::newline_of(text);
@@ -37,11 +41,16 @@ pub(in crate::settings) fn put(
         put.push_str(newline);
     }
     let program = toml::Value::from(program);
-    for line in [
-        &format!("[{SERVERS}.{NAME}]"),
-        &format!("command = {program}"),
-        r#"args = ["mcp"]"#,
-    ] {
+    let mut lines = vec![
+        format!("[{SERVERS}.{NAME}]"),
+        format!("command = {program}"),
+        r#"args = ["mcp"]"#.to_owned(),
+    ];
+    if !variables.is_empty() {
+        let variables = toml::Value::from(variables.to_vec());
+        lines.push(format!("{VARIABLES} = {variables}"));
+    }
+    for line in &lines {
         put.push_str(line);
         put.push_str(newline);
     }
