@@ -11,6 +11,7 @@ use touchmark_proto::commands::CommandBegin;
 use touchmark_proto::{Millis, SessionId};
 
 use super::daemon_handle::DaemonHandle;
+use crate::system::clock;
 use crate::system::proc;
 use crate::system::process::{Placed, Process};
 
@@ -25,6 +26,10 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// A command may have come and gone between two looks, and its hook may be
 /// that late: what a look has not seen says nothing about this time.
 const SLACK: Millis = 10_000;
+
+/// A process that is younger may be the shell of a hook that has not come to
+/// its command yet.
+const SETTLED: Duration = Duration::from_millis(50);
 
 /// Processes that go on after their tool has answered, at most.
 const LEFT: usize = 16;
@@ -219,7 +224,7 @@ pub(super) fn await_begin(
     tokio::spawn(async move {
         let mut pause = FIRST_PAUSE;
         loop {
-            let found = look(&daemon, &session, &call, agent);
+            let found = look(&daemon, &session, &call, agent, SETTLED);
             match found {
                 None => return,
                 Some((window, Some(began))) => return daemon.command_began(window, began),
@@ -231,9 +236,17 @@ pub(super) fn await_begin(
     });
 }
 
-/// A daemon that a hook has started leads a session as well, and is no command.
+/// A daemon that a hook has started leads a session as well, and so does the
+/// shell of another hook: they are no commands.
 fn may_be_a_command(one: &Placed) -> bool {
-    one.session != one.process.pid || !proc::runs_this_program(one.process.pid)
+    let pid = one.process.pid;
+    let runs_ours = |pid| proc::runs_this_program(pid);
+    let runs_a_hook = || {
+        proc::children(pid)
+            .iter()
+            .any(|one| runs_ours(one.process.pid))
+    };
+    one.session != pid || !(runs_ours(pid) || runs_a_hook())
 }
 
 fn look(
@@ -241,9 +254,11 @@ fn look(
     session: &SessionId,
     call: &str,
     agent: Process,
+    older_than: Duration,
 ) -> Option<(String, Option<Millis>)> {
     let mut below = proc::children(agent.pid);
-    below.retain(may_be_a_command);
+    let settled = clock::running().saturating_sub(older_than);
+    below.retain(|one| proc::since(one.process.start) <= settled && may_be_a_command(one));
     let now = daemon.present();
     let look = |commands: &mut Commands| commands.look(session, call, &below, now);
     daemon.memory.commands(look)
@@ -253,6 +268,7 @@ fn look(
 /// it goes on in the background has one of its own.
 pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: &str) {
     let hook = daemon.process.map(proc::and_above).unwrap_or_default();
+    // Not looked for once more: other hooks of this event run now.
     let unseen = is_unseen(daemon, session, call);
     let taken = daemon.memory.commands(|commands| {
         let running = commands.take(session, call)?;
@@ -283,6 +299,13 @@ pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: 
 /// A command will not come back; whether it never ran, since it was given up
 /// before any of its processes was seen.
 pub(super) fn never_ran(daemon: &DaemonHandle, session: &SessionId, call: &str) -> bool {
+    let agent = daemon
+        .memory
+        .commands(|commands| commands.find(session, call).map(|one| one.agent));
+    let found = agent.and_then(|agent| look(daemon, session, call, agent, Duration::ZERO));
+    if let Some((window, Some(began))) = found {
+        daemon.command_began(window, began);
+    }
     let unseen = is_unseen(daemon, session, call);
     unseen
         && daemon
@@ -290,17 +313,8 @@ pub(super) fn never_ran(daemon: &DaemonHandle, session: &SessionId, call: &str) 
             .commands(|commands| commands.take(session, call).is_some())
 }
 
-/// Whether a command would have been seen and was not, now either.
+/// Whether a command would have been seen and was not.
 fn is_unseen(daemon: &DaemonHandle, session: &SessionId, call: &str) -> bool {
-    let Some(agent) = daemon
-        .memory
-        .commands(|commands| commands.find(session, call).map(|one| one.agent))
-    else {
-        return false;
-    };
-    if let Some((window, Some(began))) = look(daemon, session, call, agent) {
-        daemon.command_began(window, began);
-    }
     let program = daemon.memory.agents(|agents| agents.program(session));
     daemon.memory.commands(|commands| {
         let Some(running) = commands.find(session, call).map(|one| one.clone()) else {
