@@ -224,7 +224,7 @@ pub(super) fn await_begin(
     tokio::spawn(async move {
         let mut pause = FIRST_PAUSE;
         loop {
-            let found = look(&daemon, &session, &call, agent, SETTLED);
+            let found = look(&daemon, &session, &call, SETTLED);
             match found {
                 None => return,
                 Some((window, Some(began))) => return daemon.command_began(window, began),
@@ -239,23 +239,22 @@ pub(super) fn await_begin(
 /// A daemon that a hook has started leads a session as well, and so does the
 /// shell of another hook: they are no commands.
 fn may_be_a_command(one: &Placed) -> bool {
-    let pid = one.process.pid;
-    let runs_ours = |pid| proc::runs_this_program(pid);
-    let runs_a_hook = || {
-        proc::children(pid)
-            .iter()
-            .any(|one| runs_ours(one.process.pid))
-    };
-    one.session != pid || !(runs_ours(pid) || runs_a_hook())
+    let runs_touchmark = |one: &Placed| proc::runs_this_program(one.process.pid);
+    let leads = one.session == one.process.pid;
+    !leads || !runs_touchmark(one) && !proc::children(one.session).iter().any(runs_touchmark)
 }
 
+/// Looks for a command among the processes below its agent that are older than
+/// that: its window, and when it began, if it is found now. `None` of one that
+/// is not under way.
 fn look(
     daemon: &DaemonHandle,
     session: &SessionId,
     call: &str,
-    agent: Process,
     older_than: Duration,
 ) -> Option<(String, Option<Millis>)> {
+    let agent = |commands: &mut Commands| Some(commands.find(session, call)?.agent);
+    let agent = daemon.memory.commands(agent)?;
     let mut below = proc::children(agent.pid);
     let settled = clock::running().saturating_sub(older_than);
     below.retain(|one| proc::since(one.process.start) <= settled && may_be_a_command(one));
@@ -299,11 +298,8 @@ pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: 
 /// A command will not come back; whether it never ran, since it was given up
 /// before any of its processes was seen.
 pub(super) fn never_ran(daemon: &DaemonHandle, session: &SessionId, call: &str) -> bool {
-    let agent = daemon
-        .memory
-        .commands(|commands| commands.find(session, call).map(|one| one.agent));
-    let found = agent.and_then(|agent| look(daemon, session, call, agent, Duration::ZERO));
-    if let Some((window, Some(began))) = found {
+    // Its processes may be young, too, and no tool has answered.
+    if let Some((window, Some(began))) = look(daemon, session, call, Duration::ZERO) {
         daemon.command_began(window, began);
     }
     let unseen = is_unseen(daemon, session, call);
