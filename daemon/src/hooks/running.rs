@@ -75,6 +75,14 @@ pub(super) struct Commands {
 /// Agents that were tried: each of their commands leads a session.
 const TRIED: [&str; 3] = ["claude", "codex", "gemini"];
 
+/// Agents that do not tell of the end of a command that they have left in the
+/// background.
+const UNTOLD: [&str; 1] = ["codex"];
+
+/// How long after the end of a command's processes its agent may take to tell
+/// of it.
+const TOLD_WITHIN: Duration = Duration::from_millis(300);
+
 impl Commands {
     fn find(&mut self, session: &SessionId, call: &str) -> Option<&mut Running> {
         let is_it = |one: &&mut Running| one.session == *session && one.call == call;
@@ -227,13 +235,51 @@ pub(super) fn await_begin(
             let found = look(&daemon, &session, &call, SETTLED);
             match found {
                 None => return,
-                Some((window, Some(began))) => return daemon.command_began(window, began),
+                Some((window, Some(began))) => {
+                    daemon.command_began(window.clone(), began);
+                    await_end(&daemon, &session, &call, window).await;
+                    return;
+                }
                 Some((_, None)) => {}
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 3 / 2).min(LONGEST_PAUSE);
         }
     });
+}
+
+/// Ends the window of a command whose processes have ended, where its agent may
+/// not tell of that end.
+async fn await_end(daemon: &DaemonHandle, session: &SessionId, call: &str, window: String) {
+    let program = daemon.memory.agents(|agents| agents.program(session));
+    if !UNTOLD.contains(&&*program) {
+        return;
+    }
+    let leads = |commands: &mut Commands| Some(commands.find(session, call)?.leads.clone());
+    loop {
+        let Some(leads) = daemon.memory.commands(leads) else {
+            return;
+        };
+        let alive = tokio::task::spawn_blocking(move || {
+            let mut all = proc::all();
+            all.retain(|one| leads.contains(&one.session));
+            all
+        });
+        let alive = alive.await.unwrap_or_default();
+        for one in &alive {
+            if proc::process_end(one.process.pid).await.is_err() {
+                return;
+            }
+        }
+        if alive.is_empty() {
+            break;
+        }
+    }
+    tokio::time::sleep(TOLD_WITHIN).await;
+    if daemon.memory.commands(leads).is_some() {
+        came_back(daemon, session, call).await;
+        daemon.end_window(window);
+    }
 }
 
 /// A daemon that a hook has started leads a session as well, and so does the
