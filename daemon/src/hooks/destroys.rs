@@ -145,7 +145,7 @@ pub(super) fn shown(text: &str, places: &[LineRange]) -> Shown {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::lines;
+    use touchmark_engine::text::lines;
 
     fn destroys(seen: &str, now: &str, result: &str) -> bool {
         let [seen, now, result] = [seen, now, result].map(str::as_bytes);

@@ -3,8 +3,8 @@
 use touchmark_engine::{Answer, Difference, LinesWanted, TextPair};
 use touchmark_proto::{Change, Hash, LineCounts, LineRange, Reply};
 
-use crate::lines;
 use crate::store::Reader;
+use touchmark_engine::text::lines;
 
 /// Bytes compared for one answer at most, so that a long list cannot hold up
 /// the loop; the changes after that go without counts.

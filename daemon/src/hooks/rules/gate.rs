@@ -13,7 +13,7 @@ use super::super::destroys::{self, Shown, Texts};
 use super::super::memory::InDenial;
 use super::super::{Change, Verdict, Writing, edits, notice};
 use super::{DENIAL, Outcome, reads, writes};
-use crate::lines;
+use touchmark_engine::text::lines;
 
 /// Lines that a session is shown of a file that it was about to replace and
 /// has not read.

@@ -8,7 +8,7 @@ use super::super::daemon_handle::DaemonHandle;
 use super::super::{Change, Verdict, destroys, edits, notice};
 use super::writes;
 use crate::config::Unsaved;
-use crate::lines;
+use touchmark_engine::text::lines;
 
 /// What is said before a tool writes to these files, which are as their states
 /// say; once for each file and session, until its changes are saved or undone.

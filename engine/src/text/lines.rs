@@ -1,8 +1,10 @@
 //! Line counts between two contents, and the first characters of one.
 
 use imara_diff::{Algorithm, Diff, InternedInput, Token};
-use touchmark_engine::{Difference, Hunk, TextPair};
 use touchmark_proto::{LineCounts, LineRange};
+
+use crate::effect::TextPair;
+use crate::tracker::carry::{Difference, Hunk};
 
 /// Contents larger than this are not compared.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -69,8 +71,9 @@ pub fn removed(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
     Some(lines.collect())
 }
 
-/// With the number of lines of the older.
-fn compare(old: &[u8], new: &[u8]) -> Option<(Diff, u32)> {
+/// Where two contents differ, by positions of lines, with the number of lines
+/// of the older. `None` where [`count`] has no answer.
+pub(crate) fn compare(old: &[u8], new: &[u8]) -> Option<(Diff, u32)> {
     let cannot = |content: &[u8]| content.len() > MAX_BYTES || is_binary(content);
     if cannot(old) || cannot(new) {
         return None;
@@ -184,7 +187,7 @@ fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     found
 }
 
-fn is_binary(content: &[u8]) -> bool {
+pub(crate) fn is_binary(content: &[u8]) -> bool {
     content[..content.len().min(BINARY_PROBE)].contains(&0)
 }
 
