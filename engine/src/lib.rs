@@ -16,6 +16,7 @@ pub mod effect;
 mod engine;
 pub mod globs;
 mod handlers;
+pub mod history;
 pub mod input;
 pub mod ledger;
 pub mod patterns;

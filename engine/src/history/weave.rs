@@ -1,0 +1,380 @@
+//! All lines that a file ever held, in one order.
+//!
+//! A line keeps its place when it is removed, so that it can come back there.
+//! Each version is the lines that it turned on and off. What the file holds
+//! after it is the lines that are on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use imara_diff::{Algorithm, Diff, InternedInput};
+
+use crate::text::lines;
+
+/// A version of a file, as [`Weave::new`] takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There was no file.
+    Absent,
+    /// The file held these bytes.
+    Held(Arc<[u8]>),
+    /// What it held is not kept. The next version that is known stands for
+    /// this one as well.
+    NotKept,
+}
+
+/// A line, by its number in [`Weave::lines`].
+pub(super) type Line = usize;
+
+/// The history of one file.
+#[derive(Debug)]
+pub struct Weave {
+    /// All lines, with their ends, in the order of their coming.
+    pub(super) lines: Vec<Entry>,
+    /// Where each stands.
+    pub(super) order: Vec<Line>,
+    /// What each version changed, oldest first.
+    pub(super) changes: Vec<Change>,
+}
+
+/// A line of a weave.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) text: Arc<[u8]>,
+    /// The version that it came with.
+    pub(super) step: usize,
+}
+
+/// What a version changed.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) what: What,
+    /// There was a file after it.
+    pub(super) exists: bool,
+    /// The lines that were on after it and not before, and the other way
+    /// round.
+    on: Vec<Line>,
+    off: Vec<Line>,
+    /// The first of the versions that it stands for: those before it are not
+    /// kept.
+    pub(super) since: usize,
+}
+
+impl Change {
+    /// What is on after the version, of what was on before it.
+    pub(super) fn turn(&self, on: &mut [bool]) {
+        for line in &self.on {
+            on[*line] = true;
+        }
+        for line in &self.off {
+            on[*line] = false;
+        }
+    }
+}
+
+/// How a version came about.
+#[derive(Debug)]
+pub(super) enum What {
+    /// Nothing changed, or nobody knows what.
+    Nothing,
+    /// Lines took the place of others.
+    Hunks(Vec<Hunk>),
+    /// All is as it was after an earlier version.
+    Restored(usize),
+}
+
+/// Lines that took the place of others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hunk {
+    pub(super) off: Vec<Line>,
+    pub(super) on: Vec<Line>,
+}
+
+/// What a line is between two versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In both.
+    Context,
+    /// In the newer alone.
+    Added,
+    /// In the older alone.
+    Removed,
+}
+
+/// A line between two versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared<'a> {
+    /// In which of them it is.
+    pub kind: Kind,
+    /// Its bytes, with its end.
+    pub text: &'a [u8],
+    /// The version that it came with or, of a removed line, that removed it.
+    pub step: usize,
+}
+
+impl Weave {
+    /// Weaves a file's versions, oldest first. The newest should be what the
+    /// file holds now.
+    pub fn new(steps: &[Step]) -> Self {
+        let mut weave = Self {
+            lines: Vec::new(),
+            order: Vec::new(),
+            changes: Vec::with_capacity(steps.len()),
+        };
+        let mut now = Now {
+            on: Vec::new(),
+            text: None,
+        };
+        // Which version held a text last.
+        let mut earlier: HashMap<Option<&[u8]>, usize> = HashMap::new();
+        let mut since = 0;
+        for (at, step) in steps.iter().enumerate() {
+            let text: Option<&[u8]> = match step {
+                Step::Absent => None,
+                Step::Held(bytes) => Some(bytes),
+                Step::NotKept => {
+                    let exists = weave.changes.last().is_some_and(|last| last.exists);
+                    weave.changes.push(Change {
+                        what: What::Nothing,
+                        exists,
+                        on: Vec::new(),
+                        off: Vec::new(),
+                        since,
+                    });
+                    continue;
+                }
+            };
+            let before = now.on.clone();
+            let what = if at > 0 && text == now.text {
+                What::Nothing
+            } else if let Some(of) = earlier.get(&text) {
+                now.on = weave.on_after(*of);
+                What::Restored(*of)
+            } else {
+                What::Hunks(weave.hunks(&mut now.on, now.text, text, at))
+            };
+            now.on.resize(weave.lines.len(), false);
+            let changed = |to: bool| {
+                let was = |line: &Line| before.get(*line).copied().unwrap_or(false);
+                let lines = 0..weave.lines.len();
+                lines
+                    .filter(|line| now.on[*line] == to && was(line) != to)
+                    .collect()
+            };
+            let change = Change {
+                what,
+                exists: text.is_some(),
+                on: changed(true),
+                off: changed(false),
+                since,
+            };
+            weave.changes.push(change);
+            now.text = text;
+            earlier.insert(text, at);
+            since = at + 1;
+        }
+        weave
+    }
+
+    /// Which lines are on after a version.
+    fn on_after(&self, step: usize) -> Vec<bool> {
+        let mut on = vec![false; self.lines.len()];
+        for change in &self.changes[..=step] {
+            change.turn(&mut on);
+        }
+        on
+    }
+
+    /// What took the place of what between two texts; new lines get their
+    /// places.
+    fn hunks(
+        &mut self,
+        on: &mut Vec<bool>,
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+        step: usize,
+    ) -> Vec<Hunk> {
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+        let added = split(new);
+        // Places in the order of the lines that are on, and one behind the last.
+        let mut places: Vec<usize> = (0..self.order.len())
+            .filter(|place| on[self.order[*place]])
+            .collect();
+        places.push(self.order.len());
+        let mut hunks = Vec::new();
+        let mut order = Vec::with_capacity(self.order.len() + added.len());
+        let mut copied = 0;
+        for hunk in differences(old, new, places.len() - 1, added.len()) {
+            let (before, after) = hunk;
+            // With the lines between these and their neighbours that were
+            // removed earlier: some of them may be back.
+            let from = before.start.checked_sub(1).map_or(0, |one| places[one] + 1);
+            let to = places[before.end];
+            order.extend_from_slice(&self.order[copied..from]);
+            copied = to;
+            let region = self.order[from..to].to_vec();
+            let off: Vec<Line> = region.iter().copied().filter(|line| on[*line]).collect();
+            let back = self.back(&region, on, &added[after.clone()]);
+            let mut on_now = Vec::with_capacity(after.len());
+            let mut rest = region.into_iter().peekable();
+            for (text, back) in added[after].iter().zip(back) {
+                let line = match back {
+                    Some(line) => {
+                        while let Some(passed) = rest.next_if(|next| *next != line) {
+                            order.push(passed);
+                        }
+                        rest.next();
+                        line
+                    }
+                    None => {
+                        // Behind what it takes the place of.
+                        while let Some(replaced) = rest.next_if(|next| on[*next]) {
+                            order.push(replaced);
+                        }
+                        self.lines.push(Entry {
+                            text: Arc::clone(text),
+                            step,
+                        });
+                        self.lines.len() - 1
+                    }
+                };
+                order.push(line);
+                on_now.push(line);
+            }
+            order.extend(rest);
+            hunks.push(Hunk { off, on: on_now });
+        }
+        order.extend_from_slice(&self.order[copied..]);
+        self.order = order;
+        on.resize(self.lines.len(), false);
+        for hunk in &hunks {
+            for line in &hunk.off {
+                on[*line] = false;
+            }
+            for line in &hunk.on {
+                on[*line] = true;
+            }
+        }
+        hunks
+    }
+
+    /// Which of the lines that come now were here before and had been removed.
+    /// Runs of lines with next to nothing in them say nothing.
+    fn back(&self, region: &[Line], on: &[bool], new: &[Arc<[u8]>]) -> Vec<Option<Line>> {
+        let gone: Vec<Line> = region.iter().copied().filter(|line| !on[*line]).collect();
+        let mut back = vec![None; new.len()];
+        if gone.is_empty() || new.is_empty() {
+            return back;
+        }
+        let mut input: InternedInput<&[u8]> = InternedInput::default();
+        input.update_before(gone.iter().map(|line| &*self.lines[*line].text));
+        input.update_after(new.iter().map(|text| &**text));
+        let diff = Diff::compute(Algorithm::Myers, &input);
+        let mut kept_old = (0..gone.len()).filter(|line| !diff.is_removed(number(*line)));
+        for (at, back) in back.iter_mut().enumerate() {
+            if !diff.is_added(number(at)) {
+                *back = kept_old.next().map(|line| gone[line]);
+            }
+        }
+        let mut at = 0;
+        while at < back.len() {
+            let run = back[at..].iter().take_while(|one| one.is_some()).count();
+            let says = new[at..at + run].iter().any(|text| {
+                let letters = text.iter().filter(|byte| byte.is_ascii_alphanumeric());
+                letters.take(2).count() == 2
+            });
+            if !says {
+                back[at..at + run].fill(None);
+            }
+            at += run.max(1);
+        }
+        back
+    }
+
+    /// The version that each line of a version came with, and the line, in the
+    /// order of the file.
+    pub fn blame(&self, step: usize) -> Vec<(usize, &[u8])> {
+        let on = self.on_after(step);
+        let lines = self.order.iter().filter(|line| on[**line]);
+        lines
+            .map(|line| (self.lines[*line].step, &*self.lines[*line].text))
+            .collect()
+    }
+
+    /// All lines of two versions, in their order, and who is to be named for
+    /// each that is in one of them only.
+    pub fn compare(&self, from: usize, to: usize) -> Vec<Compared<'_>> {
+        let (before, after) = (self.on_after(from), self.on_after(to));
+        // By the last version between them that changed it. Looking back in
+        // time, what is gone is what a version brought.
+        let mut last: HashMap<Line, usize> = HashMap::new();
+        let (low, high) = (from.min(to), from.max(to));
+        for at in low + 1..=high {
+            let change = &self.changes[at];
+            for line in change.on.iter().chain(&change.off) {
+                last.insert(*line, at);
+            }
+        }
+        let compared = self.order.iter().filter_map(|line| {
+            let kind = match (before[*line], after[*line]) {
+                (true, true) => Kind::Context,
+                (false, true) => Kind::Added,
+                (true, false) => Kind::Removed,
+                (false, false) => return None,
+            };
+            let entry = &self.lines[*line];
+            let step = match last.get(line) {
+                Some(last) if kind != Kind::Context => *last,
+                _ => entry.step,
+            };
+            Some(Compared {
+                kind,
+                text: &entry.text,
+                step,
+            })
+        });
+        compared.collect()
+    }
+}
+
+/// What the file holds while its versions are gone through.
+struct Now<'a> {
+    on: Vec<bool>,
+    text: Option<&'a [u8]>,
+}
+
+/// Lines with their ends; what is no text is one line.
+fn split(text: &[u8]) -> Vec<Arc<[u8]>> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    if lines::is_binary(text) {
+        return vec![text.into()];
+    }
+    text.split_inclusive(|byte| *byte == b'\n')
+        .map(Arc::from)
+        .collect()
+}
+
+/// Which lines of the one text are in the place of which of the other: all,
+/// where comparing them would take too long or one of them is no text.
+fn differences(
+    old: &[u8],
+    new: &[u8],
+    old_lines: usize,
+    new_lines: usize,
+) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> {
+    let whole = |range: std::ops::Range<u32>| range.start as usize..range.end as usize;
+    match lines::compare(old, new) {
+        Some((diff, _)) => diff
+            .hunks()
+            .map(|hunk| (whole(hunk.before), whole(hunk.after)))
+            .collect(),
+        None => vec![(0..old_lines, 0..new_lines)],
+    }
+}
+
+/// Texts have less than 2^32 lines.
+fn number(line: usize) -> u32 {
+    u32::try_from(line).unwrap_or(u32::MAX)
+}
