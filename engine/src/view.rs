@@ -376,7 +376,7 @@ impl View<'_> {
         let now = self.current(&lost.path, None);
         Listed {
             change: Change {
-                lost: Some(version),
+                lost: Some(Box::new(version)),
                 ..Folded::of([kept]).change(lost.path.clone(), kept.kind, now.held.hash)
             },
             newest: lost.n,

@@ -142,6 +142,11 @@ pub struct Version {
     pub formatted: Option<bool>,
     /// Every session whose command window covered it (ATTR-6).
     pub candidates: Option<Vec<SessionId>>,
+    /// The edit that wrote it; `None` where no edit did, or it is only one that
+    /// may have (ATTR-4).
+    pub edit: Option<String>,
+    /// The command in whose window it was written (ATTR-6).
+    pub command: Option<String>,
 }
 
 /// Lines added and removed between two texts.
@@ -179,7 +184,7 @@ pub struct Change {
     /// Lines, where both texts are at hand.
     pub lines: Option<LineCounts>,
     /// Somebody's version that was overwritten unseen (ATTR-10).
-    pub lost: Option<Version>,
+    pub lost: Option<Box<Version>>,
     /// The writer has not closed the file yet (MOD-2).
     pub writing: Option<bool>,
     /// Edits of the session's own that this change took back, the oldest

@@ -332,6 +332,8 @@ fn names_that_are_not_utf8_have_a_uri() {
         late: None,
         formatted: None,
         candidates: None,
+        edit: None,
+        command: None,
     };
     let event = ServerMessage::Event(Event {
         subscription: 2,

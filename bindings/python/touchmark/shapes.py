@@ -935,6 +935,8 @@ _VersionWords = TypedDict("_VersionWords", {"from": "Optional[RelPath]"}, total=
 class _VersionOptional(_VersionWords, total=False):
     amends: "Optional[Clock]"
     candidates: "Optional[List[SessionId]]"
+    command: Optional[str]
+    edit: Optional[str]
     formatted: Optional[bool]
     fromUri: str
     hash: "Optional[Hash]"

@@ -116,6 +116,8 @@ fn version(n: u64, words: &[String]) -> Happening {
         late: None,
         formatted: None,
         candidates: None,
+        edit: None,
+        command: None,
     };
     let mut lines: Option<LineCounts> = None;
     for word in &words[3..] {

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use touchmark_proto::files::FileStatus;
 use touchmark_proto::{
-    ClientPath, ConnectionId, Error, ErrorCode, FileState, Hash, LineCounts, Method, Millis, Reply,
-    Request, SessionId, native,
+    ClientPath, ConnectionId, Error, FileState, Hash, LineCounts, Method, Millis, Reply, Request,
+    SessionId, native,
 };
 
 use super::memory::Memory;
 use super::notice;
 use crate::config::{Gate, Unsaved};
 use crate::event::Event;
+use crate::inside::Inside;
 use crate::system::clock;
 
 /// What a hook's rules want of the loop.
@@ -112,14 +112,10 @@ pub(crate) struct Settings {
 /// One hook's place at the loop.
 #[derive(Debug)]
 pub(crate) struct DaemonHandle {
-    /// To the loop.
-    pub(crate) events: UnboundedSender<Event>,
     /// This hook's own.
-    pub(crate) connection: ConnectionId,
+    pub(crate) inside: Inside,
     /// The process that asked, if the system tells.
     pub(crate) process: Option<u32>,
-    /// Nobody waits for it after that.
-    pub(crate) until: Option<Millis>,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
     /// Where the daemon keeps its state, and hooks what was not answered.
@@ -137,9 +133,7 @@ pub(crate) struct DaemonHandle {
 impl DaemonHandle {
     /// Asks as any client does.
     pub(super) async fn ask<M: Method>(&self, ask: M) -> Result<M::Result, Error> {
-        let reply = self.ask_any(ask.into_request()).await?;
-        M::from_reply(reply)
-            .ok_or_else(|| Error::new(ErrorCode::InternalError, "the answer is another method's"))
+        self.inside.ask(ask).await
     }
 
     /// A file's state for a session; `None` where the daemon cannot say.
@@ -158,31 +152,15 @@ impl DaemonHandle {
         Some(file)
     }
 
-    /// The same as [`ask`](Self::ask) without types.
-    pub(super) async fn ask_any(&self, ask: Request) -> Result<Reply, Error> {
-        self.consult(|answer| Consult::Ask {
-            connection: self.connection,
-            ask,
-            until: self.until,
-            answer,
-        })
-        .await
-        .unwrap_or_else(|| {
-            Err(Error::new(
-                ErrorCode::ShuttingDown,
-                "the daemon is shutting down",
-            ))
-        })
-    }
-
     /// The same for what has happened already: it takes effect however late,
     /// and also if nobody waits for the answer any more.
     pub(super) fn at_leisure(&self) -> Self {
         Self {
-            events: self.events.clone(),
-            connection: self.connection,
+            inside: Inside {
+                until: None,
+                ..self.inside.clone()
+            },
             process: self.process,
-            until: None,
             root: self.root.clone(),
             state: self.state.clone(),
             memory: Arc::clone(&self.memory),
@@ -194,31 +172,37 @@ impl DaemonHandle {
 
     pub(super) async fn standing(&self, session: &SessionId) -> Standing {
         let session = session.clone();
-        self.consult(|answer| Consult::Standing { session, answer })
+        self.inside
+            .consult(|answer| Consult::Standing { session, answer })
             .await
             .unwrap_or_default()
     }
 
     pub(super) async fn lines(&self, old: Hash, new: Hash) -> Option<LineCounts> {
-        self.consult(|answer| Consult::Lines { old, new, answer })
+        self.inside
+            .consult(|answer| Consult::Lines { old, new, answer })
             .await
             .flatten()
     }
 
     /// A content, where it is kept: that of a secret is not (SEC-3).
     pub(super) async fn content(&self, hash: Hash) -> Option<Arc<[u8]>> {
-        self.consult(|answer| Consult::Content { hash, answer })
+        self.inside
+            .consult(|answer| Consult::Content { hash, answer })
             .await
             .flatten()
     }
 
     pub(super) fn end_window(&self, window: String) {
-        let _loop_has_ended = self.events.send(Event::Consult(Consult::EndWindow(window)));
+        let _loop_has_ended = self
+            .inside
+            .events
+            .send(Event::Consult(Consult::EndWindow(window)));
     }
 
     pub(super) fn command_began(&self, window: String, time: Millis) {
         let consult = Consult::CommandBegan(window, time);
-        let _loop_has_ended = self.events.send(Event::Consult(consult));
+        let _loop_has_ended = self.inside.events.send(Event::Consult(consult));
     }
 
     /// The present time, by the daemon's clock.
@@ -229,7 +213,7 @@ impl DaemonHandle {
 
     pub(super) fn withdraw_window(&self, window: String) {
         let consult = Consult::WithdrawWindow(window);
-        let _loop_has_ended = self.events.send(Event::Consult(consult));
+        let _loop_has_ended = self.inside.events.send(Event::Consult(consult));
     }
 
     pub(super) fn inherit(&self, session: SessionId, from: SessionId, over: bool) {
@@ -238,18 +222,12 @@ impl DaemonHandle {
             from,
             over,
         };
-        let _loop_has_ended = self.events.send(Event::Consult(consult));
+        let _loop_has_ended = self.inside.events.send(Event::Consult(consult));
     }
 
     pub(super) fn count_unanswered(&self, session: SessionId) {
         let consult = Consult::Unanswered(session);
-        let _loop_has_ended = self.events.send(Event::Consult(consult));
-    }
-
-    async fn consult<T>(&self, consult: impl FnOnce(oneshot::Sender<T>) -> Consult) -> Option<T> {
-        let (sender, receiver) = oneshot::channel();
-        self.events.send(Event::Consult(consult(sender))).ok()?;
-        receiver.await.ok()
+        let _loop_has_ended = self.inside.events.send(Event::Consult(consult));
     }
 
     /// A path as a tool named it, if it may lie in the workspace.

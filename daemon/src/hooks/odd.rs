@@ -44,7 +44,7 @@ pub(super) fn heard(daemon: &DaemonHandle, agent: &Agent, session: Option<Sessio
         );
     }
     let consult = Consult::NotUnderstood(session);
-    let _loop_has_ended = daemon.events.send(Event::Consult(consult));
+    let _loop_has_ended = daemon.inside.events.send(Event::Consult(consult));
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use super::say::Say;
 use crate::config::Unsaved;
 use crate::event::Event;
 use crate::hooks::{self, Agent, Answered, Consult, DaemonHandle, Memory, Settings, Standing};
+use crate::inside::Inside;
 use crate::system::clock;
 
 /// The hooks under way.
@@ -119,17 +120,26 @@ impl Daemon {
         });
     }
 
-    fn daemon(&mut self, request: RequestId) -> DaemonHandle {
+    /// A place at the loop for a task that answers a request.
+    pub(super) fn inside(&mut self, request: RequestId) -> Inside {
         // A connection of its own, so that it waits for no other request of
         // its client's.
         self.last_connection += 1;
         let asked = self.asked.get(&request);
-        let peer = asked.and_then(|asked| self.peers.get(&asked.connection));
-        DaemonHandle {
+        Inside {
             events: self.events.clone(),
             connection: ConnectionId(self.last_connection),
-            process: peer.and_then(|peer| peer.process()),
             until: asked.and_then(|asked| asked.until),
+        }
+    }
+
+    fn daemon(&mut self, request: RequestId) -> DaemonHandle {
+        let asked = self.asked.get(&request);
+        let peer = asked.and_then(|asked| self.peers.get(&asked.connection));
+        let process = peer.and_then(|peer| peer.process());
+        DaemonHandle {
+            inside: self.inside(request),
+            process,
             root: self.options.workspace.clone(),
             state: self.options.places.state.clone(),
             memory: Arc::clone(&self.hooks.memory),

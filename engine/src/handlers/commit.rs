@@ -592,7 +592,9 @@ impl View<'_> {
         let lost = others.iter().rev().find(|kept| kept.lost);
         let folded = Folded::of(others.iter().copied());
         let change = Change {
-            lost: lost.and_then(|kept| self.version(path, kept.n)),
+            lost: lost
+                .and_then(|kept| self.version(path, kept.n))
+                .map(Box::new),
             ..folded.change(path.clone(), last.kind, state.held.hash)
         };
         Some((change, LinesWanted::between(first.before, last.hash)))

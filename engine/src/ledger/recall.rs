@@ -50,6 +50,11 @@ pub fn version_of(
         late: yes(fact.late),
         formatted: yes(fact.formatted),
         candidates: (!fact.candidates.is_empty()).then(|| fact.candidates.clone()),
+        edit: fact
+            .edit
+            .filter(|_| matches!(fact.evidence, Evidence::Declared | Evidence::Marked))
+            .map(edit_name),
+        command: None,
     }
 }
 

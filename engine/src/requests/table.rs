@@ -101,7 +101,7 @@ macro_rules! rows {
         ($ask:ident, $engine:ident, $request:ident, $pending:ident)
         shell {
             $($shell:ident: $s_change:ident,
-                Names [$($s_session:ident)?], Names [$($s_path:ident)*],
+                $s_whose:ident [$($s_session:ident)?], Names [$($s_path:ident)*],
                 $s_need:ident $(($s_about:ident))?;)*
         }
         engine {
@@ -118,7 +118,7 @@ macro_rules! rows {
             match request {
                 $(Request::$shell($ask) => Row {
                     changes: is!($s_change),
-                    naming: Naming::Names,
+                    naming: Naming::$s_whose,
                     paths: Use::Names,
                     fence: fence!($s_need, $ask),
                     verify: verify!($s_need, $ask),

@@ -117,11 +117,13 @@ prop_compose! {
         (evidence, amends) in (evidence(), of(clock())),
         flags in any::<[Option<bool>; 5]>(),
         candidates in of(vec(session(), 0..3)),
+        (edit, command) in any::<(Option<String>, Option<String>)>(),
     ) -> Version {
         let [overwritten, unobserved, provisional, late, formatted] = flags;
         Version {
             clock, path, kind, from, hash, size, time, author, evidence, amends,
             overwritten, unobserved, provisional, late, formatted, candidates,
+            edit, command,
         }
     }
 }
@@ -133,7 +135,7 @@ prop_compose! {
         evidence in vec(evidence(), 0..3),
         (first_time, last_time, versions) in any::<(u64, u64, u32)>(),
         lines in of(any::<(u32, u32)>()),
-        (lost, writing) in (of(version()), any::<Option<bool>>()),
+        (lost, writing) in (of(version().prop_map(Box::new)), any::<Option<bool>>()),
         (reverts, reverted_lines) in (any::<Option<Vec<String>>>(), of(vec(range(), 0..3))),
     ) -> Change {
         let lines = lines.map(|(added, removed)| LineCounts { added, removed });

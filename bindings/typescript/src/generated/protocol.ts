@@ -2168,6 +2168,13 @@ export interface Version {
   candidates?: SessionId[] | null;
   /** Its place in the order of all facts. */
   clock: Clock;
+  /** The command in whose window it was written (ATTR-6). */
+  command?: string | null;
+  /**
+   * The edit that wrote it; `None` where no edit did, or it is only one that
+   * may have (ATTR-4).
+   */
+  edit?: string | null;
   /** What that rests on. */
   evidence: Evidence;
   /** A formatter wrote it after an edit (ATTR-17). */
