@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::{
     audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, hook, logs,
     man, mcp, models, modified, recovered, run, service, sessions, setup, socket, start, stats,
-    status, stop, tasks, warning, watch,
+    status, stop, tasks, undo, warning, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -80,6 +80,10 @@ pub(crate) enum Command {
     Files(files::Options),
     /// Bytes that touchmark kept: list, show, restore, delete
     Recovered(recovered::Options),
+    /// Take changes away by their author, and leave everybody else's lines
+    Undo(undo::Options),
+    /// Take an undo back
+    Redo(undo::RedoOptions),
     /// The sessions
     Sessions(sessions::Options),
     /// Background tasks that agents have saved

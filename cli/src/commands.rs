@@ -29,6 +29,7 @@ pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod tasks;
+pub(crate) mod undo;
 pub(crate) mod warning;
 pub(crate) mod watch;
 
@@ -59,6 +60,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::History(options) => history::run(&context, &options),
                 Command::Files(options) => files::run(&context, options),
                 Command::Recovered(options) => recovered::run(&context, &options),
+                Command::Undo(options) => undo::run(&context, options),
+                Command::Redo(options) => undo::redo(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
                 Command::Tasks(options) => tasks::run(&context, options),
                 Command::Models(options) => models::run(&context, options),

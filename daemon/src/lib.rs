@@ -34,6 +34,7 @@ pub mod store;
 mod system;
 pub mod time;
 pub mod tools;
+mod undo;
 pub mod watch;
 
 pub use error::Error;

@@ -33,6 +33,7 @@ mod snapshot;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -43,7 +44,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::{Effect, Engine, Input, Learned, Question, Record};
 use touchmark_proto::daemon::{Configuration, Degraded};
-use touchmark_proto::{ConnectionId, Millis, Places, RequestId};
+use touchmark_proto::{ConnectionId, Hash, Millis, Places, RelPath, RequestId};
 
 use crate::Error;
 use crate::config::Config;
@@ -57,6 +58,7 @@ use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
 use crate::system::{proc, signals};
 use crate::time::Timeline;
+use crate::undo::Journal;
 use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
@@ -137,6 +139,9 @@ struct Daemon {
     backlog: Arc<Backlog>,
     reader: Reader,
     guard: Arc<Guard>,
+    journal: Arc<Journal>,
+    /// What an undo that was cut short has written.
+    undone: Vec<(RelPath, Hash)>,
     store: Store,
     /// A connection of the loop's own to the store; made anew if lost.
     log: Option<store::Reader>,

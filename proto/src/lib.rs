@@ -55,6 +55,7 @@ pub mod search;
 pub mod sessions;
 pub mod tasks;
 pub mod trust;
+pub mod undo;
 pub mod writes;
 
 pub use clock::{Clock, Millis};

@@ -37,6 +37,7 @@ use crate::sessions::{
     SessionTruncated,
 };
 use crate::tasks::{Removed, TaskCleanup, TaskList, TaskRemove, TaskRows, TaskSave};
+use crate::undo::{Redo, Undo, UndoList, UndoRows, Undone};
 use crate::writes::{
     FileEdit, FileEdited, FileWrite, FileWritten, QuotesFound, QuotesMatch, QuotesNormalize,
     QuotesNormalized, RecoveryDelete, RecoveryItems, RecoveryList, RecoveryRestore,
@@ -236,4 +237,7 @@ methods! {
     HookAck: "hook/ack", HookAck => Done;
     HookEvent: "hook/event", HookEvent => HookPrinted;
     HookJoin: "hook/join", HookJoin => HookJoined;
+    Undo: "undo", Undo => Undone;
+    Redo: "redo", Redo => Undone;
+    UndoList: "undo/list", UndoList => UndoRows;
 }

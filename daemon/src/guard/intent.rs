@@ -25,6 +25,8 @@ pub(super) enum Phase {
     Exchanging,
     /// The target is about to be written in place.
     Writing,
+    /// The target is about to get the temporary name, and to go.
+    Removing,
 }
 
 /// One write.

@@ -3,6 +3,7 @@
 //! - [`place`]: where it goes; [`temporary`]: the new file beside the old.
 //! - [`exchange`]: the two swap names, and what came out is looked at.
 //! - [`checked`]: in place, where names cannot be swapped.
+//! - [`remove`]: the same for a file that is to go.
 //! - [`lease`]: who else has the file open.
 //! - [`intent`]: what the next start completes or reverts.
 //! - [`recovery`], [`moved`]: nothing that lost its name is lost; [`kept`]: what
@@ -21,6 +22,7 @@ mod names;
 mod other_names;
 mod place;
 mod recovery;
+mod remove;
 mod settings;
 mod temporary;
 #[cfg(all(test, target_os = "linux"))]
@@ -181,19 +183,35 @@ impl Guard {
     /// new gets the permissions that this mask leaves. Blocks for as long as
     /// the disk does.
     pub fn write(&self, order: &WriteOrder, umask: Umask) -> WriteOutcome {
+        self.write_with_mode(order, umask, None)
+    }
+
+    /// The same; a file that is new gets these permissions in place of those
+    /// that the mask leaves.
+    pub fn write_with_mode(
+        &self,
+        order: &WriteOrder,
+        umask: Umask,
+        mode: Option<u32>,
+    ) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut result = self.attempt(order, umask);
+        let mut result = self.attempt(order, umask, mode);
         if let Err(Stop::Failed(error)) = &result
             && error.code == ErrorCode::Storage
             && self.net.give_up(|moved| self.changed(moved))
         {
             // The files that were given up may have taken the missing room.
-            result = self.attempt(order, umask);
+            result = self.attempt(order, umask, mode);
         }
         result.unwrap_or_else(WriteOutcome::from)
     }
 
-    fn attempt(&self, order: &WriteOrder, umask: Umask) -> Result<WriteOutcome, Stop> {
+    fn attempt(
+        &self,
+        order: &WriteOrder,
+        umask: Umask,
+        mode: Option<u32>,
+    ) -> Result<WriteOutcome, Stop> {
         let place = self.find(&order.path, order.create_directories.then_some(umask))?;
         let mut job = Job {
             order,
@@ -201,7 +219,8 @@ impl Guard {
             copy: None,
         };
         if order.base.is_none() {
-            return self.create(&job, &place, umask);
+            let like = mode.map_or(Like::New(umask), Like::Mode);
+            return self.create(&job, &place, like);
         }
         place.check_writable(&order.path)?;
         if order.keep_base && self.is_secret(job.paths(&place)) {
@@ -257,7 +276,7 @@ impl Guard {
     }
 
     /// Gives a new file a name that nobody has.
-    fn create(&self, job: &Job<'_>, place: &Place, umask: Umask) -> Result<WriteOutcome, Stop> {
+    fn create(&self, job: &Job<'_>, place: &Place, like: Like<'_>) -> Result<WriteOutcome, Stop> {
         if place.stat(&place.name).is_ok() {
             return Err(Stop::Changed(found(place)));
         }
@@ -265,30 +284,24 @@ impl Guard {
         let name = temporary::new_name();
         let mut intent = self.intents.record(job.intent(place, &name))?;
         step("guard: an intent to create is recorded");
-        let created = Temporary::write(
-            place,
-            &name,
-            &job.order.bytes,
-            Like::New(umask),
-            job.durable,
-        )
-        .map_err(failed)
-        .and_then(|temporary| {
-            intent.advance(Phase::Creating)?;
-            step("guard: about to take a new name");
-            match place.rename(temporary.name(), &place.name) {
-                Ok(()) => {
-                    temporary.into_name();
-                    Ok(())
+        let created = Temporary::write(place, &name, &job.order.bytes, like, job.durable)
+            .map_err(failed)
+            .and_then(|temporary| {
+                intent.advance(Phase::Creating)?;
+                step("guard: about to take a new name");
+                match place.rename(temporary.name(), &place.name) {
+                    Ok(()) => {
+                        temporary.into_name();
+                        Ok(())
+                    }
+                    Err(errno) if is_missing(errno) => {
+                        // A second name is as good, and the first one goes.
+                        place.link(temporary.name(), &place.name).map_err(failed)
+                    }
+                    Err(Errno::EXIST) => Err(Stop::Changed(found(place))),
+                    Err(errno) => Err(failed(errno)),
                 }
-                Err(errno) if is_missing(errno) => {
-                    // A second name is as good, and the first one goes.
-                    place.link(temporary.name(), &place.name).map_err(failed)
-                }
-                Err(Errno::EXIST) => Err(Stop::Changed(found(place))),
-                Err(errno) => Err(failed(errno)),
-            }
-        });
+            });
         step("guard: a new name is taken");
         if created.is_ok() && job.durable {
             if job.order.create_directories {
@@ -320,6 +333,7 @@ impl Guard {
                     }
                     Phase::Exchanging => self.resume_exchange(intent, &place),
                     Phase::Writing => self.resume_writing(intent, &place),
+                    Phase::Removing => self.resume_removing(intent, &place),
                 },
             };
             failpoint::pass("guard: a write cut short is settled");
@@ -451,6 +465,11 @@ impl Guard {
             tracing::warn!(%path, "bytes of {path} are kept in {file}");
             late.push((path, file));
         }
+    }
+
+    /// What a file holds now; `None` for no readable file.
+    pub fn holds(&self, path: &RelPath) -> Option<Hash> {
+        self.find(path, None).ok().and_then(|place| found(&place))
     }
 
     /// Looks again at the files of one path that lost their name.

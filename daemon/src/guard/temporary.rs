@@ -30,6 +30,8 @@ pub(super) enum Like<'a> {
     Old(&'a File, &'a Metadata),
     /// It is new, and made with this mask.
     New(Umask),
+    /// It is new, and gets exactly these.
+    Mode(u32),
 }
 
 /// The temporary file; its name goes when this is dropped.
@@ -49,7 +51,7 @@ impl<'p> Temporary<'p> {
     ) -> Result<Self, Errno> {
         let mode = match like {
             // Until it is known who may read it, nobody may.
-            Like::Old(..) => 0o600,
+            Like::Old(..) | Like::Mode(_) => 0o600,
             Like::New(_) => NEW_FILE,
         };
         let mut file = place.create(name.as_bytes(), mode)?;
@@ -63,6 +65,9 @@ impl<'p> Temporary<'p> {
         match like {
             Like::Old(old, metadata) => take_over(&file, old, metadata, place)?,
             Like::New(umask) => place.permit(&file, NEW_FILE, umask)?,
+            Like::Mode(mode) => {
+                rustix::fs::fchmod(&file, Mode::from_raw_mode((mode & 0o7777) as RawMode))?;
+            }
         }
         if durable {
             file.sync_all().map_err(io)?;

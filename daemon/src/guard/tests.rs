@@ -501,3 +501,45 @@ fn old_files_that_are_held_take_up_bounded_room() {
     assert!(world.guard.net.give_up(|_| late += 1));
     assert_eq!((late, world.guard.net.held_bytes()), (1, 0));
 }
+
+#[test]
+fn guard7_only_the_content_that_was_meant_is_removed() {
+    let world = World::new();
+    let remove = |name: &str, base: &str| {
+        let path = RelPath::new(name.as_bytes()).unwrap();
+        world.guard.remove(&path, Hash::of(base.as_bytes()))
+    };
+    let path = world.file("f", "mine\n");
+    assert!(matches!(
+        remove("f", "other\n"),
+        WriteOutcome::Conflict { .. }
+    ));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine\n");
+    assert!(matches!(remove("f", "mine\n"), WriteOutcome::Done { .. }));
+    assert!(!path.exists());
+    assert!(matches!(
+        remove("f", "mine\n"),
+        WriteOutcome::Conflict { .. }
+    ));
+    // By a link, nothing is removed.
+    let path = world.file("g", "mine\n");
+    symlink(&path, world.path("link")).unwrap();
+    assert!(matches!(remove("link", "mine\n"), WriteOutcome::Failed(_)));
+    assert!(path.exists());
+    assert!(matches!(remove(".git/config", ""), WriteOutcome::Failed(_)));
+}
+
+#[test]
+fn guard7_a_removal_cut_short_is_reverted() {
+    let world = World::new();
+    let path = RelPath::new(b"f").unwrap();
+    world.file("f", "mine\n");
+    let place = Place::at(&world.guard.root, &path).unwrap();
+    let aside = temporary::new_name();
+    let intent = Intent::removal(&path, &place, Hash::of(b"mine\n"), &aside);
+    std::mem::forget(world.guard.intents.record(intent).unwrap());
+    fs::rename(world.path("f"), world.path(&aside)).unwrap();
+    let _again = open(world.base.path());
+    assert_eq!(fs::read_to_string(world.path("f")).unwrap(), "mine\n");
+    assert!(!world.path(&aside).exists());
+}

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::{Step, Weave};
-use touchmark_proto::files::FileHistory;
-use touchmark_proto::{ClientPath, Clock, Error, ErrorCode, Version};
+use touchmark_proto::files::{FileHistory, FileSnapshot, Snapshot};
+use touchmark_proto::{
+    Author, ClientPath, Clock, Error, ErrorCode, Evidence, Version, VersionKind,
+};
 
 use crate::inside::Inside;
 use crate::store::Reader;
@@ -17,7 +19,8 @@ const PAGE: u32 = 1_000;
 #[derive(Debug)]
 pub(crate) struct Chain {
     /// Its versions, oldest first, the log's beginning before them; corrections
-    /// are put into what they correct.
+    /// are put into what they correct. The last is what the file holds now, with
+    /// the clock 0 where that is not on record.
     pub(crate) versions: Vec<Version>,
     /// What each held.
     pub(crate) steps: Vec<Step>,
@@ -52,7 +55,14 @@ impl Chain {
                 break;
             }
         }
-        let versions = corrected(all);
+        let mut versions = corrected(all);
+        // Nobody may have tracked it lately.
+        let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
+        if let Some(last) = versions.last()
+            && last.hash != now.hash
+        {
+            versions.push(unrecorded(last, &now));
+        }
         let contents = Arc::clone(contents);
         let read = tokio::task::spawn_blocking(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,6 +103,26 @@ fn corrected(newest_first: Vec<Version>) -> Vec<Version> {
     }
     versions.reverse();
     versions
+}
+
+/// What a file holds that was changed while nobody tracked it.
+fn unrecorded(last: &Version, now: &Snapshot) -> Version {
+    Version {
+        clock: Clock { n: 0, ..last.clock },
+        kind: match now.hash {
+            Some(_) => VersionKind::Modified,
+            None => VersionKind::Deleted,
+        },
+        from: None,
+        hash: now.hash,
+        size: now.size,
+        author: Author::UNKNOWN,
+        evidence: Evidence::Gap,
+        edit: None,
+        command: None,
+        candidates: None,
+        ..last.clone()
+    }
 }
 
 /// What a version held, as far as that is kept.

@@ -1,7 +1,7 @@
 //! What is remembered between the events of one tool call. It is lost with
 //! the daemon: then less is claimed, never more.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -100,6 +100,8 @@ pub(crate) struct Memory {
     calls: Mutex<Calls>,
     commands: Mutex<Commands>,
     scopes: Mutex<Scopes>,
+    /// Sessions between a prompt and the end of its turn.
+    turns: Mutex<BTreeSet<SessionId>>,
     /// Locked while kept events are replayed, so that no two hooks replay the
     /// same one.
     pub(super) making_up: tokio::sync::Mutex<()>,
@@ -265,8 +267,23 @@ impl Memory {
         key(happened).is_some_and(|key| self.kept().heard.contains(&key))
     }
 
+    /// A turn of a session begins, or is over.
+    pub(super) fn turn(&self, session: &SessionId, goes_on: bool) {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        match goes_on {
+            true => turns.insert(session.clone()),
+            false => turns.remove(session),
+        };
+    }
+
+    /// Whether a session is in a turn, as far as its hooks say.
+    pub(crate) fn is_in_turn(&self, session: &SessionId) -> bool {
+        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.contains(session)
+    }
+
     /// What a session's next event is to say as well.
-    pub(super) fn say_later(&self, session: &SessionId, text: Option<String>) {
+    pub(crate) fn say_later(&self, session: &SessionId, text: Option<String>) {
         if let Some(text) = text {
             let mut kept = self.kept();
             kept.late.push_back((session.clone(), text));

@@ -131,6 +131,13 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         turns::used(daemon, &session, model).await;
     }
     match what {
+        What::Prompt { .. } | What::ChildStart => daemon.memory.turn(&session, true),
+        What::Stop { .. } | What::Interrupted | What::End | What::ChildEnd => {
+            daemon.memory.turn(&session, false);
+        }
+        _ => {}
+    }
+    match what {
         What::Start { kept } => {
             if !kept {
                 compacted(daemon, &session).await;
@@ -462,6 +469,7 @@ async fn never_ran(
 /// The agent's process is gone: what its tools had begun ends with it
 /// (HOOK-3).
 pub(super) async fn agent_ended(daemon: &DaemonHandle, session: &SessionId) {
+    daemon.memory.turn(session, false);
     let standing = daemon.standing(session).await;
     abort_left(daemon, session, &standing).await;
 }

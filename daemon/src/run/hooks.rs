@@ -43,6 +43,11 @@ impl Hooks {
         }
     }
 
+    /// What their rules remember.
+    pub(super) fn memory(&self) -> Arc<Memory> {
+        Arc::clone(&self.memory)
+    }
+
     /// What was heard of each agent.
     pub(super) fn agents(&self, now: Millis) -> Vec<AgentHeard> {
         self.memory.of_agents(now)

@@ -74,6 +74,9 @@ impl Daemon {
             }
             ForShell::HookAck(ask) => return self.hook_ack(request, ask.ack),
             ForShell::HookJoin(ask) => return self.hook_join(request, ask),
+            ForShell::Undo(ask) => return self.undo(request, ask),
+            ForShell::Redo(ask) => return self.redo(request, ask),
+            ForShell::UndoList(_) => return self.undo_list(request),
         };
         self.outbox.push(Say::Answer {
             request,

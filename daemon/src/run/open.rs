@@ -10,6 +10,7 @@ use touchmark_engine::ledger::stored::{Unreadable, decode_snapshot, encode_snaps
 use touchmark_engine::patterns::Patterns;
 use touchmark_engine::{Engine, Record, Saved, State};
 use touchmark_proto::daemon::Configuration;
+use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted};
 use touchmark_proto::{Request, SessionId, native};
 
@@ -32,6 +33,7 @@ use crate::life::{Lock, usable_directory};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
 use crate::time::Timeline;
+use crate::undo::{self, Journal};
 use crate::watch::Watcher;
 
 impl Daemon {
@@ -125,6 +127,11 @@ impl Daemon {
         )?;
 
         failpoint::pass("start: writes cut short are settled");
+        let journal = Journal::open(&places.state, config.durability == Durability::Power)?;
+        let undone = match refused {
+            None => undo::resume(&journal, &guard, options.umask),
+            Some(_) => Vec::new(),
+        };
         let hub = Hub {
             events: events.clone(),
             requests: AtomicU64::new(1),
@@ -141,6 +148,8 @@ impl Daemon {
             backlog,
             reader,
             guard: Arc::new(guard),
+            journal: Arc::new(journal),
+            undone,
             store,
             log: None,
             configuration: Configuration {
@@ -192,6 +201,15 @@ impl Daemon {
         self.engine.start(self.time.now(), &mut effects);
         self.effects.extend(effects);
         self.carry_out_all();
+        for (path, hash) in std::mem::take(&mut self.undone) {
+            // The user wanted it so, before the daemon's end.
+            self.ask_internally(Request::EditorDidSave(EditorDidSave {
+                path: (&path).into(),
+                hash,
+                time: None,
+                formatted: false,
+            }));
+        }
         self.forget_unused();
         if self.left_out {
             self.forget_contexts();

@@ -31,6 +31,7 @@ use touchmark_proto::hooks::{
 use touchmark_proto::retention::RetentionItem;
 use touchmark_proto::search::SearchGrep;
 use touchmark_proto::sessions::Truncated;
+use touchmark_proto::undo::{Redo, Undo, UndoList};
 use touchmark_proto::writes::{
     QuotesNormalized, RecoveryDelete, RecoveryList, RecoveryRestore, RecoveryShow,
 };
@@ -268,6 +269,10 @@ rows! {
         HookAck:          Query,   Names [],        Names [],     at_once;
         HookEvent:        Query,   Names [],        Names [],     at_once;
         HookJoin:         Query,   Names [session], Names [],     at_once;
+        // What they look at is as of now by itself.
+        Undo:             Changes, Knows [session],  Names [path paths], at_once;
+        Redo:             Changes, Names [],        Names [],     at_once;
+        UndoList:         Query,   Names [],        Names [],     at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

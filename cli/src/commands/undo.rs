@@ -1,0 +1,306 @@
+//! `touchmark undo`, `touchmark redo`: takes an author's changes away, and
+//! puts them back.
+
+use std::path::PathBuf;
+
+use anstyle::Style;
+use clap::{Args, ValueEnum};
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::undo::{
+    Conflicts, Redo, Undo, UndoConflict, UndoList, UndoOutcome, Undone, UndoneFile,
+};
+use touchmark_client::proto::{Reply, SessionId};
+
+use crate::commands::call::result_json;
+use crate::confirm;
+use crate::context::{self, Context, zone};
+use crate::output::{self, Failure, Outcome, table};
+use crate::style;
+use crate::text::{MAX_NAME, author, authors, count, date, escaped, path};
+
+/// Lines of a conflict that are shown.
+const SHOWN: usize = 4;
+
+/// Takes changes away by their author, and leaves everybody else's lines.
+///
+/// Lines that the author wrote go, lines that the author removed come back. Where somebody else has
+/// changed the same lines since, that change stays and is listed as a conflict. Every undo can be taken
+/// back with `touchmark redo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  touchmark undo claude-1 --dry-run        what would be undone of a session
+  touchmark undo claude-1 --prompt last    what it did since its last prompt
+  touchmark undo --last                    the newest edit or command of any agent
+  touchmark undo src/a.rs@17               one version, by its clock (touchmark history)
+  touchmark undo claude-1 -- src           only below src
+  touchmark redo                           take the newest undo back")]
+pub(crate) struct Options {
+    /// Whose changes: a session's id or label; or one version, as PATH@CLOCK
+    #[arg(value_name = "SESSION | PATH@V")]
+    what: Option<String>,
+    /// Only what followed this prompt: `last`, a checkpoint, or the agent's own id of it
+    #[arg(long, value_name = "P", requires = "what")]
+    prompt: Option<String>,
+    /// Only what this command did, as `c5`
+    #[arg(long, value_name = "C")]
+    command: Option<String>,
+    /// Only this edit, as `e7`
+    #[arg(long, value_name = "E")]
+    edit: Option<String>,
+    /// Only the newest edit or command
+    #[arg(long)]
+    last: bool,
+    /// Only show what would be undone
+    #[arg(long)]
+    dry_run: bool,
+    /// Also while the session is in the middle of a turn
+    #[arg(long)]
+    now: bool,
+    /// What becomes of changes whose lines somebody else has changed since
+    #[arg(long, value_enum, default_value_t = Conflict::Keep)]
+    conflicts: Conflict,
+    /// Without asking
+    #[arg(long, short)]
+    yes: bool,
+    /// The undos that can be taken back
+    #[arg(long, exclusive = true)]
+    list: bool,
+    /// Only in these files, or below these directories
+    #[arg(last = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+/// What becomes of conflicts.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Conflict {
+    /// They stay as they are
+    Keep,
+    /// They stay between markers, with what was there before
+    Markers,
+}
+
+/// Takes an undo back.
+#[derive(Debug, Args)]
+pub(crate) struct RedoOptions {
+    /// Which undo, as `touchmark undo --list` names it [default: the newest]
+    undo: Option<String>,
+    /// Only show what would be put back
+    #[arg(long)]
+    dry_run: bool,
+    /// Without asking
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    if options.list {
+        return list(context, &client);
+    }
+    let mut ask = Undo {
+        prompt: options.prompt,
+        command: options.command,
+        edit: options.edit,
+        last: options.last,
+        now: options.now,
+        conflicts: Some(match options.conflicts {
+            Conflict::Keep => Conflicts::Keep,
+            Conflict::Markers => Conflicts::Markers,
+        }),
+        ..Undo::default()
+    };
+    match options
+        .what
+        .as_deref()
+        .map(|what| (what, what.rsplit_once('@')))
+    {
+        Some((_, Some((file, at)))) if !file.is_empty() => {
+            ask.path = Some(context.path(&workspace, file.as_ref())?);
+            ask.at = Some(at.to_owned());
+        }
+        Some((name, _)) => {
+            let name = SessionId::new(name).map_err(|error| Failure::Usage(error.to_string()))?;
+            ask.session = Some(context::meant(&client, &name)?);
+        }
+        None => {}
+    }
+    if !options.paths.is_empty() {
+        let paths = options
+            .paths
+            .iter()
+            .map(|file| context.path(&workspace, file));
+        ask.paths = Some(paths.collect::<Outcome<_>>()?);
+    }
+    let plan = Undo {
+        dry_run: true,
+        ..ask.clone()
+    };
+    if options.dry_run {
+        let planned = client.call(plan)?;
+        return tell(context, &workspace.root, Reply::Undo(planned), true);
+    }
+    if !options.yes && !is_agreed(context, &client.call(plan)?, "Undo")? {
+        return Err(Failure::No("nothing was undone".into()));
+    }
+    let undone = client.call(ask)?;
+    tell(context, &workspace.root, Reply::Undo(undone), false)
+}
+
+pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let ask = Redo {
+        undo: options.undo.clone(),
+        dry_run: false,
+    };
+    let plan = Redo {
+        dry_run: true,
+        ..ask.clone()
+    };
+    if options.dry_run {
+        let planned = client.call(plan)?;
+        return tell(context, &workspace.root, Reply::Redo(planned), true);
+    }
+    if !options.yes && !is_agreed(context, &client.call(plan)?, "Put back")? {
+        return Err(Failure::No("nothing was put back".into()));
+    }
+    let undone = client.call(ask)?;
+    tell(context, &workspace.root, Reply::Redo(undone), false)
+}
+
+fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
+    if !context.global.json {
+        show(planned, true)?;
+    }
+    let by = authors(&planned.authors);
+    let files = count(planned.files.len() as u64, "file");
+    let question = format!("{verb} the changes by {by} in {files}?");
+    confirm::agreed(
+        &question,
+        "say --yes, or --dry-run to see what would be done",
+    )
+}
+
+fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) -> Outcome {
+    if context.global.json {
+        return context.json(&result_json(reply, root));
+    }
+    let (Reply::Undo(undone) | Reply::Redo(undone)) = reply else {
+        return Ok(());
+    };
+    show(&undone, planned)?;
+    match undone.undo {
+        Some(name) => context.say(&format!(
+            "take it back with: touchmark redo {}",
+            escaped(&name, MAX_NAME)
+        )),
+        None if planned => context.say("nothing was written"),
+        None => context.say("there was nothing to write"),
+    }
+}
+
+/// A line for each file, and lines for each change that stays.
+fn show(undone: &Undone, planned: bool) -> Outcome {
+    let rows: Vec<_> = undone
+        .files
+        .iter()
+        .map(|file| {
+            let (word, colour) = word(file.outcome, planned);
+            vec![
+                (colour, word.to_owned()),
+                (Style::new(), path(&file.path)),
+                (style::DIM, about(file)),
+            ]
+        })
+        .collect();
+    for (line, file) in table(&rows).iter().zip(&undone.files) {
+        output::line(line)?;
+        for conflict in file.conflicts.iter().flatten() {
+            show_conflict(conflict)?;
+        }
+    }
+    Ok(())
+}
+
+fn word(outcome: UndoOutcome, planned: bool) -> (&'static str, Style) {
+    match outcome {
+        UndoOutcome::Undone => (if planned { "undo" } else { "undone" }, style::AGENT),
+        UndoOutcome::Deleted => (if planned { "delete" } else { "deleted" }, style::AGENT),
+        UndoOutcome::Restored => (if planned { "restore" } else { "restored" }, style::AGENT),
+        UndoOutcome::Renamed => (if planned { "rename" } else { "renamed" }, style::AGENT),
+        UndoOutcome::Unchanged => ("unchanged", style::DIM),
+        UndoOutcome::Conflict => ("conflict", style::WARN),
+        UndoOutcome::NotKept => ("not kept", style::WARN),
+        UndoOutcome::Changed => ("busy", style::WARN),
+        UndoOutcome::Failed => ("failed", style::WARN),
+    }
+}
+
+fn about(file: &UndoneFile) -> String {
+    let mut about = Vec::new();
+    if file.hunks > 0 {
+        about.push(count(u64::from(file.hunks), "change"));
+    }
+    if let Some(conflicts) = &file.conflicts {
+        about.push(count(conflicts.len() as u64, "conflict"));
+    }
+    if let Some(to) = &file.to {
+        about.push(format!("back to {}", path(to)));
+    }
+    if let Some(cause) = &file.cause {
+        about.push(escaped(cause, 2000));
+    }
+    about.join(", ")
+}
+
+fn show_conflict(conflict: &UndoConflict) -> Outcome {
+    let lines = conflict.lines;
+    let place = match lines.start == lines.end {
+        true => format!("line {}", lines.start),
+        false => format!("lines {}-{}", lines.start, lines.end),
+    };
+    output::line(&format!(
+        "    {place} stays: {} has changed it since",
+        author(&conflict.by)
+    ))?;
+    let before: Vec<&str> = conflict.before.lines().collect();
+    for line in before.iter().take(SHOWN) {
+        output::line(&format!("      before: {}", escaped(line, 60)))?;
+    }
+    if before.len() > SHOWN {
+        output::line(&format!("      and {} lines more", before.len() - SHOWN))?;
+    }
+    Ok(())
+}
+
+fn list(context: &Context, client: &Client) -> Outcome {
+    let undos = client.call(UndoList {})?;
+    if context.global.json {
+        return context.json(&result_json(
+            Reply::UndoList(undos),
+            &context.workspace()?.root,
+        ));
+    }
+    if undos.undos.is_empty() {
+        return context.say("nothing was undone");
+    }
+    let zone = zone();
+    let rows: Vec<_> = undos
+        .undos
+        .iter()
+        .map(|undo| {
+            let what = match &undo.redo_of {
+                Some(of) => format!("redo of {}", escaped(of, MAX_NAME)),
+                None => escaped(&undo.what, MAX_NAME),
+            };
+            vec![
+                (style::AGENT, escaped(&undo.undo, MAX_NAME)),
+                (style::DIM, date(undo.time, &zone)),
+                (Style::new(), what),
+                (style::DIM, count(undo.paths.len() as u64, "file")),
+            ]
+        })
+        .collect();
+    table(&rows).iter().try_for_each(|line| output::line(line))
+}

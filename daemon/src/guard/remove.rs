@@ -1,0 +1,132 @@
+//! Removing a file that holds a content, and no other (GUARD-7). Its name is
+//! taken away first, and what had it is looked at before it is given up.
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::sync::PoisonError;
+
+use touchmark_engine::{WriteOrder, WriteOutcome};
+use touchmark_proto::writes::Guard as Way;
+use touchmark_proto::{Error, ErrorCode, Hash, RelPath};
+
+use super::exchange::Old;
+use super::intent::{Intent, Phase};
+use super::lease::Lease;
+use super::leased::{Kind, Refused};
+use super::place::{Place, refused};
+use super::{Guard, Job, Stop, found, step, temporary};
+
+impl Guard {
+    /// Removes a file that holds `base`. What anybody saves there meanwhile
+    /// stays, or comes back. Blocks for as long as the disk does.
+    pub fn remove(&self, path: &RelPath, base: Hash) -> WriteOutcome {
+        let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        self.take_away(path, base)
+            .unwrap_or_else(WriteOutcome::from)
+    }
+
+    fn take_away(&self, path: &RelPath, base: Hash) -> Result<WriteOutcome, Stop> {
+        let place = self.find(path, None)?;
+        if place.real != *path {
+            let error = Error::path(ErrorCode::NotAFile, path, "a symbolic link leads there");
+            return Err(error.hint("name the file itself").into());
+        }
+        place.check_writable(path)?;
+        let order = WriteOrder {
+            base: Some(base),
+            hash: base,
+            ..Intent::removal(path, &place, base, "").order()
+        };
+        let job = Job {
+            order: &order,
+            durable: self.durable,
+            copy: None,
+        };
+        let old = Old::open(&job, &place)?;
+        if old.links > 1 {
+            self.check_other_names(path, &old.file.metadata()?)?;
+        }
+        let aside = temporary::new_name();
+        let intent = self
+            .intents
+            .record(Intent::removal(path, &place, base, &aside))?;
+        step("guard: about to remove");
+        let lease = match Lease::take(&old.file, Kind::Read) {
+            Ok(lease) => Some(lease),
+            Err(Refused::Busy) => {
+                intent.end();
+                return Err(Stop::Busy);
+            }
+            Err(Refused::Unavailable) => None,
+        };
+        if let Err(errno) = place.rename(&place.name, aside.as_bytes()) {
+            intent.end();
+            return Err(match errno {
+                Errno::NOENT => Stop::Changed(None),
+                errno => refused(path, errno).into(),
+            });
+        }
+        step("guard: the name is taken away");
+        drop(lease);
+        if hash(&place, aside.as_bytes()) != Some(base) {
+            let recovered = self.give_back(path, &place, aside.as_bytes());
+            intent.end();
+            return Ok(WriteOutcome::Conflict {
+                found: found(&place),
+                cause: super::CHANGED.into(),
+                recovered,
+            });
+        }
+        place.unlink(aside.as_bytes());
+        if self.durable {
+            place.sync();
+        }
+        self.hold(old.file, job.paths(&place), base);
+        intent.end();
+        Ok(WriteOutcome::Done {
+            guard: Way::Exchange,
+            lease: false,
+            recovered: Vec::new(),
+        })
+    }
+
+    /// Gives a file its name back, or keeps it where that is somebody else's by
+    /// now.
+    fn give_back(&self, path: &RelPath, place: &Place, aside: &[u8]) -> Vec<String> {
+        match place.rename(aside, &place.name) {
+            Ok(()) | Err(Errno::NOENT) => Vec::new(),
+            Err(_) => {
+                let file = place.open(aside, OFlags::RDONLY).ok();
+                let kept = self.keep_or_leave((path, &place.real), place, aside, file.as_ref());
+                kept.into_iter().collect()
+            }
+        }
+    }
+
+    /// Reverts a removal that an earlier daemon did not finish: nobody was told
+    /// of it.
+    pub(super) fn resume_removing(&self, intent: &Intent, place: &Place) -> Vec<String> {
+        self.give_back(&intent.path, place, intent.temporary.as_bytes())
+    }
+}
+
+impl Intent {
+    pub(super) fn removal(path: &RelPath, place: &Place, base: Hash, aside: &str) -> Self {
+        Self {
+            phase: Phase::Removing,
+            path: path.clone(),
+            real: place.real.clone(),
+            temporary: aside.into(),
+            base: Some(base),
+            new: base,
+            copy: None,
+            keep: false,
+        }
+    }
+}
+
+fn hash(place: &Place, name: &[u8]) -> Option<Hash> {
+    let file = place.open(name, OFlags::RDONLY).ok()?;
+    let (hash, _) = super::content::hash(&file).ok().flatten()?;
+    Some(hash)
+}

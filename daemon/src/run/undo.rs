@@ -1,0 +1,63 @@
+//! `undo`, `redo`, `undo/list`: answered by tasks aside.
+
+use std::sync::{Arc, Mutex};
+
+use touchmark_proto::undo::{Redo, Undo};
+use touchmark_proto::{Error, Reply, RequestId};
+
+use super::Daemon;
+use crate::event::Event;
+use crate::undo::Undoer;
+
+impl Daemon {
+    /// `undo`. Once begun it is carried out, whether or not anybody waits.
+    pub(super) fn undo(&mut self, request: RequestId, ask: Undo) {
+        self.undoing(request, async move |undoer: Undoer| {
+            undoer.undo(&ask).await.map(Reply::Undo)
+        });
+    }
+
+    /// `redo`.
+    pub(super) fn redo(&mut self, request: RequestId, ask: Redo) {
+        self.undoing(request, async move |undoer: Undoer| {
+            undoer.redo(&ask).await.map(Reply::Redo)
+        });
+    }
+
+    /// `undo/list`.
+    pub(super) fn undo_list(&mut self, request: RequestId) {
+        self.undoing(request, async move |undoer: Undoer| {
+            Ok(Reply::UndoList(undoer.list()))
+        });
+    }
+
+    fn undoing<F>(&mut self, request: RequestId, answer: impl FnOnce(Undoer) -> F + Send + 'static)
+    where
+        F: Future<Output = Result<Reply, Error>> + Send,
+    {
+        let events = self.events.clone();
+        let undoer = self.undoer(request);
+        tokio::spawn(async move {
+            let outcome = match undoer {
+                Ok(undoer) => answer(undoer).await,
+                Err(error) => Err(error),
+            };
+            let _loop_has_ended = events.send(Event::Answered { request, outcome });
+        });
+    }
+
+    fn undoer(&mut self, request: RequestId) -> Result<Undoer, Error> {
+        let mut inside = self.inside(request);
+        inside.until = None;
+        Ok(Undoer {
+            inside,
+            log: Arc::new(Mutex::new(self.store.reader()?)),
+            guard: Arc::clone(&self.guard),
+            journal: Arc::clone(&self.journal),
+            memory: self.hooks.memory(),
+            umask: self.umask_of(request),
+            root: self.options.workspace.clone(),
+            now: self.time.now(),
+        })
+    }
+}

@@ -1,0 +1,330 @@
+//! Undos on disk: what the next start completes, and what a redo puts back.
+//!
+//! Each has a directory with its entry and the bytes of its files, before and
+//! after. The entry is written last, by a rename, and only then is anything
+//! written into the workspace.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use touchmark_proto::undo::UndoRow;
+use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, Millis, RelPath};
+
+use super::plan::Plan;
+use crate::failpoint;
+use crate::life::usable_directory;
+
+/// Undos kept; of more, the oldest go.
+const KEPT: usize = 100;
+
+/// The directory of undos.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    directory: PathBuf,
+    durable: bool,
+    /// One undo at a time.
+    gate: tokio::sync::Mutex<()>,
+}
+
+/// An undo, or a redo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry {
+    pub(super) number: u64,
+    pub(super) time: Millis,
+    /// In words.
+    pub(super) what: String,
+    /// It took this one back.
+    pub(super) redo_of: Option<u64>,
+    pub(super) state: State,
+    pub(super) authors: Vec<Author>,
+    pub(super) files: Vec<FileEntry>,
+}
+
+/// How far an undo has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum State {
+    /// Files are being written.
+    Begun,
+    /// All are.
+    Done,
+}
+
+/// One file of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FileEntry {
+    /// The name of its bytes in the directory.
+    id: usize,
+    pub(super) path: RelPath,
+    /// `None` for no file.
+    pub(super) before: Option<Hash>,
+    pub(super) after: Option<Hash>,
+    /// Of a file that is made anew.
+    pub(super) mode: Option<u32>,
+}
+
+/// What a file held, or is to hold; `None` for no file.
+pub(super) type Bytes = Option<Arc<[u8]>>;
+
+impl Journal {
+    /// The undos of a workspace, whose state is in this directory.
+    ///
+    /// # Errors
+    /// If that directory cannot be used.
+    pub(crate) fn open(state: &Path, durable: bool) -> Result<Self, crate::Error> {
+        let directory = state.join("undo");
+        usable_directory(&directory)?;
+        Ok(Self {
+            directory,
+            durable,
+            gate: tokio::sync::Mutex::new(()),
+        })
+    }
+
+    /// Nobody else undoes anything meanwhile.
+    pub(super) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.gate.lock().await
+    }
+
+    /// Records what is about to be done.
+    pub(super) fn begin(
+        &self,
+        time: Millis,
+        what: String,
+        authors: Vec<Author>,
+        redo_of: Option<u64>,
+        plans: &[&Plan],
+    ) -> Result<Entry, Error> {
+        let number = self.numbers().last().map_or(1, |last| last + 1);
+        let mut entry = Entry {
+            number,
+            time,
+            what,
+            redo_of,
+            state: State::Begun,
+            authors,
+            files: Vec::with_capacity(plans.len()),
+        };
+        let directory = self.of(number);
+        let made = || -> io::Result<()> {
+            fs::DirBuilder::new().mode(0o700).create(&directory)?;
+            for (at, plan) in plans.iter().enumerate() {
+                self.keep(&mut entry, at, plan)?;
+            }
+            self.write(&entry)
+        }();
+        if let Err(error) = made {
+            let _nothing_begun = fs::remove_dir_all(&directory);
+            return Err(not_kept(&error));
+        }
+        failpoint::pass("undo: an intent is recorded");
+        self.prune();
+        Ok(entry)
+    }
+
+    /// Records what is about to be done to one file, in the place of what was
+    /// recorded of it.
+    pub(super) fn change(&self, entry: &mut Entry, at: usize, plan: &Plan) -> Result<(), Error> {
+        self.keep(entry, at, plan)
+            .and_then(|()| self.write(entry))
+            .map_err(|error| not_kept(&error))
+    }
+
+    fn keep(&self, entry: &mut Entry, at: usize, plan: &Plan) -> io::Result<()> {
+        let write = |name: &str, bytes: &Bytes| match bytes {
+            Some(bytes) => self.file(&self.of(entry.number).join(name), bytes),
+            None => Ok(()),
+        };
+        let id = entry.files.get(at).map_or(at, |file| file.id);
+        write(&format!("{id}.before"), &plan.before)?;
+        write(&format!("{id}.after"), &plan.after)?;
+        let file = FileEntry {
+            id,
+            path: plan.path.clone(),
+            before: plan.before.as_deref().map(Hash::of),
+            after: plan.after.as_deref().map(Hash::of),
+            mode: plan.mode,
+        };
+        match entry.files.get_mut(at) {
+            Some(old) => *old = file,
+            None => entry.files.push(file),
+        }
+        Ok(())
+    }
+
+    /// Of a redo, what the undo of a file had changed; `None` for an undo.
+    pub(super) fn redo_of(&self, entry: &Entry, at: usize) -> Option<[Bytes; 2]> {
+        let undone = self.read(entry.redo_of?)?;
+        let path = &entry.files.get(at)?.path;
+        let at = undone.files.iter().position(|file| file.path == *path)?;
+        self.contents(&undone, at).ok()
+    }
+
+    /// All of it is written, or left as it was: `files` says which are.
+    pub(super) fn end(&self, entry: &mut Entry) {
+        entry.state = State::Done;
+        let ended = match entry.files.is_empty() {
+            true => fs::remove_dir_all(self.of(entry.number)),
+            false => self.write(entry),
+        };
+        if let Err(error) = ended {
+            // The next start finds everything done.
+            tracing::warn!("undo {}: {error}", entry.number);
+        }
+        failpoint::pass("undo: an intent is ended");
+    }
+
+    /// Those that an earlier daemon did not come to the end of.
+    pub(super) fn left(&self) -> Vec<Entry> {
+        let mut left = Vec::new();
+        for number in self.numbers() {
+            match self.read(number) {
+                Some(entry) if entry.state == State::Begun => left.push(entry),
+                Some(_) => {}
+                // Half recorded: nothing of it has begun.
+                None => {
+                    let _gone = fs::remove_dir_all(self.of(number));
+                }
+            }
+        }
+        left
+    }
+
+    /// An undo by its name, the newest without one. One that was taken back
+    /// already is none.
+    pub(super) fn entry(&self, name: Option<&str>) -> Result<Entry, Error> {
+        let all: Vec<Entry> = self.all().collect();
+        let is_taken_back = |entry: &Entry| {
+            let mut later = all.iter();
+            later.any(|other| other.redo_of == Some(entry.number))
+        };
+        let found = match name {
+            Some(name) => {
+                let number = name.strip_prefix('u').and_then(|n| n.parse::<u64>().ok());
+                all.iter().find(|entry| Some(entry.number) == number)
+            }
+            None => all
+                .iter()
+                .rev()
+                .find(|entry| entry.redo_of.is_none() && !is_taken_back(entry)),
+        };
+        found.cloned().ok_or_else(|| {
+            Error::new(ErrorCode::NotFound, "there is no such undo")
+                .hint("`undo/list` has those that are kept")
+        })
+    }
+
+    /// What a file of it held before and after.
+    pub(super) fn contents(&self, entry: &Entry, at: usize) -> Result<[Bytes; 2], Error> {
+        let file = &entry.files[at];
+        let read = |name: &str, hash: Option<Hash>| -> io::Result<Bytes> {
+            let Some(hash) = hash else { return Ok(None) };
+            let bytes = fs::read(self.of(entry.number).join(format!("{}.{name}", file.id)))?;
+            if Hash::of(&bytes) != hash {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "it is damaged"));
+            }
+            Ok(Some(bytes.into()))
+        };
+        let both = || Ok([read("before", file.before)?, read("after", file.after)?]);
+        both().map_err(|error: io::Error| not_kept(&error))
+    }
+
+    /// The newest first.
+    pub(super) fn rows(&self) -> Vec<UndoRow> {
+        let mut rows: Vec<UndoRow> = self
+            .all()
+            .map(|entry| UndoRow {
+                undo: name(entry.number),
+                time: entry.time,
+                what: entry.what,
+                redo_of: entry.redo_of.map(name),
+                paths: entry.files.into_iter().map(|file| file.path).collect(),
+            })
+            .collect();
+        rows.reverse();
+        rows
+    }
+
+    fn all(&self) -> impl Iterator<Item = Entry> {
+        let numbers = self.numbers().into_iter();
+        numbers.filter_map(|number| self.read(number))
+    }
+
+    /// In their order.
+    fn numbers(&self) -> Vec<u64> {
+        let entries = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut numbers: Vec<u64> = entries
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    fn of(&self, number: u64) -> PathBuf {
+        self.directory.join(number.to_string())
+    }
+
+    fn read(&self, number: u64) -> Option<Entry> {
+        let text = fs::read(self.of(number).join("entry.json")).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    fn write(&self, entry: &Entry) -> io::Result<()> {
+        let directory = self.of(entry.number);
+        let part = directory.join("entry.part");
+        self.file(&part, &serde_json::to_vec(entry)?)?;
+        fs::rename(&part, directory.join("entry.json"))?;
+        if self.durable {
+            File::open(&directory)?.sync_data()?;
+            File::open(&self.directory)?.sync_data()?;
+        }
+        Ok(())
+    }
+
+    fn file(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)?;
+        file.write_all(bytes)?;
+        if self.durable {
+            file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    fn prune(&self) {
+        let numbers = self.numbers();
+        for number in &numbers[..numbers.len().saturating_sub(KEPT)] {
+            let _gone = fs::remove_dir_all(self.of(*number));
+        }
+    }
+}
+
+/// An undo's name on the wire.
+pub(super) fn name(number: u64) -> String {
+    format!("u{number}")
+}
+
+fn not_kept(error: &io::Error) -> Error {
+    let cause = error.to_string();
+    Error::new(
+        ErrorCode::Storage,
+        format!("nothing was undone, since it could not be made safe: {cause}"),
+    )
+    .with(ErrorData {
+        cause: Some(cause),
+        ..ErrorData::default()
+    })
+}

@@ -1,0 +1,355 @@
+//! What one file would hold without some of its versions.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use touchmark_engine::history::{Conflict, Step, Weave, Without};
+use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
+use touchmark_proto::{Author, Error, Hash, LineRange, RelPath, VersionKind, native};
+
+use super::Undoer;
+use super::whose::Chosen;
+use crate::history::Chain;
+
+/// Bytes of a conflict's older lines that are told.
+const BEFORE: usize = 4 << 10;
+
+/// What is to be done to one file.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) path: RelPath,
+    /// The content that it was reckoned from; `None` for no file.
+    pub(super) base: Option<Hash>,
+    /// The same, in bytes.
+    pub(super) before: Option<Arc<[u8]>>,
+    /// What it is to hold; `None` for no file.
+    pub(super) after: Option<Arc<[u8]>>,
+    /// The permissions of a file that is made anew; `None` for the usual ones.
+    pub(super) mode: Option<u32>,
+    pub(super) outcome: UndoOutcome,
+    pub(super) cause: Option<String>,
+    hunks: u32,
+    conflicts: Vec<UndoConflict>,
+    /// The name that it came here from by one of those versions, and what it
+    /// would hold there.
+    from: Option<(RelPath, Option<Arc<[u8]>>)>,
+    /// The name that it gets back.
+    to: Option<RelPath>,
+    /// The facts of its versions.
+    versions: BTreeSet<u64>,
+}
+
+impl Plan {
+    /// What a file would hold without the versions that are chosen; `None`
+    /// where none of them is of its history any more.
+    pub(super) async fn new(
+        undoer: &Undoer,
+        path: &RelPath,
+        chosen: &Chosen,
+        style: Conflicts,
+    ) -> Result<Option<Self>, Error> {
+        let chain = Chain::of(&undoer.inside, &undoer.log, &path.into()).await?;
+        let meant = |at: usize| chosen.has(chain.versions[at].clock);
+        let (Some(newest), true) = (chain.versions.last(), (0..chain.versions.len()).any(meant))
+        else {
+            return Ok(None);
+        };
+        let without = chain.weave().without(meant);
+        let before = match chain.steps.last() {
+            Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
+            _ => None,
+        };
+        let author = |at: usize| {
+            let version = chain.versions.get(at);
+            version.map_or(Author::UNKNOWN, |version| version.author.clone())
+        };
+        let mut plan = Self {
+            path: path.clone(),
+            base: newest.hash,
+            before,
+            after: without.bytes.as_deref().map(Arc::from),
+            mode: None,
+            outcome: UndoOutcome::Unchanged,
+            cause: None,
+            hunks: without.hunks,
+            conflicts: without
+                .conflicts
+                .iter()
+                .map(|conflict| told(conflict, author(conflict.by)))
+                .collect(),
+            from: None,
+            to: None,
+            versions: chain
+                .versions
+                .iter()
+                .map(|version| version.clock.n)
+                .collect(),
+        };
+        plan.from = renamed(undoer, &chain, chosen).await?;
+        let is_lost = newest.hash.is_some() && plan.before.is_none();
+        plan.judge(&without, is_lost);
+        if style == Conflicts::Markers && plan.outcome != UndoOutcome::NotKept {
+            plan.mark(&without.conflicts);
+        }
+        Ok(Some(plan))
+    }
+
+    /// What a file would hold, had an undo not changed `before` to `after`.
+    pub(super) async fn back(
+        undoer: &Undoer,
+        path: &RelPath,
+        before: Option<Arc<[u8]>>,
+        after: Option<Arc<[u8]>>,
+        mode: Option<u32>,
+    ) -> Result<Self, Error> {
+        let chain = Chain::of(&undoer.inside, &undoer.log, &path.into()).await?;
+        let now = chain.steps.last().cloned().unwrap_or(Step::Absent);
+        let base = chain.versions.last().and_then(|version| version.hash);
+        let step = |bytes: &Option<Arc<[u8]>>| match bytes {
+            Some(bytes) => Step::Held(Arc::clone(bytes)),
+            None => Step::Absent,
+        };
+        let weave = Weave::new(&[step(&before), step(&after), now.clone()]);
+        let without = weave.without(|at| at == 1);
+        let newest = chain.versions.last();
+        let author = newest.map_or(Author::UNKNOWN, |version| version.author.clone());
+        let mut plan = Self {
+            path: path.clone(),
+            base,
+            before: match &now {
+                Step::Held(bytes) => Some(Arc::clone(bytes)),
+                _ => None,
+            },
+            after: without.bytes.as_deref().map(Arc::from),
+            mode,
+            outcome: UndoOutcome::Unchanged,
+            cause: None,
+            hunks: without.hunks,
+            conflicts: without
+                .conflicts
+                .iter()
+                .map(|conflict| told(conflict, author.clone()))
+                .collect(),
+            from: None,
+            to: None,
+            versions: BTreeSet::new(),
+        };
+        plan.judge(&without, now == Step::NotKept);
+        Ok(plan)
+    }
+
+    /// A file of which nothing can be said.
+    pub(super) fn failed(path: &RelPath, error: Error) -> Self {
+        Self {
+            path: path.clone(),
+            base: None,
+            before: None,
+            after: None,
+            mode: None,
+            outcome: UndoOutcome::Failed,
+            cause: Some(error.message),
+            hunks: 0,
+            conflicts: Vec::new(),
+            from: None,
+            to: None,
+            versions: BTreeSet::new(),
+        }
+    }
+
+    /// What becomes of the file.
+    fn judge(&mut self, without: &Without, is_lost: bool) {
+        if is_lost || self.hunks == 0 && self.conflicts.is_empty() && !without.not_kept.is_empty() {
+            self.outcome = UndoOutcome::NotKept;
+            self.cause = Some("what the file held is not kept".into());
+            self.after = self.before.clone();
+            return;
+        }
+        self.outcome = match (&self.before, &self.after) {
+            (before, after) if before == after && self.conflicts.is_empty() => {
+                UndoOutcome::Unchanged
+            }
+            (before, after) if before == after => UndoOutcome::Conflict,
+            (_, None) => UndoOutcome::Deleted,
+            (None, _) => UndoOutcome::Restored,
+            _ => UndoOutcome::Undone,
+        };
+    }
+
+    /// Whether both are of one file.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        !self.versions.is_disjoint(&other.versions)
+    }
+
+    /// Whether there is anything to be written.
+    pub(super) fn writes(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// It could not be done.
+    pub(super) fn fail(&mut self, outcome: UndoOutcome, cause: String) {
+        self.outcome = outcome;
+        self.cause = Some(cause);
+        self.hunks = 0;
+    }
+
+    /// The lines of what the file held before that are others now.
+    pub(super) fn lines(&self) -> Vec<LineRange> {
+        let (Some(before), Some(after)) = (&self.before, &self.after) else {
+            return Vec::new();
+        };
+        let places = touchmark_engine::text::lines::places(before, after);
+        let ranges = places.unwrap_or_default().into_iter().map(|hunk| {
+            let start = hunk.old_start.max(1);
+            LineRange {
+                start,
+                end: start + hunk.old_lines.saturating_sub(1),
+            }
+        });
+        ranges.collect()
+    }
+
+    /// Puts what stood there before beside each change that stays.
+    fn mark(&mut self, conflicts: &[Conflict]) {
+        let (Some(after), Some(before)) = (&self.after, &self.before) else {
+            return;
+        };
+        if conflicts.is_empty() || std::str::from_utf8(after).is_err() {
+            return;
+        }
+        if let Some(marked) = markers::put(before, after, conflicts) {
+            self.after = Some(marked.into());
+            self.outcome = UndoOutcome::Undone;
+        }
+    }
+
+    /// As it is told.
+    pub(super) fn file(self) -> UndoneFile {
+        UndoneFile {
+            path: self.path,
+            outcome: self.outcome,
+            hunks: self.hunks,
+            conflicts: (!self.conflicts.is_empty()).then_some(self.conflicts),
+            to: self.to,
+            cause: self.cause,
+        }
+    }
+}
+
+fn told(conflict: &Conflict, by: Author) -> UndoConflict {
+    let most = conflict.before.len().min(BEFORE);
+    UndoConflict {
+        lines: conflict.lines,
+        by,
+        before: String::from_utf8_lossy(&conflict.before[..most]).into_owned(),
+    }
+}
+
+/// Where one of the chosen versions brought a file here from another name: that
+/// name, and what the file would hold without those versions, had it kept that.
+async fn renamed(
+    undoer: &Undoer,
+    chain: &Chain,
+    chosen: &Chosen,
+) -> Result<Option<(RelPath, Option<Arc<[u8]>>)>, Error> {
+    let came = chain
+        .versions
+        .iter()
+        .rposition(|version| version.kind == VersionKind::Renamed && chosen.has(version.clock));
+    let Some((at, Some(from))) = came.map(|at| (at, chain.versions[at].from.clone())) else {
+        return Ok(None);
+    };
+    let old = Chain::of(&undoer.inside, &undoer.log, &(&from).into()).await?;
+    let until = chain.versions[at].clock.n;
+    let mut steps: Vec<(bool, Step)> = Vec::new();
+    for (version, step) in old.versions.iter().zip(&old.steps) {
+        if version.clock.n < until && *step != Step::Absent {
+            steps.push((chosen.has(version.clock), step.clone()));
+        }
+    }
+    for (version, step) in chain.versions[at..].iter().zip(&chain.steps[at..]) {
+        // That it came is no change of its lines.
+        let meant = chosen.has(version.clock) && !(steps.is_empty() && version.clock.n == until);
+        steps.push((meant, step.clone()));
+    }
+    let texts: Vec<Step> = steps.iter().map(|(_, step)| step.clone()).collect();
+    let without = Weave::new(&texts).without(|step| steps[step].0);
+    Ok(Some((from, without.bytes.as_deref().map(Arc::from))))
+}
+
+/// A file that came from another name gets that one back, with what others
+/// have written in it since; it stays where the old name is somebody else's by
+/// now.
+pub(super) fn join_renames(plans: &mut [Plan], root: &Path) {
+    for at in 0..plans.len() {
+        let Some((from, text)) = plans[at].from.take() else {
+            continue;
+        };
+        let free = plans
+            .iter()
+            .position(|plan| plan.path == from && plan.before.is_none());
+        let Some(old) = free else {
+            plans[at].cause = Some("its old name is another file's".into());
+            plans[at].after.clone_from(&text);
+            continue;
+        };
+        plans[old].after = text;
+        plans[old].outcome = UndoOutcome::Restored;
+        let now = std::fs::metadata(root.join(native::name(plans[at].path.as_bytes())));
+        plans[old].mode = now.ok().map(|metadata| metadata.permissions().mode());
+        plans[at].after = None;
+        plans[at].outcome = UndoOutcome::Renamed;
+        plans[at].to = Some(from);
+    }
+}
+
+mod markers {
+    //! Conflicts in the way of a merge.
+
+    use touchmark_engine::history::Conflict;
+
+    /// The text with markers around each change that stays; `None` where a
+    /// change cannot be found in it any more.
+    pub(super) fn put(before: &[u8], after: &[u8], conflicts: &[Conflict]) -> Option<Vec<u8>> {
+        let places = touchmark_engine::text::lines::places(before, after)?;
+        let lines: Vec<&[u8]> = after.split_inclusive(|byte| *byte == b'\n').collect();
+        // Where a line of the older text is in the newer.
+        let now = |line: u32| {
+            let moved = places
+                .iter()
+                .take_while(|hunk| hunk.old_start + hunk.old_lines <= line);
+            moved.fold(i64::from(line), |at, hunk| {
+                at + i64::from(hunk.new_lines) - i64::from(hunk.old_lines)
+            })
+        };
+        let mut out: Vec<u8> = Vec::new();
+        let mut copied = 0;
+        for conflict in conflicts {
+            let start = usize::try_from(now(conflict.lines.start))
+                .ok()?
+                .saturating_sub(1);
+            let end = usize::try_from(now(conflict.lines.end)).ok()?;
+            if start < copied || end > lines.len() || start > end {
+                return None;
+            }
+            out.extend(lines[copied..start].concat());
+            line(&mut out, b"<<<<<<< now\n");
+            out.extend(lines[start..end].concat());
+            line(&mut out, b"=======\n");
+            out.extend(&conflict.before);
+            line(&mut out, b">>>>>>> before\n");
+            copied = end;
+        }
+        out.extend(lines[copied..].concat());
+        Some(out)
+    }
+
+    /// At the beginning of a line.
+    fn line(out: &mut Vec<u8>, marker: &[u8]) {
+        if !matches!(out.last(), None | Some(b'\n')) {
+            out.push(b'\n');
+        }
+        out.extend(marker);
+    }
+}

@@ -1,0 +1,58 @@
+//! What the sessions are told whose work was undone.
+
+use std::fmt::Write as _;
+
+use touchmark_proto::quoting::quoted;
+
+use super::plan::Plan;
+use super::whose::Chosen;
+use super::{Undoer, is_written};
+
+/// Files and places named at most.
+const NAMED: usize = 10;
+
+/// Has each of them told, with its next event.
+pub(super) async fn tell(undoer: &Undoer, chosen: &Chosen, plans: &[Plan]) {
+    let written: Vec<&Plan> = plans
+        .iter()
+        .filter(|plan| is_written(plan.outcome))
+        .collect();
+    if written.is_empty() {
+        return;
+    }
+    for author in &chosen.authors {
+        if let Some(session) = &author.session {
+            undoer.memory.say_later(session, Some(sentence(&written)));
+        }
+    }
+}
+
+fn sentence(written: &[&Plan]) -> String {
+    let mut names = String::new();
+    for plan in written.iter().take(NAMED) {
+        let separator = if names.is_empty() { "" } else { ", " };
+        let name = quoted(&plan.path.to_string(), 200);
+        let _infallible = write!(names, "{separator}{name}");
+        let lines = plan.lines();
+        let places: Vec<String> = lines
+            .iter()
+            .take(NAMED)
+            .map(|range| match range.start == range.end {
+                true => range.start.to_string(),
+                false => format!("{}-{}", range.start, range.end),
+            })
+            .collect();
+        if !places.is_empty() {
+            let more = if lines.len() > NAMED { " and more" } else { "" };
+            let _infallible = write!(names, " (lines {}{more})", places.join(", "));
+        }
+    }
+    let more = match written.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more files"),
+    };
+    format!(
+        "The user has undone changes of yours, on purpose, in {names}{more}. \
+         Do not make them again unless you are asked to."
+    )
+}

@@ -1,0 +1,235 @@
+//! Writing what an undo comes to. It is on record before it begins, so that the
+//! next start completes it; a file that somebody saves meanwhile is reckoned
+//! anew from that save.
+
+use std::sync::Arc;
+
+use touchmark_engine::{WriteOrder, WriteOutcome};
+use touchmark_proto::editors::EditorDidSave;
+use touchmark_proto::undo::{Conflicts, UndoOutcome};
+use touchmark_proto::{Author, ClientPath, Error, Hash, RelPath};
+
+use super::journal::{Bytes, Entry, Journal, name};
+use super::plan::Plan;
+use super::whose::Chosen;
+use super::{Undoer, is_written};
+use crate::failpoint;
+use crate::guard::{Guard, Umask};
+
+/// How often a file is reckoned anew that somebody saves again and again.
+const TRIES: usize = 16;
+
+/// An undo on its way.
+pub(super) struct Transaction<'u> {
+    undoer: &'u Undoer,
+    /// `None` where nothing is to be written.
+    entry: Option<Entry>,
+    plans: Vec<Plan>,
+}
+
+impl<'u> Transaction<'u> {
+    /// Records what is to be done.
+    ///
+    /// # Errors
+    /// `storage`: nothing is begun then.
+    pub(super) fn begin(
+        undoer: &'u Undoer,
+        mut plans: Vec<Plan>,
+        what: String,
+        authors: Vec<Author>,
+        redo_of: Option<&Entry>,
+    ) -> Result<Self, Error> {
+        // What is written comes first, in the entry's order.
+        plans.sort_by_key(|plan| !plan.writes());
+        let writes: Vec<&Plan> = plans.iter().filter(|plan| plan.writes()).collect();
+        let number = redo_of.map(|entry| entry.number);
+        let entry = match writes.is_empty() {
+            true => None,
+            false => Some(
+                undoer
+                    .journal
+                    .begin(undoer.now, what, authors, number, &writes)?,
+            ),
+        };
+        Ok(Self {
+            undoer,
+            entry,
+            plans,
+        })
+    }
+
+    /// Writes file after file.
+    pub(super) async fn carry_out(&mut self, chosen: &Chosen, style: Conflicts) {
+        let Some(mut entry) = self.entry.take() else {
+            return;
+        };
+        let mut left_out = Vec::new();
+        for at in 0..entry.files.len() {
+            failpoint::pass("undo: about to write a file");
+            self.file(&mut entry, at, chosen, style).await;
+            if !is_written(self.plans[at].outcome) {
+                left_out.push(at);
+            }
+            failpoint::pass("undo: a file is written");
+        }
+        // They are no part of it.
+        for at in left_out.into_iter().rev() {
+            entry.files.remove(at);
+        }
+        self.undoer.journal.end(&mut entry);
+        self.entry = Some(entry).filter(|entry| !entry.files.is_empty());
+    }
+
+    /// Its name, if anything was written, and what became of each file.
+    pub(super) fn end(self) -> (Option<String>, Vec<Plan>) {
+        let mut plans = self.plans;
+        plans.sort_by(|a, b| a.path.cmp(&b.path));
+        (self.entry.map(|entry| name(entry.number)), plans)
+    }
+
+    async fn file(&mut self, entry: &mut Entry, at: usize, chosen: &Chosen, style: Conflicts) {
+        for _ in 0..TRIES {
+            let plan = &self.plans[at];
+            let outcome = self.write(plan).await;
+            match outcome {
+                WriteOutcome::Done { .. } => return self.report(at).await,
+                WriteOutcome::Failed(error) => {
+                    return self.plans[at].fail(UndoOutcome::Failed, error.message);
+                }
+                WriteOutcome::Conflict { .. } => {}
+            }
+            // Somebody has saved it: what is there now has to stay.
+            let path = self.plans[at].path.clone();
+            let anew = match self.undoer.journal.redo_of(entry, at) {
+                Some([before, after]) => {
+                    let mode = self.plans[at].mode;
+                    let back = Plan::back(self.undoer, &path, before, after, mode);
+                    back.await.map(Some)
+                }
+                None => Plan::new(self.undoer, &path, chosen, style).await,
+            };
+            match anew {
+                Ok(Some(plan)) => self.plans[at] = plan,
+                Ok(None) => return,
+                Err(error) => return self.plans[at].fail(UndoOutcome::Failed, error.message),
+            }
+            if !self.plans[at].writes() {
+                return;
+            }
+            if let Err(error) = self.undoer.journal.change(entry, at, &self.plans[at]) {
+                return self.plans[at].fail(UndoOutcome::Failed, error.message);
+            }
+        }
+        let cause = "somebody is writing to the file all the time";
+        self.plans[at].fail(UndoOutcome::Changed, cause.into());
+    }
+
+    async fn write(&self, plan: &Plan) -> WriteOutcome {
+        let (guard, umask) = (Arc::clone(&self.undoer.guard), self.undoer.umask);
+        let (path, base) = (plan.path.clone(), plan.base);
+        let (after, mode) = (plan.after.clone(), plan.mode);
+        let written =
+            tokio::task::spawn_blocking(move || write(&guard, &path, base, after, mode, umask));
+        written.await.unwrap_or_else(|error| {
+            let code = touchmark_proto::ErrorCode::InternalError;
+            WriteOutcome::Failed(Error::new(code, error.to_string()))
+        })
+    }
+
+    /// The user wanted it so, and nobody else wrote it.
+    async fn report(&self, at: usize) {
+        let plan = &self.plans[at];
+        if let Some(bytes) = &plan.after {
+            report(self.undoer, &plan.path, Hash::of(bytes)).await;
+        }
+    }
+}
+
+/// Tells the engine that the user wrote a content (ATTR-2).
+async fn report(undoer: &Undoer, path: &RelPath, hash: Hash) {
+    let saved = EditorDidSave {
+        path: ClientPath::from(path),
+        hash,
+        time: None,
+        formatted: false,
+    };
+    if let Err(error) = undoer.inside.ask(saved).await {
+        tracing::debug!(%path, "an undo of {path} is not told: {error}");
+    }
+}
+
+fn write(
+    guard: &Guard,
+    path: &RelPath,
+    base: Option<Hash>,
+    after: Bytes,
+    mode: Option<u32>,
+    umask: Umask,
+) -> WriteOutcome {
+    let (bytes, base) = match (after, base) {
+        (Some(bytes), base) => (bytes, base),
+        (None, Some(base)) => return guard.remove(path, base),
+        (None, None) => {
+            return WriteOutcome::Done {
+                guard: touchmark_proto::writes::Guard::Noreplace,
+                lease: false,
+                recovered: Vec::new(),
+            };
+        }
+    };
+    let order = WriteOrder {
+        path: path.clone(),
+        ticket: 0,
+        base,
+        hash: Hash::of(&bytes),
+        bytes,
+        // What it replaces is in the journal.
+        keep_base: false,
+        base_author: None,
+        create_directories: true,
+    };
+    guard.write_with_mode(&order, umask, mode)
+}
+
+/// Completes what an earlier daemon did not come to the end of: each file that
+/// still holds what it did then. Any other is as somebody has left it since.
+/// What was written, to be reported.
+pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(RelPath, Hash)> {
+    let mut written = Vec::new();
+    for mut entry in journal.left() {
+        let mut left_out = Vec::new();
+        for (at, file) in entry.files.iter().enumerate() {
+            let after = match journal.contents(&entry, at) {
+                Ok([_, after]) => after,
+                Err(error) => {
+                    tracing::warn!(path = %file.path, "{}: {error}", file.path);
+                    left_out.push(at);
+                    continue;
+                }
+            };
+            // One that holds it already was written before.
+            let outcome = match guard.holds(&file.path) {
+                now if now == file.after => continue,
+                now if now == file.before => {
+                    write(guard, &file.path, file.before, after, file.mode, umask)
+                }
+                _ => {
+                    left_out.push(at);
+                    continue;
+                }
+            };
+            match (outcome, file.after) {
+                (WriteOutcome::Done { .. }, Some(hash)) => written.push((file.path.clone(), hash)),
+                (WriteOutcome::Done { .. }, None) => {}
+                _ => left_out.push(at),
+            }
+        }
+        // They are no part of it.
+        for at in left_out.into_iter().rev() {
+            entry.files.remove(at);
+        }
+        tracing::info!("undo {} was cut short, and is completed", entry.number);
+        journal.end(&mut entry);
+    }
+    written
+}

@@ -1,0 +1,256 @@
+//! Which versions an undo means.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError};
+
+use touchmark_engine::Fact;
+use touchmark_engine::recall::edit_name;
+use touchmark_proto::checkpoints::CheckpointList;
+use touchmark_proto::undo::Undo;
+use touchmark_proto::{Author, AuthorKind, Clock, Error, ErrorCode, Evidence, RelPath, SessionId};
+
+use super::Undoer;
+
+/// The versions that are meant.
+#[derive(Debug, Default)]
+pub(super) struct Chosen {
+    /// By the name that the log knows their file by, by the number of their
+    /// fact.
+    pub(super) paths: BTreeMap<RelPath, BTreeSet<u64>>,
+    /// Whose they are.
+    pub(super) authors: Vec<Author>,
+    /// What was said, for people.
+    said: String,
+}
+
+/// A version as far as it is chosen by.
+#[derive(Clone, Debug)]
+struct Row {
+    n: u64,
+    path: RelPath,
+    author: Author,
+    edit: Option<String>,
+    command: Option<String>,
+}
+
+impl Chosen {
+    /// The versions that a request means.
+    ///
+    /// # Errors
+    /// `invalidParams`, `notFound`, `storage`.
+    pub(super) async fn of(undoer: &Undoer, ask: &Undo) -> Result<Self, Error> {
+        let says = ask.session.is_some()
+            || ask.command.is_some()
+            || ask.edit.is_some()
+            || ask.path.is_some()
+            || ask.last;
+        if !says {
+            return Err(
+                Error::invalid("nothing says whose changes are to be undone").hint(
+                    "name a `session`, a `command`, an `edit`, or a `path` and `at`; or say `last`",
+                ),
+            );
+        }
+        let all = rows(undoer).await?;
+        let prompt = match (&ask.session, &ask.prompt) {
+            (Some(session), Some(prompt)) => Some(turn(undoer, session, prompt).await?),
+            (None, Some(_)) => return Err(Error::invalid("a prompt is of a `session`")),
+            (_, None) => None,
+        };
+        let version = match (&ask.path, &ask.at) {
+            (Some(path), Some(at)) => {
+                let path = undoer.place(path)?;
+                Some((path, clock(at)?))
+            }
+            (None, None) => None,
+            _ => {
+                return Err(Error::invalid(
+                    "a version has a `path` and is named by `at`",
+                ));
+            }
+        };
+        let below: Option<Vec<RelPath>> = ask
+            .paths
+            .as_ref()
+            .map(|paths| paths.iter().map(|path| undoer.place(path)).collect())
+            .transpose()?;
+        let is_meant = |row: &Row| {
+            let by_session = ask
+                .session
+                .as_ref()
+                .is_none_or(|session| is_of(row, session));
+            let by_name =
+                |own: &Option<String>, asked: &Option<String>| asked.is_none() || own == asked;
+            // What a name outside of these says is one version by itself.
+            let by_agent = version.is_some() || row.author.kind == AuthorKind::Agent;
+            by_session
+                && by_agent
+                && by_name(&row.edit, &ask.edit)
+                && by_name(&row.command, &ask.command)
+                && prompt.is_none_or(|(from, to)| row.n > from && row.n <= to)
+                && version
+                    .as_ref()
+                    .is_none_or(|(path, n)| *n == row.n && *path == row.path)
+                && below
+                    .as_ref()
+                    .is_none_or(|below| below.iter().any(|path| is_below(&row.path, path)))
+        };
+        let mut meant: Vec<Row> = all.into_iter().filter(is_meant).collect();
+        if ask.last {
+            meant = last(meant);
+        }
+        if meant.is_empty() {
+            return Err(Error::new(
+                ErrorCode::NotFound,
+                "no change is meant: nothing was written so, or its history is no longer kept",
+            )
+            .hint("see what was changed with `modified/list`, and by whom with `file/history`"));
+        }
+        let mut chosen = Self {
+            said: said(ask),
+            ..Self::default()
+        };
+        for row in meant {
+            if !chosen.authors.contains(&row.author) {
+                chosen.authors.push(row.author);
+            }
+            chosen.paths.entry(row.path).or_default().insert(row.n);
+        }
+        Ok(chosen)
+    }
+
+    /// Whether a version is meant.
+    pub(super) fn has(&self, clock: Clock) -> bool {
+        self.paths.values().any(|own| own.contains(&clock.n))
+    }
+
+    /// What is undone, for people.
+    pub(super) fn what(&self) -> String {
+        self.said.clone()
+    }
+}
+
+fn said(ask: &Undo) -> String {
+    let mut said: Vec<String> = Vec::new();
+    let mut add = |word: &str, value: Option<&str>| {
+        said.extend(value.map(|value| format!("{word} {value}").trim().to_owned()));
+    };
+    add("session", ask.session.as_ref().map(SessionId::as_str));
+    add("prompt", ask.prompt.as_deref());
+    add("command", ask.command.as_deref());
+    add("edit", ask.edit.as_deref());
+    add("version", ask.at.as_deref());
+    add("the last change", ask.last.then_some(""));
+    said.join(", ")
+}
+
+/// A sub-agent works for the session that its id begins with (HOOK).
+fn is_of(row: &Row, session: &SessionId) -> bool {
+    let Some(own) = &row.author.session else {
+        return false;
+    };
+    let below = own.as_str().strip_prefix(session.as_str());
+    below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn is_below(path: &RelPath, directory: &RelPath) -> bool {
+    let below = path.as_bytes().strip_prefix(directory.as_bytes());
+    let everything = directory.as_bytes().is_empty();
+    everything || below.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+/// The newest edit or command among them; the newest version where neither is
+/// known.
+fn last(mut rows: Vec<Row>) -> Vec<Row> {
+    let Some(newest) = rows.iter().max_by_key(|row| row.n).cloned() else {
+        return rows;
+    };
+    rows.retain(|row| match (&newest.edit, &newest.command) {
+        (Some(_), _) => row.edit == newest.edit,
+        (None, Some(_)) => row.command == newest.command,
+        (None, None) => row.n == newest.n,
+    });
+    rows
+}
+
+/// From which fact to which a prompt's turn went, the first left out.
+async fn turn(undoer: &Undoer, session: &SessionId, prompt: &str) -> Result<(u64, u64), Error> {
+    let mut rows = Vec::new();
+    let mut cursor = None;
+    loop {
+        let ask = CheckpointList {
+            session: session.clone(),
+            limit: None,
+            cursor,
+        };
+        let page = undoer.inside.ask(ask).await?;
+        rows.extend(page.checkpoints);
+        cursor = page.more;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let found = match prompt {
+        "last" => rows.len().checked_sub(1),
+        _ => rows
+            .iter()
+            .rposition(|row| row.checkpoint == prompt || row.message.as_deref() == Some(prompt)),
+    };
+    let Some(at) = found else {
+        let name = touchmark_proto::quoting::quoted(prompt, 80);
+        return Err(Error::new(
+            ErrorCode::NotFound,
+            format!("the session has no prompt {name}"),
+        )
+        .hint("`checkpoint/list` has them"));
+    };
+    let to = rows.get(at + 1).map_or(u64::MAX, |next| next.clock.n);
+    Ok((rows[at].clock.n, to))
+}
+
+/// A version's number as a clock names it.
+fn clock(at: &str) -> Result<u64, Error> {
+    let clock: Option<Clock> = at.parse().ok();
+    let n = clock.map(|clock| clock.n).or_else(|| at.parse().ok());
+    n.ok_or_else(|| {
+        Error::invalid("`at` is no clock").hint("`file/history` tells the clock of each version")
+    })
+}
+
+/// All versions that are on record, each by the author of its newest
+/// correction.
+async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
+    let log = Arc::clone(&undoer.log);
+    let read = tokio::task::spawn_blocking(move || {
+        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.versions_after(0)
+    });
+    let records = read
+        .await
+        .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))??;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    for record in records {
+        let Fact::Version(fact) = record.fact else {
+            continue;
+        };
+        let claims = matches!(fact.evidence, Evidence::Declared | Evidence::Marked);
+        let row = Row {
+            n: fact.amends.unwrap_or(record.n),
+            path: fact.path,
+            author: fact.author,
+            edit: fact.edit.filter(|_| claims).map(edit_name),
+            command: None,
+        };
+        match fact.amends.and_then(|of| places.get(&of)) {
+            Some(place) => rows[*place] = row,
+            None if fact.amends.is_none() => {
+                places.insert(row.n, rows.len());
+                rows.push(row);
+            }
+            // What it corrects is no longer on record.
+            None => {}
+        }
+    }
+    Ok(rows)
+}
