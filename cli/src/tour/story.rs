@@ -5,6 +5,7 @@ use touchmark_client::hash_of;
 use touchmark_client::proto::daemon::{Program, Sync};
 use touchmark_client::proto::edits::Outcome as Written;
 use touchmark_client::proto::files::{FileHistory, Verdict};
+use touchmark_client::proto::undo::{Redo, Undo};
 use touchmark_client::proto::{
     Author, AuthorKind, Change, ErrorCode, Evidence, FileState, State, Version,
 };
@@ -28,6 +29,8 @@ const NOTES_YOURS: &str = "# Notes\n\n- greet people by name\n- be brief\n";
 const NOTES_AGENT: &str = "# Notes\n\n- greet people by name\n- be brief\n- done: greet()\n";
 const NOTES_LAST: &str = "# Notes\n\n- greet people by name\n- be kind\n- done: greet()\n";
 
+const NOTES_UNDONE: &str = "# Notes\n\n- greet people by name\n- be kind\n";
+
 /// Tells the story, and fails where the daemon's answer is not what it says.
 pub(super) fn tell(world: &World, narrator: &mut Narrator) -> Outcome {
     narrator.told(&paint(
@@ -47,6 +50,7 @@ pub(super) fn tell(world: &World, narrator: &mut Narrator) -> Outcome {
     tour.race()?;
     tour.checkpoint()?;
     tour.history()?;
+    tour.undo()?;
     tour.summary()
 }
 
@@ -222,7 +226,46 @@ impl Tour<'_> {
         self.touchmark(&format!(
             "{}: a version of yours was overwritten; the agent is told",
             paint(style::WARN, "clobbered")
-        ))
+        ))?;
+        let by_agent = self.newest(CODE)?;
+        let version = format!("{CODE}@{}", by_agent.clock.n);
+        self.you(&format!("want it back: touchmark undo {version}"))?;
+        let undone = self.world.client().call(Undo {
+            path: Some(CODE.into()),
+            at: Some(by_agent.clock.to_string()),
+            ..Undo::default()
+        })?;
+        let now = self.world.read(CODE)?;
+        self.check(now == CODE_YOURS, "the line is back", &(undone, now))?;
+        self.touchmark(&format!("{CODE}: your line is back, from what was kept"))
+    }
+
+    fn undo(&mut self) -> Outcome {
+        self.chapter("An undo keeps your edits")?;
+        let label = self.newest_of_agent(NOTES)?.author;
+        self.you(&format!(
+            "take the agent's work in {NOTES} away, and keep your own"
+        ))?;
+        let undone = self.world.client().call(Undo {
+            session: Some(self.session.id().clone()),
+            paths: Some(vec![NOTES.into()]),
+            ..Undo::default()
+        })?;
+        let now = self.world.read(NOTES)?;
+        self.check(
+            now == NOTES_UNDONE,
+            "the user's lines stay",
+            &(&undone, now),
+        )?;
+        self.touchmark(&format!(
+            "{NOTES}: {}'s line is gone, yours are as they were",
+            author(&label)
+        ))?;
+        self.you("think again: touchmark redo")?;
+        self.world.client().call(Redo::default())?;
+        let now = self.world.read(NOTES)?;
+        self.check(now == NOTES_LAST, "the agent's line is back", &now)?;
+        self.touchmark("every undo can be taken back")
     }
 
     fn checkpoint(&mut self) -> Outcome {
@@ -304,6 +347,12 @@ impl Tour<'_> {
             .into_iter()
             .filter(|version| version.amends.is_none())
             .collect())
+    }
+
+    fn newest_of_agent(&self, name: &str) -> Outcome<Version> {
+        let mut versions = self.versions(name)?.into_iter();
+        let found = versions.find(|version| version.author.is(self.session.id()));
+        found.ok_or_else(|| wrong("the agent has written the file", &"it has not"))
     }
 
     fn newest(&self, name: &str) -> Outcome<Version> {

@@ -97,6 +97,10 @@ impl World {
         Ok(fs::write(self.path(name), text).with_context(|| format!("write {name}"))?)
     }
 
+    pub(super) fn read(&self, name: &str) -> Outcome<String> {
+        Ok(fs::read_to_string(self.path(name)).with_context(|| format!("read {name}"))?)
+    }
+
     /// Ends the daemon and removes everything.
     pub(super) fn end(self) -> Outcome {
         shut_down(&self.client);
