@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, hook, logs,
-    man, mcp, models, modified, recovered, run, service, sessions, setup, socket, start, stats,
-    status, stop, tasks, undo, warning, watch,
+    man, mcp, models, modified, recovered, review, run, service, sessions, setup, socket, start,
+    stats, status, stop, tasks, undo, warning, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -82,6 +82,8 @@ pub(crate) enum Command {
     Recovered(recovered::Options),
     /// Take changes away by their author, and leave everybody else's lines
     Undo(undo::Options),
+    /// Walk through what agents changed and nobody has looked at
+    Review(review::Options),
     /// Take an undo back
     Redo(undo::RedoOptions),
     /// The sessions

@@ -19,6 +19,7 @@ pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
+pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod service;
 pub(crate) mod sessions;
@@ -61,6 +62,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Files(options) => files::run(&context, options),
                 Command::Recovered(options) => recovered::run(&context, &options),
                 Command::Undo(options) => undo::run(&context, options),
+                Command::Review(options) => review::run(&context, &options),
                 Command::Redo(options) => undo::redo(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
                 Command::Tasks(options) => tasks::run(&context, options),

@@ -27,6 +27,7 @@ mod inside;
 pub mod life;
 pub mod links;
 pub mod log;
+mod review;
 pub mod run;
 pub mod socket;
 pub mod start;

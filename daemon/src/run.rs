@@ -54,6 +54,7 @@ use crate::failpoint;
 use crate::guard::{Guard, Umask};
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
+use crate::review::Kept;
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, Store};
 use crate::system::{proc, signals};
@@ -140,6 +141,7 @@ struct Daemon {
     reader: Reader,
     guard: Arc<Guard>,
     journal: Arc<Journal>,
+    kept: Arc<Kept>,
     /// What an undo that was cut short has written.
     undone: Vec<(RelPath, Hash)>,
     store: Store,

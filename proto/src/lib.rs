@@ -51,6 +51,7 @@ pub mod places;
 pub mod quoting;
 pub mod range;
 pub mod retention;
+pub mod review;
 pub mod search;
 pub mod sessions;
 pub mod tasks;

@@ -31,6 +31,7 @@ use crate::hooks::{
 use crate::models::{ModelEntries, ModelList, ModelRecord, ModelRecorded};
 use crate::quoting::{quoted, without_hidden};
 use crate::retention::{RetentionRank, RetentionRanked};
+use crate::review::{ReviewHunks, ReviewKeep, ReviewKept, ReviewList, ReviewUndo};
 use crate::search::{Matches, SearchGrep};
 use crate::sessions::{
     Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRows,
@@ -240,4 +241,7 @@ methods! {
     Undo: "undo", Undo => Undone;
     Redo: "redo", Redo => Undone;
     UndoList: "undo/list", UndoList => UndoRows;
+    ReviewList: "review/list", ReviewList => ReviewHunks;
+    ReviewKeep: "review/keep", ReviewKeep => ReviewKept;
+    ReviewUndo: "review/undo", ReviewUndo => Undone;
 }

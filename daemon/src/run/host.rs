@@ -77,6 +77,9 @@ impl Daemon {
             ForShell::Undo(ask) => return self.undo(request, ask),
             ForShell::Redo(ask) => return self.redo(request, ask),
             ForShell::UndoList(_) => return self.undo_list(request),
+            ForShell::ReviewList(ask) => return self.review_list(request, ask),
+            ForShell::ReviewKeep(ask) => return self.review_keep(request, ask),
+            ForShell::ReviewUndo(ask) => return self.review_undo(request, ask),
         };
         self.outbox.push(Say::Answer {
             request,

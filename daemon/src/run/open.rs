@@ -30,6 +30,7 @@ use crate::failpoint;
 use crate::guard::{self, Guard};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
+use crate::review::Kept;
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
 use crate::time::Timeline;
@@ -128,6 +129,7 @@ impl Daemon {
 
         failpoint::pass("start: writes cut short are settled");
         let journal = Journal::open(&places.state, config.durability == Durability::Power)?;
+        let kept_lines = Kept::open(&places.state, config.durability == Durability::Power);
         let undone = match refused {
             None => undo::resume(&journal, &guard, options.umask),
             Some(_) => Vec::new(),
@@ -149,6 +151,7 @@ impl Daemon {
             reader,
             guard: Arc::new(guard),
             journal: Arc::new(journal),
+            kept: Arc::new(kept_lines),
             undone,
             store,
             log: None,

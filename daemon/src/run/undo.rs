@@ -1,7 +1,8 @@
-//! `undo`, `redo`, `undo/list`: answered by tasks aside.
+//! `undo`, `redo`, `review/*`: answered by tasks aside.
 
 use std::sync::{Arc, Mutex};
 
+use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewUndo};
 use touchmark_proto::undo::{Redo, Undo};
 use touchmark_proto::{Error, Reply, RequestId};
 
@@ -31,6 +32,27 @@ impl Daemon {
         });
     }
 
+    /// `review/list`.
+    pub(super) fn review_list(&mut self, request: RequestId, ask: ReviewList) {
+        self.undoing(request, async move |undoer: Undoer| {
+            undoer.review_list(&ask).await.map(Reply::ReviewList)
+        });
+    }
+
+    /// `review/keep`.
+    pub(super) fn review_keep(&mut self, request: RequestId, ask: ReviewKeep) {
+        self.undoing(request, async move |undoer: Undoer| {
+            undoer.review_keep(&ask).await.map(Reply::ReviewKeep)
+        });
+    }
+
+    /// `review/undo`.
+    pub(super) fn review_undo(&mut self, request: RequestId, ask: ReviewUndo) {
+        self.undoing(request, async move |undoer: Undoer| {
+            undoer.review_undo(&ask).await.map(Reply::ReviewUndo)
+        });
+    }
+
     fn undoing<F>(&mut self, request: RequestId, answer: impl FnOnce(Undoer) -> F + Send + 'static)
     where
         F: Future<Output = Result<Reply, Error>> + Send,
@@ -54,6 +76,7 @@ impl Daemon {
             log: Arc::new(Mutex::new(self.store.reader()?)),
             guard: Arc::clone(&self.guard),
             journal: Arc::clone(&self.journal),
+            kept: Arc::clone(&self.kept),
             memory: self.hooks.memory(),
             umask: self.umask_of(request),
             root: self.options.workspace.clone(),

@@ -88,7 +88,7 @@ impl Journal {
     }
 
     /// Nobody else undoes anything meanwhile.
-    pub(super) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
+    pub(crate) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.gate.lock().await
     }
 

@@ -17,19 +17,21 @@ use std::sync::{Arc, Mutex};
 
 use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone};
 use touchmark_proto::{
-    ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, native,
+    Author, ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, native,
 };
 
 use crate::guard::{Guard, Umask};
 use crate::hooks::{Consult, Memory};
 use crate::inside::Inside;
+use crate::review::Kept;
 use crate::store::Reader;
 
 pub(crate) use journal::Journal;
-use plan::Plan;
+pub(crate) use plan::Plan;
 use transaction::Transaction;
 pub(crate) use transaction::resume;
 use whose::Chosen;
+pub(crate) use whose::is_of;
 
 /// Files of one undo at most.
 const MOST_FILES: usize = 10_000;
@@ -42,6 +44,8 @@ pub(crate) struct Undoer {
     pub(crate) log: Arc<Mutex<Reader>>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) journal: Arc<Journal>,
+    /// What was looked at and stays.
+    pub(crate) kept: Arc<Kept>,
     /// Which sessions are in a turn, and what they are to be told.
     pub(crate) memory: Arc<Memory>,
     /// What new files are made with.
@@ -94,7 +98,7 @@ impl Undoer {
             Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
         transaction.carry_out(&chosen, style).await;
         let (undo, plans) = transaction.end();
-        told::tell(self, &chosen, &plans).await;
+        told::tell(self, &chosen.authors, &plans);
         Ok(Undone {
             undo,
             files: plans.into_iter().map(Plan::file).collect(),
@@ -136,6 +140,28 @@ impl Undoer {
         })
     }
 
+    /// Writes what a review has come to.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub(crate) async fn carry_out(
+        &self,
+        plans: Vec<Plan>,
+        what: String,
+        authors: Vec<Author>,
+    ) -> Result<Undone, Error> {
+        let chosen = Chosen::default();
+        let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
+        transaction.carry_out(&chosen, Conflicts::Keep).await;
+        let (undo, plans) = transaction.end();
+        told::tell(self, &authors, &plans);
+        Ok(Undone {
+            undo,
+            files: plans.into_iter().map(Plan::file).collect(),
+            authors,
+        })
+    }
+
     /// `undo/list`.
     pub(crate) fn list(&self) -> UndoRows {
         UndoRows {
@@ -144,7 +170,7 @@ impl Undoer {
     }
 
     /// A path that a request names.
-    fn place(&self, path: &ClientPath) -> Result<RelPath, Error> {
+    pub(crate) fn place(&self, path: &ClientPath) -> Result<RelPath, Error> {
         let inside = path.normalise(&native::bytes(&self.root));
         inside.map_err(|error| Error::new(ErrorCode::OutsideWorkspace, error.to_string()))
     }

@@ -18,7 +18,7 @@ const BEFORE: usize = 4 << 10;
 
 /// What is to be done to one file.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     pub(super) path: RelPath,
     /// The content that it was reckoned from; `None` for no file.
     pub(super) base: Option<Hash>,
@@ -140,6 +140,42 @@ impl Plan {
         Ok(plan)
     }
 
+    /// A file without some of what a review found; should somebody save it in
+    /// the meantime, it stays as they left it.
+    pub(crate) fn of_review(
+        path: &RelPath,
+        chain: &Chain,
+        after: Option<Vec<u8>>,
+        hunks: u32,
+    ) -> Self {
+        let before = match chain.steps.last() {
+            Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
+            _ => None,
+        };
+        let mut plan = Self {
+            path: path.clone(),
+            base: chain.versions.last().and_then(|version| version.hash),
+            before,
+            after: after.map(Arc::from),
+            mode: None,
+            outcome: UndoOutcome::Unchanged,
+            cause: None,
+            hunks,
+            conflicts: Vec::new(),
+            from: None,
+            to: None,
+            versions: BTreeSet::new(),
+        };
+        let nothing_else = Without {
+            bytes: None,
+            hunks,
+            conflicts: Vec::new(),
+            not_kept: Vec::new(),
+        };
+        plan.judge(&nothing_else, false);
+        plan
+    }
+
     /// A file of which nothing can be said.
     pub(super) fn failed(path: &RelPath, error: Error) -> Self {
         Self {
@@ -225,7 +261,7 @@ impl Plan {
     }
 
     /// As it is told.
-    pub(super) fn file(self) -> UndoneFile {
+    pub(crate) fn file(self) -> UndoneFile {
         UndoneFile {
             path: self.path,
             outcome: self.outcome,

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
+use touchmark_proto::Author;
 use touchmark_proto::quoting::quoted;
 
 use super::plan::Plan;
-use super::whose::Chosen;
 use super::{Undoer, is_written};
 
 /// Files and places named at most.
 const NAMED: usize = 10;
 
 /// Has each of them told, with its next event.
-pub(super) async fn tell(undoer: &Undoer, chosen: &Chosen, plans: &[Plan]) {
+pub(super) fn tell(undoer: &Undoer, authors: &[Author], plans: &[Plan]) {
     let written: Vec<&Plan> = plans
         .iter()
         .filter(|plan| is_written(plan.outcome))
@@ -20,7 +20,7 @@ pub(super) async fn tell(undoer: &Undoer, chosen: &Chosen, plans: &[Plan]) {
     if written.is_empty() {
         return;
     }
-    for author in &chosen.authors {
+    for author in authors {
         if let Some(session) = &author.session {
             undoer.memory.say_later(session, Some(sentence(&written)));
         }

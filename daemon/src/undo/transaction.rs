@@ -110,7 +110,10 @@ impl<'u> Transaction<'u> {
             };
             match anew {
                 Ok(Some(plan)) => self.plans[at] = plan,
-                Ok(None) => return,
+                Ok(None) => {
+                    let cause = "somebody has saved it in the meantime";
+                    return self.plans[at].fail(UndoOutcome::Changed, cause.into());
+                }
                 Err(error) => return self.plans[at].fail(UndoOutcome::Failed, error.message),
             }
             if !self.plans[at].writes() {

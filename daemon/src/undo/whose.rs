@@ -78,7 +78,7 @@ impl Chosen {
             let by_session = ask
                 .session
                 .as_ref()
-                .is_none_or(|session| is_of(row, session));
+                .is_none_or(|session| is_of(&row.author, session));
             let by_name =
                 |own: &Option<String>, asked: &Option<String>| asked.is_none() || own == asked;
             // What a name outside of these says is one version by itself.
@@ -145,8 +145,8 @@ fn said(ask: &Undo) -> String {
 }
 
 /// A sub-agent works for the session that its id begins with (HOOK).
-fn is_of(row: &Row, session: &SessionId) -> bool {
-    let Some(own) = &row.author.session else {
+pub(crate) fn is_of(author: &Author, session: &SessionId) -> bool {
+    let Some(own) = &author.session else {
         return false;
     };
     let below = own.as_str().strip_prefix(session.as_str());

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -140,6 +142,45 @@ fn each_line_is_of_the_version_that_brought_it() {
             (Kind::Context, b"c\n", 0),
         ]
     );
+}
+
+#[test]
+fn what_was_kept_is_not_looked_at_again() {
+    let versions = ["a\nb\nc\nd\n", "a\nB\nc\nD\n", "new\na\nB\nc\nD\n"];
+    let steps = versions.map(held);
+    let weave = Weave::new(&steps);
+    let mine = |step: usize| step > 0;
+    let found = weave.review(mine, &BTreeSet::new());
+    let told: Vec<_> = found
+        .iter()
+        .map(|hunk| {
+            (
+                hunk.lines.start,
+                hunk.lines.end,
+                &*hunk.before,
+                &*hunk.after,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (1, 1, &b""[..], &b"new\n"[..]),
+            (3, 3, b"b\n", b"B\n"),
+            (5, 5, b"d\n", b"D\n"),
+        ]
+    );
+    // The second is kept, then the agent goes on.
+    let kept: BTreeSet<LineName> = found[1].names.iter().copied().collect();
+    let more = [&versions[..], &["new\na\nB\nc\nD\ne\n"]].concat();
+    let steps: Vec<Step> = more.iter().map(|text| held(text)).collect();
+    let weave = Weave::new(&steps);
+    let left = weave.review(mine, &kept);
+    let told: Vec<_> = left.iter().map(|hunk| &*hunk.after).collect();
+    assert_eq!(told, [&b"new\n"[..], b"D\ne\n"]);
+    // And another is taken back.
+    let text = weave.without_reviewed([&left[1]], true).unwrap();
+    assert_eq!(text, b"new\na\nB\nc\nd\n");
 }
 
 /// What somebody does to a file: at a place, some lines go and some come.

@@ -4,7 +4,7 @@
 //! Each version is the lines that it turned on and off. What the file holds
 //! after it is the lines that are on.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
@@ -53,8 +53,8 @@ pub(super) struct Change {
     pub(super) exists: bool,
     /// The lines that were on after it and not before, and the other way
     /// round.
-    on: Vec<Line>,
-    off: Vec<Line>,
+    pub(super) on: Vec<Line>,
+    pub(super) off: Vec<Line>,
     /// The first of the versions that it stands for: those before it are not
     /// kept.
     pub(super) since: usize,
@@ -126,7 +126,7 @@ impl Weave {
             text: None,
         };
         // Which version held a text last.
-        let mut earlier: HashMap<Option<&[u8]>, usize> = HashMap::new();
+        let mut earlier: BTreeMap<Option<&[u8]>, usize> = BTreeMap::new();
         let mut since = 0;
         for (at, step) in steps.iter().enumerate() {
             let text: Option<&[u8]> = match step {
@@ -177,7 +177,7 @@ impl Weave {
     }
 
     /// Which lines are on after a version.
-    fn on_after(&self, step: usize) -> Vec<bool> {
+    pub(super) fn on_after(&self, step: usize) -> Vec<bool> {
         let mut on = vec![false; self.lines.len()];
         for change in &self.changes[..=step] {
             change.turn(&mut on);
@@ -307,7 +307,7 @@ impl Weave {
         let (before, after) = (self.on_after(from), self.on_after(to));
         // By the last version between them that changed it. Looking back in
         // time, what is gone is what a version brought.
-        let mut last: HashMap<Line, usize> = HashMap::new();
+        let mut last: BTreeMap<Line, usize> = BTreeMap::new();
         let (low, high) = (from.min(to), from.max(to));
         for at in low + 1..=high {
             let change = &self.changes[at];

@@ -1,7 +1,7 @@
 //! What a file would hold without the changes of some of its versions
 //! (UNDO-1).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
@@ -36,7 +36,7 @@ pub struct Conflict {
 }
 
 /// The smallest part of a change that is taken away, or stays, by itself.
-struct Part {
+pub(super) struct Part {
     step: usize,
     off: Vec<Line>,
     on: Vec<Line>,
@@ -50,9 +50,27 @@ impl Weave {
     /// that others brought stay in any case.
     pub fn without(&self, undone: impl Fn(usize) -> bool) -> Without {
         let (asked, not_kept) = self.asked(undone);
-        let kept = self.kept(&asked);
-        let mut states: HashMap<usize, State> = HashMap::new();
-        let wanted: HashSet<usize> = self.restored().collect();
+        let kept = self.kept(&asked, &BTreeSet::new());
+        let (state, hunks) = self.state(&asked, &kept);
+        let now = self.changes.last().is_some_and(|last| last.exists);
+        let made = asked.iter().any(|at| self.made(*at));
+        let empty = !state.on.iter().any(|on| *on);
+        // Nothing of anybody else's is left of a file that they made.
+        let goes = !state.exists || empty && made && now && hunks > 0;
+        let bytes = (!goes).then(|| self.text(&state.on));
+        Without {
+            bytes,
+            hunks,
+            conflicts: self.conflicts(kept),
+            not_kept,
+        }
+    }
+
+    /// What is on without the versions that are to be undone, but for the parts
+    /// of them that stay; and how many of their hunks are taken away.
+    pub(super) fn state(&self, asked: &BTreeSet<usize>, kept: &Kept) -> (State, u32) {
+        let mut states: BTreeMap<usize, State> = BTreeMap::new();
+        let wanted: BTreeSet<usize> = self.restored().collect();
         let mut state = State {
             on: vec![false; self.lines.len()],
             exists: false,
@@ -86,18 +104,7 @@ impl Weave {
                 states.insert(at, state.clone());
             }
         }
-        let now = self.changes.last().is_some_and(|last| last.exists);
-        let made = asked.iter().any(|at| self.made(*at));
-        let empty = !state.on.iter().any(|on| *on);
-        // Nothing of anybody else's is left of a file that they made.
-        let goes = !state.exists || empty && made && now && hunks > 0;
-        let bytes = (!goes).then(|| self.text(&state.on));
-        Without {
-            bytes,
-            hunks,
-            conflicts: self.conflicts(kept),
-            not_kept,
-        }
+        (state, hunks)
     }
 
     /// Whether there was no file before a version, and one after it.
@@ -108,8 +115,8 @@ impl Weave {
 
     /// The versions that can be undone of those that are to be, and those that
     /// cannot. One that stands for several is undone if all of them are.
-    fn asked(&self, undone: impl Fn(usize) -> bool) -> (HashSet<usize>, Vec<usize>) {
-        let mut asked = HashSet::new();
+    pub(super) fn asked(&self, undone: impl Fn(usize) -> bool) -> (BTreeSet<usize>, Vec<usize>) {
+        let mut asked = BTreeSet::new();
         let mut not_kept = Vec::new();
         let last = self.changes.len().saturating_sub(1);
         for (at, change) in self.changes.iter().enumerate() {
@@ -138,15 +145,21 @@ impl Weave {
 
     /// Which parts of the versions that are to be undone stay, the newest
     /// first: one that stays is as another's to those before it.
-    fn kept(&self, asked: &HashSet<usize>) -> Kept {
-        let mut kept = Kept::default();
+    ///
+    /// What is `given` stays in any case: a line, and the version that turned
+    /// it on or off.
+    pub(super) fn kept(&self, asked: &BTreeSet<usize>, given: &BTreeSet<(usize, Line)>) -> Kept {
+        let mut kept = Kept {
+            lines: given.clone(),
+            ..Kept::default()
+        };
         for (at, change) in self.changes.iter().enumerate().rev() {
             let What::Hunks(hunks) = &change.what else {
                 continue;
             };
             for hunk in hunks {
                 for part in parts(at, hunk) {
-                    if asked.contains(&at) {
+                    if asked.contains(&at) && !kept.stays(&part) {
                         kept.look(part);
                     } else {
                         kept.others(at, &part);
@@ -207,13 +220,13 @@ impl Weave {
     }
 
     /// The text of the lines that are on.
-    fn text(&self, on: &[bool]) -> Vec<u8> {
+    pub(super) fn text(&self, on: &[bool]) -> Vec<u8> {
         self.joined(self.order.iter().copied().filter(|line| on[*line]))
     }
 
     /// Lines behind one another. One that was the last, without an end, gets
     /// one where another follows.
-    fn joined(&self, lines: impl Iterator<Item = Line>) -> Vec<u8> {
+    pub(super) fn joined(&self, lines: impl Iterator<Item = Line>) -> Vec<u8> {
         let mut bytes: Vec<u8> = Vec::new();
         let mut open: Option<&[u8]> = None;
         let mut end: &[u8] = b"\n";
@@ -235,9 +248,9 @@ impl Weave {
 
 /// What is on, and whether there is a file.
 #[derive(Clone)]
-struct State {
-    on: Vec<bool>,
-    exists: bool,
+pub(super) struct State {
+    pub(super) on: Vec<bool>,
+    pub(super) exists: bool,
 }
 
 impl State {
@@ -253,14 +266,14 @@ impl State {
 
 /// What stays of the versions that are to be undone.
 #[derive(Default)]
-struct Kept {
+pub(super) struct Kept {
     /// By a line that was replaced: by which version, with which lines.
-    replaced: HashMap<Line, Vec<(usize, Vec<Line>)>>,
+    replaced: BTreeMap<Line, Vec<(usize, Vec<Line>)>>,
     /// Each with the version that changed its lines, and the lines that it put
     /// there.
     parts: Vec<(Part, usize, Vec<Line>)>,
     /// Lines that they brought, and lines that they removed, by version.
-    lines: HashSet<(usize, Line)>,
+    lines: BTreeSet<(usize, Line)>,
 }
 
 impl Kept {

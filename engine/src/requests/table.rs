@@ -29,6 +29,7 @@ use touchmark_proto::hooks::{
     HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookOpencode,
 };
 use touchmark_proto::retention::RetentionItem;
+use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewUndo};
 use touchmark_proto::search::SearchGrep;
 use touchmark_proto::sessions::Truncated;
 use touchmark_proto::undo::{Redo, Undo, UndoList};
@@ -273,6 +274,9 @@ rows! {
         Undo:             Changes, Knows [session],  Names [path paths], at_once;
         Redo:             Changes, Names [],        Names [],     at_once;
         UndoList:         Query,   Names [],        Names [],     at_once;
+        ReviewList:       Query,   Asks [session],  Names [paths], at_once;
+        ReviewKeep:       Changes, Names [],        Names [],     at_once;
+        ReviewUndo:       Changes, Names [],        Names [],     at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

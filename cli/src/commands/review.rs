@@ -1,0 +1,251 @@
+//! `touchmark review`: walks through what agents changed, as `git add -p` does.
+
+use std::collections::HashSet;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::Args;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::review::{
+    ReviewHunk, ReviewHunks, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo,
+};
+use touchmark_client::proto::{ClientPath, Reply, SessionId};
+
+use crate::commands::call::result_json;
+use crate::context::{self, Context};
+use crate::output::{self, Failure, Outcome};
+use crate::style::{self, paint};
+use crate::text::{authors, count, escaped, path};
+
+/// Lines of a change that are shown of each side; `?` says how to see more.
+const SHOWN: usize = 40;
+
+/// Characters of a line that are shown.
+const WIDTH: usize = 200;
+
+const HELP: &str = "k  keep: it stays, and is not asked about again
+u  undo: it goes; `touchmark redo` takes that back
+l  later: it stays in the queue
+e  edit the file in $EDITOR, then go on
+f  keep the rest of this file
+q  quit; what was answered stays answered";
+
+/// Walks through what agents changed and nobody has kept or undone.
+///
+/// What a commit contains is kept. Where nobody can be asked, the queue is listed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  touchmark review                  everything, file by file
+  touchmark review claude-1 -- src  what one session changed below src
+  touchmark review --list           only show the queue
+  touchmark review --keep-all       keep everything that is in the queue")]
+pub(crate) struct Options {
+    /// Only what this session changed
+    #[arg(value_name = "SESSION", value_parser = context::session)]
+    session: Option<SessionId>,
+    /// Only show the queue
+    #[arg(long)]
+    list: bool,
+    /// Keep everything that is in the queue
+    #[arg(long, conflicts_with = "list")]
+    keep_all: bool,
+    /// Only in these files, or below these directories
+    #[arg(last = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+/// What somebody says of a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Keep,
+    Undo,
+    Later,
+    Edit,
+    KeepFile,
+    Quit,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let session = match &options.session {
+        Some(said) => Some(context::meant(&client, said)?),
+        None => None,
+    };
+    let paths = match options.paths.as_slice() {
+        [] => None,
+        paths => {
+            let paths = paths.iter().map(|file| context.path(&workspace, file));
+            Some(paths.collect::<Outcome<Vec<ClientPath>>>()?)
+        }
+    };
+    let ask = ReviewList {
+        session,
+        paths,
+        limit: None,
+    };
+    let queue = client.call(ask.clone())?;
+    if options.keep_all {
+        let hunks = queue.hunks.iter().map(named).collect();
+        let kept = client.call(ReviewKeep { hunks })?;
+        if context.global.json {
+            return context.json(&result_json(Reply::ReviewKeep(kept), &workspace.root));
+        }
+        return context.say(&format!("kept: {}", count(u64::from(kept.kept), "change")));
+    }
+    if context.global.json {
+        return context.json(&result_json(Reply::ReviewList(queue), &workspace.root));
+    }
+    if queue.hunks.is_empty() {
+        return context.say("nothing is left to look at");
+    }
+    if options.list || !io::stdin().is_terminal() {
+        return list(&queue);
+    }
+    walk(context, &client, &ask, &workspace.root)
+}
+
+fn named(hunk: &ReviewHunk) -> ReviewNamed {
+    ReviewNamed {
+        path: ClientPath::from(&hunk.path),
+        id: hunk.id.clone(),
+    }
+}
+
+fn list(queue: &ReviewHunks) -> Outcome {
+    for hunk in &queue.hunks {
+        show(hunk)?;
+    }
+    if queue.more == Some(true) {
+        output::line("and more")?;
+    }
+    Ok(())
+}
+
+/// Asks about one change after the other. The queue is asked for anew after
+/// each answer that changes a file: what is shown is what is there.
+fn walk(context: &Context, client: &Client, ask: &ReviewList, root: &std::path::Path) -> Outcome {
+    let mut later: HashSet<String> = HashSet::new();
+    let (mut kept, mut undone) = (0, 0);
+    loop {
+        let queue = client.call(ask.clone())?;
+        let left = queue.hunks.iter().filter(|hunk| !later.contains(&hunk.id));
+        let Some(hunk) = left.clone().next() else {
+            break;
+        };
+        show(hunk)?;
+        match answer(left.count())? {
+            Answer::Keep => kept += keep(client, vec![named(hunk)])?,
+            Answer::KeepFile => {
+                let same = queue.hunks.iter().filter(|other| other.path == hunk.path);
+                kept += keep(client, same.map(named).collect())?;
+            }
+            Answer::Undo => {
+                let undo = ReviewUndo {
+                    hunks: vec![named(hunk)],
+                };
+                match client.call(undo) {
+                    Ok(_) => undone += 1,
+                    Err(error) => output::line(&format!("{error}; shown again as it is now"))?,
+                }
+            }
+            Answer::Later => drop(later.insert(hunk.id.clone())),
+            Answer::Edit => edit(root, hunk)?,
+            Answer::Quit => break,
+        }
+    }
+    context.say(&format!(
+        "kept {kept}, undid {undone}, left {} for later",
+        later.len()
+    ))
+}
+
+fn keep(client: &Client, hunks: Vec<ReviewNamed>) -> Outcome<u32> {
+    match client.call(ReviewKeep { hunks }) {
+        Ok(kept) => Ok(kept.kept),
+        Err(error) => {
+            output::line(&format!("{error}; shown again as it is now"))?;
+            Ok(0)
+        }
+    }
+}
+
+/// The change as a diff, with who made it.
+fn show(hunk: &ReviewHunk) -> Outcome {
+    let lines = hunk.lines;
+    let what = match (hunk.created, hunk.deleted) {
+        (Some(true), _) => "new file".to_owned(),
+        (_, Some(true)) => "deleted".to_owned(),
+        _ if lines.start == lines.end => format!("line {}", lines.start),
+        _ => format!("lines {}-{}", lines.start, lines.end),
+    };
+    output::line(&format!(
+        "{}  {}",
+        paint(style::BOLD, &format!("{}: {what}", path(&hunk.path))),
+        paint(style::DIM, &format!("by {}", authors(&hunk.authors)))
+    ))?;
+    for (sign, colour, text) in [
+        ("-", style::WARN, &hunk.before),
+        ("+", style::GOOD, &hunk.after),
+    ] {
+        let all = text.lines().count();
+        for line in text.lines().take(SHOWN) {
+            let line = format!("{sign}{}", escaped(line, WIDTH));
+            output::line(&paint(colour, &line))?;
+        }
+        if all > SHOWN {
+            output::line(&paint(
+                style::DIM,
+                &format!("  and {} lines more", all - SHOWN),
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn answer(left: usize) -> Outcome<Answer> {
+    loop {
+        write!(
+            anstream::stderr(),
+            "({left} left) keep, undo, later, edit, file, quit [k,u,l,e,f,q,?] "
+        )?;
+        let mut said = String::new();
+        if io::stdin().read_line(&mut said)? == 0 {
+            return Ok(Answer::Quit);
+        }
+        return Ok(match said.trim() {
+            "k" | "keep" => Answer::Keep,
+            "u" | "undo" => Answer::Undo,
+            "l" | "later" => Answer::Later,
+            "e" | "edit" => Answer::Edit,
+            "f" | "file" => Answer::KeepFile,
+            "q" | "quit" => Answer::Quit,
+            _ => {
+                output::line(HELP)?;
+                continue;
+            }
+        });
+    }
+}
+
+/// Opens the user's editor at the change.
+fn edit(root: &std::path::Path, hunk: &ReviewHunk) -> Outcome {
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
+    let editor = editor.unwrap_or_else(|| "vi".into());
+    let name = touchmark_client::proto::native::name(hunk.path.as_bytes()).into_owned();
+    // An editor's name may have arguments, as git takes it.
+    let status = Command::new("sh")
+        .arg("-c")
+        .arg("eval \"$TOUCHMARK_EDITOR\" '\"$@\"'")
+        .arg("sh")
+        .arg(format!("+{}", hunk.lines.start.max(1)))
+        .arg(root.join(name))
+        .env("TOUCHMARK_EDITOR", editor)
+        .status()
+        .map_err(anyhow::Error::from)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::No("the editor ended with an error".into())),
+    }
+}
