@@ -20,11 +20,11 @@ pub(super) fn named(record: &Record, state: &State) -> Option<CheckpointContents
     };
     let known = state.sessions.get(session)?;
     let held = |path| state.paths.get(path)?.held.hash;
-    let newest = known.memory.checkpoints.keys().rev().take(NEWEST);
+    let mut newest = known.memory.checkpoints.keys().rev().take(NEWEST);
     Some(CheckpointContents {
         session: session.clone(),
         checkpoint: *checkpoint,
-        oldest: newest.last().copied().unwrap_or(*checkpoint),
+        oldest: newest.next_back().copied().unwrap_or(*checkpoint),
         time: record.time,
         hashes: known.files.keys().filter_map(held).collect(),
     })

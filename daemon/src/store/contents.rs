@@ -8,6 +8,7 @@
 mod packed;
 mod pins;
 mod removal;
+mod sums;
 mod table;
 mod waiting;
 

@@ -8,7 +8,7 @@ use touchmark_proto::Hash;
 use super::super::schema::{int, uint};
 use super::packed::{Base, Packed, may_rest_on, read};
 use super::pins;
-use super::table::Sums;
+use super::sums::Sums;
 
 /// Another that a content of this size can be compressed against.
 pub(super) fn base(
