@@ -104,7 +104,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     ALTER TABLE content ADD COLUMN time INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE content ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
     DROP INDEX IF EXISTS content_used;
-    CREATE INDEX content_used ON content (pinned, used, size, stored);
+    CREATE INDEX content_used ON content (pinned, used, size, stored, time);
     CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
     CREATE TABLE checkpoint (
         session INTEGER NOT NULL,

@@ -111,14 +111,14 @@ pub(super) fn session(
     drop_rows(connection, "session = ?1 AND ?2 = 0", (session, 0))
 }
 
-/// Pins end that were put before `time`.
-pub(super) fn expire(connection: &Connection, time: Millis) -> Result<(), rusqlite::Error> {
+/// Pins end that were put before `time`; says whether there were any.
+pub(super) fn expire(connection: &Connection, time: Millis) -> Result<bool, rusqlite::Error> {
     connection.execute("DELETE FROM checkpoint WHERE time < ?1", [int(time)])?;
-    connection.execute(
+    let ended = connection.execute(
         "UPDATE content SET pinned = 0 WHERE pinned > 0 AND time < ?1",
         [int(time)],
     )?;
-    Ok(())
+    Ok(ended > 0)
 }
 
 /// Bytes of a hash that checkpoints note.

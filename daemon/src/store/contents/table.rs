@@ -416,10 +416,11 @@ impl Table {
                 }
             }
             Asked::Expire(time) => {
-                pins::expire(connection, *time)?;
-                let since = sums.extent.since;
-                *sums = Sums::read(connection)?;
-                sums.extent.since = since;
+                if pins::expire(connection, *time)? {
+                    let since = sums.extent.since;
+                    *sums = Sums::read(connection)?;
+                    sums.extent.since = since;
+                }
             }
             // They stay in their place until the transaction is committed.
             Asked::Unpin(hashes) => {
