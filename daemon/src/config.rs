@@ -176,9 +176,9 @@ pub struct Config {
     pub connections: u32,
     /// `limits.read_text`: bytes of text in one answer; 4 MiB unless told.
     pub read_text: u64,
-    /// `contents.total`: bytes of kept contents; 256 MiB unless told.
+    /// `contents.total`: bytes of kept contents, compressed; 512 MiB unless told.
     pub contents_total: u64,
-    /// `contents.file`: larger files are not kept; 1 MiB unless told.
+    /// `contents.file`: larger files are not kept; 4 MiB unless told.
     pub contents_file: u64,
     /// `contents.exclude`: names never kept (SEC-3);
     /// [`SECRETS`](touchmark_engine::patterns::SECRETS) unless told.
@@ -241,8 +241,8 @@ impl Default for Config {
             frame: 16 << 20,
             connections: 4096,
             read_text: 4 << 20,
-            contents_total: 256 << 20,
-            contents_file: 1 << 20,
+            contents_total: 512 << 20,
+            contents_file: 4 << 20,
             contents_exclude: SECRETS.iter().copied().map(String::from).collect(),
             guard_protect: PROTECTED.iter().copied().map(String::from).collect(),
             versions_per_path: 10_000,

@@ -13,6 +13,7 @@
 
 mod admit;
 mod backlog;
+mod checkpoints;
 mod coverage;
 mod edited;
 mod end;
@@ -56,7 +57,7 @@ use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
 use crate::review::Kept;
 use crate::socket::{Hub, Listener, Peer};
-use crate::store::{self, Store};
+use crate::store::{self, CheckpointContents, Store};
 use crate::system::{proc, signals};
 use crate::time::Timeline;
 use crate::undo::Journal;
@@ -184,6 +185,8 @@ struct Daemon {
     next_snapshot: snapshot::Next,
     /// The stamps that the last snapshot held.
     stamps_in_snapshot: u64,
+    /// What checkpoints of this turn name.
+    named: Vec<CheckpointContents>,
     /// A session was forgotten, and is in the store's file still.
     forgotten: bool,
     inline_reads: usize,
@@ -422,6 +425,8 @@ impl Daemon {
             Effect::Record(record) => {
                 self.newest_fact = record.n;
                 self.forgotten |= record.forgets();
+                self.named
+                    .extend(checkpoints::named(&record, self.engine.state()));
                 self.facts.push(record);
             }
             Effect::Track(path) => self.watcher.track(&path),
@@ -547,6 +552,9 @@ impl Daemon {
                 for event in settled {
                     self.stored(event);
                 }
+            }
+            for named in self.named.drain(..) {
+                self.store.pin_checkpoint(named);
             }
             self.say_all();
             if self.facts.is_empty() && !self.outbox.has_fresh() {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Clock, Hash, RelPath, SessionId};
+use crate::{Clock, Hash, Millis, RelPath, SessionId};
 
 /// A program's name and version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +114,24 @@ pub struct StoreStatus {
     pub size_bytes: u64,
     /// `process` or `power`.
     pub durability: String,
+    /// What is kept of files' contents; `None` in the first moments of a
+    /// daemon, and where nothing can be stored.
+    pub contents: Option<KeptContents>,
+}
+
+/// How much is kept of files' contents (KEEP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptContents {
+    /// Bytes as they are stored, which `contents.total` counts.
+    pub bytes: u64,
+    /// Bytes as they were.
+    pub original_bytes: u64,
+    /// Stored bytes of what does not go before its time.
+    pub pinned_bytes: u64,
+    /// The content of every version since then can be had, but for those that
+    /// are never kept; `None` if none ever had to go.
+    pub since: Option<Millis>,
 }
 
 /// What the configuration's files say and is not in force.

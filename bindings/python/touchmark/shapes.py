@@ -17,6 +17,8 @@ AuthorKind = Literal["agent", "user", "unknown"]
 # travels in a field `uri` instead, as a percent-encoded file:// URI.
 ClientPath = str
 Clock = str
+# What becomes of a change whose lines somebody else has changed since.
+Conflicts = Literal["keep", "markers"]
 # How much two calls are alike.
 Duplicate = Literal["none", "identical", "similar"]
 # How an edit goes.
@@ -57,6 +59,8 @@ State = Literal["unread", "fresh", "stale", "deleted", "unreadable", "unknown"]
 TaskType = Literal["shell", "process", "agent"]
 # How a text travels.
 TextEncoding = Literal["utf8", "base64"]
+# What became of a file.
+UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed"]
 # What a kept result's validity rests on.
 Validity = Literal["verified", "timed"]
 # What a read turned out to be (SEEN-4).
@@ -570,6 +574,18 @@ class Initialized(TypedDict):
     workspace: str
 
 
+class _KeptContentsOptional(TypedDict, total=False):
+    since: Optional[int]
+
+
+class KeptContents(_KeptContentsOptional):
+    """How much is kept of files' contents (KEEP)."""
+
+    bytes: int
+    originalBytes: int
+    pinnedBytes: int
+
+
 class LineCounts(TypedDict):
     """Lines added and removed between two texts."""
 
@@ -856,7 +872,11 @@ class StatusReport(TypedDict):
     workspace: str
 
 
-class StoreStatus(TypedDict):
+class _StoreStatusOptional(TypedDict, total=False):
+    contents: "Optional[KeptContents]"
+
+
+class StoreStatus(_StoreStatusOptional):
     """Where the state is kept."""
 
     durability: str
@@ -927,6 +947,59 @@ class Truncated(TypedDict, total=False):
     path: "ClientPath"
     range: "Optional[LineRange]"
     uri: str
+
+
+class UndoConflict(TypedDict):
+    """A change that stays."""
+
+    before: str
+    by: "Author"
+    lines: "LineRange"
+
+
+class _UndoRowOptional(TypedDict, total=False):
+    redoOf: Optional[str]
+
+
+class UndoRow(_UndoRowOptional):
+    """An undo, or a redo, that was carried out."""
+
+    paths: "List[RelPath]"
+    time: int
+    undo: str
+    what: str
+
+
+class UndoRows(TypedDict):
+    """Kept undos, the newest first."""
+
+    undos: "List[UndoRow]"
+
+
+class _UndoneOptional(TypedDict, total=False):
+    undo: Optional[str]
+
+
+class Undone(_UndoneOptional):
+    """What was undone, or would be."""
+
+    authors: "List[Author]"
+    files: "List[UndoneFile]"
+
+
+class _UndoneFileOptional(TypedDict, total=False):
+    cause: Optional[str]
+    conflicts: "Optional[List[UndoConflict]]"
+    to: "Optional[RelPath]"
+    uri: str
+
+
+class UndoneFile(_UndoneFileOptional):
+    """What became of one file."""
+
+    hunks: int
+    outcome: "UndoOutcome"
+    path: "RelPath"
 
 
 _VersionWords = TypedDict("_VersionWords", {"from": "Optional[RelPath]"}, total=False)
@@ -1129,6 +1202,7 @@ __all__ = [
     "CommitFile",
     "CommittedFile",
     "Configuration",
+    "Conflicts",
     "Counters",
     "Degraded",
     "DegradedEvent",
@@ -1163,6 +1237,7 @@ __all__ = [
     "HookJoined",
     "HookPrinted",
     "Initialized",
+    "KeptContents",
     "LineCounts",
     "LineRange",
     "Match",
@@ -1216,6 +1291,12 @@ __all__ = [
     "TaskType",
     "TextEncoding",
     "Truncated",
+    "UndoConflict",
+    "UndoOutcome",
+    "UndoRow",
+    "UndoRows",
+    "Undone",
+    "UndoneFile",
     "Validity",
     "Verdict",
     "Version",

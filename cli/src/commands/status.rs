@@ -9,13 +9,13 @@ use touchmark_client::Error;
 use touchmark_client::blocking::Client;
 use touchmark_client::find;
 use touchmark_client::proto::Reply;
-use touchmark_client::proto::daemon::{Status, StatusReport};
+use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport};
 
 use crate::commands::call::result_json;
 use crate::context::{Context, directory, hello};
 use crate::output::{self, Outcome, table};
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, bytes, count, duration, escaped, path};
+use crate::text::{MAX_NAME, bytes, count, duration, escaped, now, path};
 
 /// The most that is shown of what is wrong in the configuration, in
 /// characters.
@@ -150,6 +150,7 @@ fn screen(status: &StatusReport) -> Vec<String> {
                 escaped(&status.store.durability, 20)
             ),
         ),
+        ("contents", contents(status.store.contents.as_ref())),
         ("memory", bytes(status.rss_bytes)),
         ("clock", status.clock.to_string()),
     ]
@@ -181,6 +182,26 @@ fn screen(status: &StatusReport) -> Vec<String> {
     let mut lines = vec![paint(style::BOLD, &directory(Path::new(&status.workspace)))];
     lines.extend(table(&facts));
     lines
+}
+
+/// What is kept of contents, and how far back.
+fn contents(kept: Option<&KeptContents>) -> String {
+    let Some(kept) = kept else {
+        return "not known".into();
+    };
+    let far = match kept.since {
+        None => "none had to go".into(),
+        Some(since) => format!(
+            "every version of the last {}",
+            duration(now().saturating_sub(since))
+        ),
+    };
+    format!(
+        "{} ({} unpacked), {} pinned; {far}",
+        bytes(kept.bytes),
+        bytes(kept.original_bytes),
+        bytes(kept.pinned_bytes)
+    )
 }
 
 fn count_y(number: u64) -> String {

@@ -3,8 +3,8 @@
 
 use touchmark_engine::requests::ForShell;
 use touchmark_proto::daemon::{
-    Counters, Degraded, Done, Initialize, Initialized, Program, StatusReport, StoreStatus,
-    Subscribe, Unsubscribe,
+    Counters, Degraded, Done, Initialize, Initialized, KeptContents, Program, StatusReport,
+    StoreStatus, Subscribe, Unsubscribe,
 };
 use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, PROTOCOL, Reply, RequestId};
 
@@ -150,6 +150,12 @@ impl Daemon {
                 path: path.to_string_lossy().into_owned(),
                 size_bytes,
                 durability: durability.into(),
+                contents: self.store.extent().map(|extent| KeptContents {
+                    bytes: extent.bytes,
+                    original_bytes: extent.unpacked,
+                    pinned_bytes: extent.pinned,
+                    since: extent.since,
+                }),
             },
             rss_bytes: resident_bytes(),
             agents: self.hooks.agents(self.time.now()),

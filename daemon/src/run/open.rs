@@ -181,6 +181,7 @@ impl Daemon {
             failed_turns: BTreeMap::new(),
             next_snapshot: snapshot::Next::after(snapshot_bytes, facts_since_snapshot),
             stamps_in_snapshot: 0,
+            named: Vec::new(),
             forgotten,
             inline_reads: 0,
             aside: Aside::default(),
@@ -278,6 +279,7 @@ impl Daemon {
             older_than: self.time.before(config.versions_age),
             // What a checkpoint may be asked about is kept (CHK-1).
             floor: self.engine.state().oldest_needed(),
+            pinned_before: self.time.before(store::PINNED),
         });
     }
 }

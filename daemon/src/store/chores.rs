@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use touchmark_proto::Hash;
 
-use super::contents::{Table, Waiting};
+use super::contents::{Note, Table, Waiting};
 use super::schema::{self, OTHER, int, meta, set_meta, uint};
 use super::seal;
 use super::unreadable::{self, Bad};
@@ -38,7 +37,6 @@ struct Snapshot {
 pub(super) struct Chores {
     waiting: Arc<Waiting>,
     contents: Table,
-    used: Vec<Hash>,
     /// Whom to tell that all contents are gone.
     forget: Vec<Box<dyn FnOnce() + Send>>,
     /// The file is to be written anew, without what was deleted; whom to tell
@@ -58,14 +56,13 @@ impl Chores {
     /// With `purge`, one that the last life began is done again.
     pub(super) fn new(
         waiting: Arc<Waiting>,
-        contents_total: u64,
+        contents: Table,
         unreadable: Arc<AtomicU64>,
         purge: bool,
     ) -> Self {
         Self {
             waiting,
-            contents: Table::new(contents_total),
-            used: Vec::new(),
+            contents,
             forget: Vec::new(),
             purge: purge.then(Vec::new),
             snapshot: None,
@@ -90,7 +87,7 @@ impl Chores {
             }
             Message::PutAside(bad) => self.bad.extend(bad),
             Message::Delete(facts) => self.deletions.push_back(facts),
-            Message::Used(hash) => self.used.push(hash),
+            Message::Contents(asked) => self.contents.ask(asked),
             Message::ForgetContents(done) => self.forget.push(done),
             Message::Purge => drop(self.purge.get_or_insert_default()),
             // They are found in `waiting`; facts are the writer's own.
@@ -98,6 +95,16 @@ impl Chores {
             Message::Close => return true,
         }
         false
+    }
+
+    /// Takes in what a stored fact says of contents.
+    pub(super) fn note(&mut self, note: Note) {
+        self.contents.note(note);
+    }
+
+    /// Whether contents that must not be dropped pile up.
+    pub(super) fn are_urgent(&self) -> bool {
+        self.paused.is_none() && self.waiting.is_urgent()
     }
 
     /// How long to wait before there is something to do; `None` for nothing.
@@ -108,7 +115,7 @@ impl Chores {
             || self.purge.is_some()
             || !self.deletions.is_empty()
             || !self.bad.is_empty()
-            || !self.used.is_empty()
+            || self.contents.is_pending()
             || self.waiting.has_new_secrets()
             || !self.waiting.is_empty();
         any.then(|| {
@@ -161,11 +168,8 @@ impl Chores {
             for done in told {
                 done();
             }
-        } else if !self.used.is_empty() {
-            self.contents.used(connection, &self.used)?;
-            self.used.clear();
-        } else if !self.waiting.is_empty() {
-            self.contents.write(connection, &self.waiting)?;
+        } else if self.contents.is_pending() || !self.waiting.is_empty() {
+            self.contents.step(connection, &self.waiting)?;
         } else {
             return Ok(false);
         }

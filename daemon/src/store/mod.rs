@@ -75,20 +75,21 @@ mod writer;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use touchmark_engine::Record;
 use touchmark_proto::{Hash, Millis};
 
+pub use contents::{CheckpointContents, Extent, WhyNot};
 pub use error::StoreError;
 pub use reader::Reader;
 
 use chores::Chores;
-use contents::Waiting;
+use contents::{Asked, Table, Waiting};
 use load::Loaded;
 use unstored::Unstored;
 use upkeep::{Nudge, Upkeep, Work};
@@ -122,7 +123,7 @@ pub struct Options {
     pub workspace: PathBuf,
     /// What a commit survives.
     pub durability: Durability,
-    /// Bytes of kept contents, all in all: `contents.total`.
+    /// Bytes of kept contents as they are stored, all in all: `contents.total`.
     pub contents_total: u64,
     /// Larger contents are not kept: `contents.file`, in bytes.
     pub contents_file: u64,
@@ -137,8 +138,8 @@ impl Options {
             directory: directory.into(),
             workspace: workspace.into(),
             durability: Durability::Process,
-            contents_total: 256 << 20,
-            contents_file: 1 << 20,
+            contents_total: 512 << 20,
+            contents_file: 4 << 20,
             checkpoint_pace: Duration::from_secs(1),
         }
     }
@@ -193,6 +194,9 @@ pub enum StoreEvent {
     Reopen,
 }
 
+/// How long contents are pinned, in milliseconds: 30 days (KEEP-2).
+pub const PINNED: u64 = 30 * 24 * 60 * 60 * 1_000;
+
 /// Which versions to drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prune {
@@ -203,6 +207,8 @@ pub struct Prune {
     /// The oldest fact that somebody may still compare with (the oldest kept
     /// checkpoint): what each path held then is never dropped (CHK-1).
     pub floor: u64,
+    /// What was pinned before this time goes like other contents (KEEP-2).
+    pub pinned_before: Millis,
 }
 
 /// The store of one workspace. Every method returns at once, but
@@ -215,6 +221,8 @@ pub struct Store {
     unstored: Arc<Unstored>,
     /// Records found that cannot be read.
     unreadable: Arc<AtomicU64>,
+    /// How much is kept; not known before a look.
+    extent: Arc<Mutex<Option<Extent>>>,
     /// It was opened for writing.
     writable: bool,
     /// Whether the writer may be used on the caller's thread.
@@ -259,6 +267,8 @@ pub fn open(
     let waiting = Arc::new(Waiting::new(options.contents_file, secrets));
     let unstored = Arc::new(Unstored::default());
     let unreadable = Arc::new(AtomicU64::new(unreadable));
+    let table = Table::new(options.contents_total);
+    let extent = table.shown();
 
     let (writer, messages) = channel();
     let (upkeep, work) = channel();
@@ -269,12 +279,7 @@ pub fn open(
     let worker = Writer::new(
         connection,
         mark,
-        Chores::new(
-            Arc::clone(&waiting),
-            options.contents_total,
-            Arc::clone(&unreadable),
-            purge,
-        ),
+        Chores::new(Arc::clone(&waiting), table, Arc::clone(&unreadable), purge),
         Arc::clone(&unstored),
         nudge,
     );
@@ -295,6 +300,7 @@ pub fn open(
             waiting,
             unstored,
             unreadable,
+            extent,
             writable: true,
             // A sync takes its time, in which nobody else would be answered.
             at_once: options.durability == Durability::Process,
@@ -319,6 +325,7 @@ impl Store {
     /// before this returns is told by `report`; what takes longer by the
     /// `on_event` of [`open`].
     pub fn commit(&self, turn: u64, mut records: Vec<Record>, mut report: impl FnMut(StoreEvent)) {
+        self.waiting.heed(&records);
         if let Some(shared) = &self.shared {
             if self.at_once {
                 records = match shared.commit(turn, records, &mut report) {
@@ -349,6 +356,23 @@ impl Store {
         }
     }
 
+    /// Changes by agents that held these contents before or after them were
+    /// kept or undone: they are no longer pinned for that (KEEP-2). A content
+    /// that another such change needs is not to be among them.
+    pub fn unpin(&self, hashes: Vec<Hash>) {
+        self.send(Message::Contents(Asked::Unpin(hashes)));
+    }
+
+    /// Pins what a checkpoint names (KEEP-2), once the turns handed over
+    /// before are stored. A crash at once may lose that.
+    pub fn pin_checkpoint(&self, named: CheckpointContents) {
+        // A commit waits for no more than a part of them.
+        for part in named.hashes.chunks(256) {
+            self.send(Message::Contents(Asked::Pin(part.to_vec(), named.time)));
+        }
+        self.send(Message::Contents(Asked::Checkpoint(named)));
+    }
+
     /// Stores the engine's state up to fact `n`. It is written bit by bit
     /// after every turn handed over before, and counts once it is whole;
     /// facts up to `n` are then dropped, but for baselines and versions.
@@ -359,6 +383,7 @@ impl Store {
     /// Drops old versions, bit by bit. Only facts that a snapshot covers are
     /// ever dropped.
     pub fn prune(&self, prune: Prune) {
+        self.send(Message::Contents(Asked::Expire(prune.pinned_before)));
         if let Some(upkeep) = &self.upkeep {
             // It ends only after this store has been shut.
             let _ = upkeep.send(Work::Prune(prune));
@@ -408,6 +433,12 @@ impl Store {
             .map(|metadata| metadata.len())
             .sum();
         (self.path.clone(), size, self.durability.name())
+    }
+
+    /// How much is kept of contents, those that wait in memory left out;
+    /// `None` in the first moments, and where nothing can be stored.
+    pub fn extent(&self) -> Option<Extent> {
+        *self.extent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many records were found that cannot be read; they are kept and

@@ -1,15 +1,15 @@
 //! Looking things up, without waiting for the writer.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params};
-use sha2::{Digest as _, Sha256};
 use touchmark_engine::Record;
 use touchmark_proto::{Hash, Millis, RelPath};
 
-use super::contents::Waiting;
+use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
 use super::schema::{self, VERSION, first_at, int, meta, uint};
@@ -25,6 +25,8 @@ pub struct Reader {
     unstored: Arc<Unstored>,
     waiting: Arc<Waiting>,
     writer: Sender<Message>,
+    /// The content that was read last: the next one may rest on it.
+    last: RefCell<Option<(Hash, Arc<[u8]>)>>,
 }
 
 impl Reader {
@@ -47,6 +49,7 @@ impl Reader {
             unstored,
             waiting,
             writer,
+            last: RefCell::default(),
         })
     }
 
@@ -186,17 +189,34 @@ impl Reader {
         else {
             return Ok(None);
         };
-        let body: Option<Vec<u8>> = connection
-            .prepare_cached("SELECT body FROM content WHERE hash = ?1")?
-            .query_row([&hash.0[..]], |row| row.get(0))
-            .optional()?;
-        // The file's pages have no checksums; the hash is one.
-        let Some(body) = body.filter(|body| Sha256::digest(body)[..] == hash.0[..]) else {
-            return Ok(None);
+        let kept = {
+            let last = self.last.borrow();
+            let near = last.as_ref().map(|(hash, bytes)| (hash, &bytes[..]));
+            // One that was forgotten meanwhile is not to be told.
+            read(connection, hash, near.filter(|(near, _)| *near != hash))?
+        };
+        let (found, asked) = match kept {
+            Kept::Whole(bytes) => (Some(Arc::from(bytes)), Asked::Used(*hash)),
+            Kept::Damaged => (None, Asked::Damaged(*hash)),
+            Kept::Not => return Ok(None),
         };
         // Nobody is there to note it while the store is being shut.
-        let _ = self.writer.send(Message::Used(*hash));
-        Ok(Some(body.into()))
+        let _ = self.writer.send(Message::Contents(asked));
+        if let Some(bytes) = &found {
+            *self.last.borrow_mut() = Some((*hash, Arc::clone(bytes)));
+        }
+        Ok(found)
+    }
+
+    /// Why a content of so many bytes cannot be had, where it cannot.
+    pub fn why_not(&self, hash: &Hash, size: u64) -> WhyNot {
+        if self.waiting.is_secret(hash) {
+            WhyNot::Excluded
+        } else if self.waiting.is_too_large(size) {
+            WhyNot::TooLarge
+        } else {
+            WhyNot::NoLongerKept
+        }
     }
 
     /// The newest fact of a path before `before` that cannot be read.

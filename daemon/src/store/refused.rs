@@ -68,6 +68,7 @@ pub(super) fn open(
             waiting,
             unstored,
             unreadable: Arc::default(),
+            extent: Arc::default(),
             writable: false,
             at_once: false,
             shared: None,

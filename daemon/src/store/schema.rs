@@ -89,6 +89,30 @@ pub(super) const MIGRATIONS: &[&str] = &[
         AND value IS coalesce((SELECT value FROM meta WHERE key = 'epoch_again'), value);
     DELETE FROM meta WHERE key IN ('epoch', 'epoch_again');
 ",
+    // Contents are compressed, each against the one that it took the place of
+    // (KEEP-1). `stored` is the length of a compressed body, NULL for one that
+    // is as it was: such are read as before. `base` is the hash of what it is
+    // compressed against, `links` how many there are up to one that stands by
+    // itself; `time` is that of the newest version that is known to hold it,
+    // or of a pin; `pinned` says why it must not go (KEEP-2, `contents/pins.rs`).
+    //
+    // What the newest checkpoints of a session name: first bytes of hashes.
+    "
+    ALTER TABLE content ADD COLUMN stored INTEGER;
+    ALTER TABLE content ADD COLUMN base BLOB;
+    ALTER TABLE content ADD COLUMN links INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE content ADD COLUMN time INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE content ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+    DROP INDEX IF EXISTS content_used;
+    CREATE INDEX content_used ON content (pinned, used, size, stored, time);
+    CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
+    CREATE TABLE checkpoint (
+        session INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        time INTEGER NOT NULL,
+        hashes BLOB NOT NULL,
+        PRIMARY KEY (session, number)) WITHOUT ROWID;
+",
 ];
 
 /// The newest schema version known.
@@ -140,6 +164,9 @@ pub(super) fn open(
         Durability::Process => "PRAGMA synchronous = NORMAL",
         Durability::Power => "PRAGMA synchronous = FULL; PRAGMA fullfsync = 1",
     })?;
+    // What moves within a page leaves no copy there (SEC-3): that costs no
+    // write. What lies on pages that were given back is another matter.
+    connection.execute_batch("PRAGMA secure_delete = FAST")?;
     if doubtful && found > 0 {
         checks::structure(&connection)?;
     }

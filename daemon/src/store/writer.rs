@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode};
 use touchmark_engine::Record;
 use touchmark_engine::ledger::stored::{decode_fact, encode_fact};
-use touchmark_proto::{Hash, RelPath};
+use touchmark_proto::RelPath;
 
 use super::chores::Chores;
+use super::contents::{Asked, Note, Said};
 use super::error::StoreError;
 use super::high_water_mark::{Condition, HighWaterMark};
 use super::schema::{self, int};
@@ -29,8 +30,8 @@ pub(super) enum Message {
     Commit { turn: u64, records: Vec<Record> },
     /// Contents wait, or a commit has failed: there is something to look at.
     Look,
-    /// A content was used; keep it longer than others.
-    Used(Hash),
+    /// What kept contents are to be.
+    Contents(Asked),
     /// Store the engine's state.
     Snapshot { n: u64, body: Vec<u8> },
     /// Delete these facts.
@@ -68,6 +69,8 @@ struct Row {
     kind: i64,
     path: Option<RelPath>,
     body: Vec<u8>,
+    /// What it says of contents, once it is stored.
+    note: Option<Note>,
 }
 
 impl From<Record> for Row {
@@ -75,12 +78,14 @@ impl From<Record> for Row {
         let Record { n, time, fact } = record;
         let (kind, path) = schema::row_of(&fact);
         let path = path.cloned();
+        let note = Said::by(&fact).map(|said| Note { n, time, said });
         Self {
             n,
             time,
             kind,
             path,
             body: seal::close(n, time, encode_fact(fact)),
+            note,
         }
     }
 }
@@ -172,7 +177,9 @@ impl Writer {
                         self.mark.committed(row.n);
                     }
                     failpoint::pass("store: the mark is written");
-                    self.backlog.clear();
+                    for note in self.backlog.drain(..).filter_map(|row| row.note) {
+                        self.chores.note(note);
+                    }
                     self.nudge.written();
                     if self.trouble.take().is_some() {
                         self.unstored.clear();
@@ -339,7 +346,9 @@ impl Shared {
                 while writer.trouble.is_none() && writer.chore() {}
                 break;
             }
-            if !woken && writer.trouble.is_none() && writer.chore() {
+            // What agents changed must not pile up in memory (KEEP-3).
+            let due = !woken || writer.chores.are_urgent();
+            if due && writer.trouble.is_none() && writer.chore() {
                 resting = Duration::ZERO;
             }
         }

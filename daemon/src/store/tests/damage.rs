@@ -433,6 +433,14 @@ fn an_epoch_that_an_older_touchmark_stored_goes_on() {
         let older = format!(
             "DELETE FROM meta WHERE key = 'sealed_epoch';
              INSERT INTO meta (key, value) VALUES {older};
+             DROP INDEX content_used;
+             DROP INDEX content_base;
+             ALTER TABLE content DROP COLUMN stored;
+             ALTER TABLE content DROP COLUMN base;
+             ALTER TABLE content DROP COLUMN links;
+             ALTER TABLE content DROP COLUMN time;
+             ALTER TABLE content DROP COLUMN pinned;
+             DROP TABLE checkpoint;
              PRAGMA user_version = 4"
         );
         changed(directory.path(), &older);

@@ -135,3 +135,44 @@ fn a_full_disk_fails_turns_and_recovers_by_itself() {
         || fs::remove_file(&filler).unwrap(),
     );
 }
+
+#[test]
+fn keep1_a_full_disk_costs_contents_and_nothing_that_was_kept() {
+    let Some(disk) = Tiny::mount() else {
+        not_tested("contents on a full disk: this user may not mount a tmpfs");
+        return;
+    };
+    let state = disk.0.path().join("state");
+    let content = |seed| {
+        let bytes = super::contents::noise(seed, 50_000);
+        (Hash::of(&bytes), bytes)
+    };
+    let (first, bytes) = content(0);
+    let before = world(&state);
+    before.opened.store.keep(first, bytes.clone().into());
+    before.store(&records(1..=5));
+    before.close();
+
+    // More than there is room for.
+    let full = world(&state);
+    for seed in 1..40 {
+        let (hash, bytes) = content(seed);
+        full.opened.store.keep(hash, bytes.into());
+    }
+    full.close();
+    let roomy = tempfile::tempdir().unwrap();
+    copy(&state, roomy.path());
+    let world = super::world(roomy.path());
+    assert_eq!(world.opened.trouble, None);
+    assert_eq!(world.opened.facts, records(1..=5));
+    let reader = world.opened.store.reader().unwrap();
+    let kept = (1..40).filter(|seed| {
+        let (hash, bytes) = content(*seed);
+        let found = reader.content(&hash).unwrap();
+        assert!(found.as_deref().is_none_or(|found| *found == bytes[..]));
+        found.is_some()
+    });
+    let kept = kept.count();
+    assert!(kept < 39, "it was not full");
+    assert_eq!(reader.content(&first).unwrap().as_deref(), Some(&bytes[..]));
+}

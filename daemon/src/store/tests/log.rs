@@ -200,7 +200,8 @@ fn a_snapshot_that_was_not_finished_does_not_count() {
     let file = directory.path().join("store.db");
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
     let waiting = Arc::new(Waiting::new(0, []));
-    let mut chores = super::super::chores::Chores::new(waiting, 0, Arc::default(), false);
+    let mut chores =
+        super::super::chores::Chores::new(waiting, Table::new(0), Arc::default(), false);
     chores.add(Message::Snapshot {
         n: 0,
         body: vec![1; 3 << 20],
@@ -229,8 +230,12 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     upkeep.prune(prune).unwrap();
     drop(upkeep);
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
-    let mut chores =
-        super::super::chores::Chores::new(Arc::new(Waiting::new(0, [])), 0, Arc::default(), false);
+    let mut chores = super::super::chores::Chores::new(
+        Arc::new(Waiting::new(0, [])),
+        Table::new(0),
+        Arc::default(),
+        false,
+    );
     for message in messages {
         chores.add(message);
     }
@@ -251,6 +256,7 @@ fn pruning_leaves_what_somebody_may_compare_with() {
         keep_per_path: 0,
         older_than: u64::MAX,
         floor: u64::MAX,
+        pinned_before: 0,
     };
     let fresh = || {
         let directory = tempfile::tempdir().unwrap();

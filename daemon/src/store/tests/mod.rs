@@ -12,6 +12,7 @@ mod log;
 #[cfg(target_os = "linux")]
 mod refused;
 mod schema;
+mod storm;
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,171 @@
+//! What must not go yet (KEEP-2), as bits of `content.pinned`.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension as _};
+use sha2::{Digest as _, Sha256};
+use touchmark_proto::{Hash, Millis, SessionId};
+
+use super::super::schema::{int, uint};
+use super::CheckpointContents;
+
+/// Before or after a change by an agent that nobody has kept or undone.
+pub(super) const CHANGED: i64 = 1;
+/// Told as lost.
+pub(super) const LOST: i64 = 2;
+/// Named by a checkpoint.
+pub(super) const CHECKPOINT: i64 = 4;
+
+/// A pin that is renewed sooner is left as it is, to spare the write.
+const RENEWED: u64 = 24 * 60 * 60 * 1_000;
+
+/// A session's name in the table: one that is forgotten is in no file.
+pub(super) fn key(session: &SessionId) -> i64 {
+    let digest = Sha256::digest(session.as_str().as_bytes());
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    i64::from_le_bytes(first)
+}
+
+/// A row's part that pinning changes.
+pub(super) struct Row {
+    pub(super) pinned: i64,
+    pub(super) time: Millis,
+    pub(super) stored: u64,
+    /// It rests on another.
+    pub(super) rests: bool,
+}
+
+pub(super) fn row(connection: &Connection, hash: &Hash) -> Result<Option<Row>, rusqlite::Error> {
+    connection
+        .prepare_cached(
+            "SELECT pinned, time, coalesce(stored, size), base IS NOT NULL
+             FROM content WHERE hash = ?1",
+        )?
+        .query_row([&hash.0[..]], |row| {
+            Ok(Row {
+                pinned: row.get(0)?,
+                time: uint(row.get(1)?),
+                stored: uint(row.get(2)?),
+                rests: row.get(3)?,
+            })
+        })
+        .optional()
+}
+
+/// Pins a content, or lets it go: `put` are added to its pins, `taken` away.
+/// Says how many stored bytes are pinned more.
+pub(super) fn change(
+    connection: &Connection,
+    hash: &Hash,
+    row: &Row,
+    (put, taken): (i64, i64),
+    time: Millis,
+) -> Result<i64, rusqlite::Error> {
+    let pinned = (row.pinned | put) & !taken;
+    let newer = match put & CHECKPOINT {
+        0 => time > row.time,
+        _ => time > row.time.saturating_add(RENEWED) || pinned != row.pinned && time > row.time,
+    };
+    if pinned != row.pinned || newer {
+        connection
+            .prepare_cached("UPDATE content SET pinned = ?2, time = max(time, ?3) WHERE hash = ?1")?
+            .execute((&hash.0[..], pinned, int(time)))?;
+    }
+    Ok(match (row.pinned > 0, pinned > 0) {
+        (false, true) => int(row.stored),
+        (true, false) => -int(row.stored),
+        _ => 0,
+    })
+}
+
+/// Notes what a checkpoint names, and forgets older ones of the session; says
+/// which contents no checkpoint names any more, by their first bytes.
+pub(super) fn checkpoint(
+    connection: &Connection,
+    named: &CheckpointContents,
+) -> Result<Vec<[u8; SHORT]>, rusqlite::Error> {
+    let hashes: Vec<u8> = named.hashes.iter().flat_map(short).collect();
+    connection.execute(
+        "INSERT OR REPLACE INTO checkpoint (session, number, time, hashes)
+         VALUES (?1, ?2, ?3, ?4)",
+        (
+            key(&named.session),
+            int(named.checkpoint),
+            int(named.time),
+            hashes,
+        ),
+    )?;
+    drop_rows(
+        connection,
+        "session = ?1 AND number < ?2",
+        (key(&named.session), int(named.oldest)),
+    )
+}
+
+/// Forgets all of a session's.
+pub(super) fn session(
+    connection: &Connection,
+    session: i64,
+) -> Result<Vec<[u8; SHORT]>, rusqlite::Error> {
+    drop_rows(connection, "session = ?1 AND ?2 = 0", (session, 0))
+}
+
+/// Pins end that were put before `time`; says whether there were any.
+pub(super) fn expire(connection: &Connection, time: Millis) -> Result<bool, rusqlite::Error> {
+    connection.execute("DELETE FROM checkpoint WHERE time < ?1", [int(time)])?;
+    let ended = connection.execute(
+        "UPDATE content SET pinned = 0 WHERE pinned > 0 AND time < ?1",
+        [int(time)],
+    )?;
+    Ok(ended > 0)
+}
+
+/// Bytes of a hash that checkpoints note.
+const SHORT: usize = 8;
+
+fn short(hash: &Hash) -> [u8; SHORT] {
+    let mut first = [0; SHORT];
+    first.copy_from_slice(&hash.0[..SHORT]);
+    first
+}
+
+/// Those contents that begin so.
+pub(super) fn by_short(
+    connection: &Connection,
+    first: [u8; SHORT],
+) -> Result<Vec<Hash>, rusqlite::Error> {
+    let bound = |fill: u8| {
+        let mut hash = [fill; 32];
+        hash[..SHORT].copy_from_slice(&first);
+        hash
+    };
+    connection
+        .prepare_cached("SELECT hash FROM content WHERE hash BETWEEN ?1 AND ?2")?
+        .query_map((bound(0), bound(0xff)), |row| row.get(0).map(Hash))?
+        .collect()
+}
+
+fn drop_rows(
+    connection: &Connection,
+    which: &str,
+    params: (i64, i64),
+) -> Result<Vec<[u8; SHORT]>, rusqlite::Error> {
+    let named = |which: &str, params: &[&dyn rusqlite::ToSql]| {
+        let mut statement =
+            connection.prepare(&format!("SELECT hashes FROM checkpoint WHERE {which}"))?;
+        let rows = statement.query_map(params, |row| row.get::<_, Vec<u8>>(0))?;
+        let mut all: HashSet<[u8; SHORT]> = HashSet::new();
+        for row in rows {
+            all.extend(row?.as_chunks().0);
+        }
+        Ok::<_, rusqlite::Error>(all)
+    };
+    let gone = named(which, &[&params.0, &params.1])?;
+    if gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    connection.execute(&format!("DELETE FROM checkpoint WHERE {which}"), params)?;
+    let left = named("1", &[])?;
+    Ok(gone.difference(&left).copied().collect())
+}
