@@ -8,7 +8,9 @@ use crate::checkpoints::{
     CheckpointCreate, CheckpointCreated, CheckpointDelete, CheckpointDetect, CheckpointDetected,
     CheckpointList, CheckpointRows, WarningCleanup, WarningStore, WarningTake, WarningTaken,
 };
-use crate::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
+use crate::commands::{
+    CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows,
+};
 use crate::daemon::{
     Audit, Audited, ContentsForget, Done, Initialize, Initialized, Ping, Savings, Shutdown, Stats,
     Status, StatusReport, Subscribe, Subscribed, Sync, Synced, Unsubscribe,
@@ -240,4 +242,5 @@ methods! {
     Undo: "undo", Undo => Undone;
     Redo: "redo", Redo => Undone;
     UndoList: "undo/list", UndoList => UndoRows;
+    CommandList: "command/list", CommandList => CommandRows;
 }

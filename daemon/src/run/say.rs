@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
+use touchmark_engine::{
+    Answer, Input, Learned, Notice, Question, Recall, Swept, WriteOrder, recall,
+};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
@@ -310,6 +312,7 @@ impl Daemon {
                 proc::process_starts(&processes).map(Learned::Processes)
             }
             Question::Lines(order) => return self.read_lines(request, order),
+            Question::Sweep => Ok(Learned::Swept(Swept::default())),
             Question::Differences(pairs) => self.log().map(|log| {
                 let mut contents = Contents::new(Some(log));
                 Learned::Differences(contents.differences(pairs))

@@ -9,7 +9,7 @@ use touchmark_proto::sessions::{
 use touchmark_proto::{Change, Reply, SessionId};
 
 use super::done;
-use crate::effect::Answer;
+use crate::effect::{Answer, Question};
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::limits::too_long;
@@ -72,6 +72,16 @@ impl Engine {
                 forget: false,
             });
         }
+    }
+
+    /// `session/close`: what its commands have done is found out first.
+    pub(crate) fn session_close_asked(&mut self, pending: &Pending, ask: &SessionClose) -> Step {
+        let mut open = self.state.commands.values();
+        let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
+        if runs && pending.learned.is_none() {
+            return Step::Learn(Question::Sweep);
+        }
+        self.session_close(ask)
     }
 
     pub(crate) fn session_close(&mut self, ask: &SessionClose) -> Step {

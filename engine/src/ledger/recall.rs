@@ -54,7 +54,7 @@ pub fn version_of(
             .edit
             .filter(|_| matches!(fact.evidence, Evidence::Declared | Evidence::Marked))
             .map(edit_name),
-        command: None,
+        command: fact.command.map(command_name),
     }
 }
 
@@ -95,7 +95,7 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
                             .is_some_and(|edit| marks.open_edits.contains(&edit)),
                 },
             )),
-            Fact::Baseline { path, held } => {
+            Fact::Baseline { path, held, .. } => {
                 Some(baseline(epoch, record.n, record.time, path, *held))
             }
             _ => None,

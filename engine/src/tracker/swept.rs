@@ -1,0 +1,118 @@
+//! What commands did to files that nobody tracks (SCOPE-1). The log has it, the
+//! state does not: such files cost neither watches nor memory.
+
+use touchmark_proto::{Author, Evidence, RelPath, SessionId, VersionKind};
+
+use crate::attribution::Decision;
+use crate::engine::Engine;
+use crate::input::SweptFile;
+use crate::ledger::fold::kind_between;
+use crate::ledger::recall::{VersionMarks, version_of};
+use crate::ledger::record::{Fact, Held, VersionFact};
+use crate::ledger::state::Command;
+use touchmark_proto::events::Happening;
+
+impl Engine {
+    /// Takes in what has changed in the workspace since it was looked at last.
+    pub(crate) fn swept(&mut self, changes: &[SweptFile]) {
+        for change in changes {
+            self.swept_file(change);
+        }
+    }
+
+    fn swept_file(&mut self, change: &SweptFile) {
+        let path = &change.path;
+        // What is tracked has been read already, and so has what a rename
+        // brought: the window's end stands behind a fence (ATTR-16).
+        let file = self.view().file_of(path);
+        let known = self.state.paths.contains_key(&file);
+        if known || self.tracker.passing(path).copy_of().is_some() {
+            return;
+        }
+        let Some((command, decision)) = self.swept_by(path, change.after) else {
+            return;
+        };
+        let Decision::By {
+            author,
+            evidence,
+            candidates,
+            ..
+        } = decision
+        else {
+            return;
+        };
+        let before = change.before.unwrap_or(Held::ABSENT);
+        if before.hash.is_some() && change.from.is_none() {
+            self.record(Fact::Baseline {
+                path: path.clone(),
+                held: before,
+                untracked: true,
+            });
+        }
+        let kind = match (&change.from, change.before) {
+            (Some(_), _) => VersionKind::Renamed,
+            (None, None) if change.after.hash.is_some() => VersionKind::Modified,
+            (None, None) => VersionKind::Deleted,
+            (None, Some(_)) => kind_between(before.hash, change.after.hash),
+        };
+        let fact = VersionFact {
+            from: change.from.clone(),
+            before: before.hash,
+            command,
+            candidates,
+            ..VersionFact::new(path.clone(), kind, change.after, author, evidence)
+        };
+        let n = self.record(Fact::Version(fact.clone()));
+        self.counts.versions += 1;
+        if self.heard {
+            let marks = VersionMarks::default();
+            let version = version_of(self.state.epoch, n, self.now, &fact, marks);
+            let lines = Some((fact.before, fact.held.hash));
+            self.publish(
+                Happening::Version {
+                    version,
+                    lines: None,
+                },
+                lines,
+            );
+        }
+    }
+
+    /// Who changed a file that nobody tracks, and in which command: somebody
+    /// whose window was open all the time since it was looked at last, since
+    /// every window that opens or ends has the workspace looked at. `None`
+    /// where there was none.
+    fn swept_by(&self, path: &RelPath, after: Held) -> Option<(Option<u64>, Decision)> {
+        let windows = || {
+            let covering = self.state.windows_on(path);
+            covering.filter(|window| window.fact.workspace)
+        };
+        let newest: &Command = windows().next()?;
+        let since = self
+            .state
+            .past_command(newest.fact.command)
+            .map_or(0, |past| past.begun.1);
+        // ATTR-2: an editor reported it meanwhile.
+        let mut reports = self.state.reports.iter();
+        if reports.any(|report| {
+            report.path == *path && Some(report.hash) == after.hash && report.time >= since
+        }) {
+            let decision = Decision::By {
+                author: Author::USER,
+                evidence: Evidence::Editor,
+                edit: None,
+                formatted: false,
+                candidates: Vec::new(),
+            };
+            return Some((None, decision));
+        }
+        let mut sessions: Vec<SessionId> = Vec::new();
+        for window in windows() {
+            if !sessions.contains(&window.fact.session) {
+                sessions.push(window.fact.session.clone());
+            }
+        }
+        let command = Some(newest.fact.command);
+        Some((command, Decision::in_windows_of(sessions)))
+    }
+}
