@@ -139,6 +139,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     }
     match what {
         What::Start { kept } => {
+            daemon.look_around();
             if !kept {
                 compacted(daemon, &session).await;
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use touchmark_engine::{
-    Answer, Input, Learned, Notice, Question, Recall, Swept, WriteOrder, recall,
+    Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall,
 };
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
@@ -312,7 +312,7 @@ impl Daemon {
                 proc::process_starts(&processes).map(Learned::Processes)
             }
             Question::Lines(order) => return self.read_lines(request, order),
-            Question::Sweep => Ok(Learned::Swept(Swept::default())),
+            Question::Sweep { claims } => return self.sweeper.sweep(Some(request), claims),
             Question::Differences(pairs) => self.log().map(|log| {
                 let mut contents = Contents::new(Some(log));
                 Learned::Differences(contents.differences(pairs))

@@ -5,7 +5,9 @@ use touchmark_proto::commands::{
     CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows, CommandScope,
 };
 use touchmark_proto::events::Happening;
-use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, SessionId};
+use touchmark_proto::{
+    ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, Request, SessionId,
+};
 
 use super::sessions::split;
 use super::{done, show_text};
@@ -17,7 +19,7 @@ use crate::input::Learned;
 use crate::ledger::recall::{command_name, command_number};
 use crate::ledger::record::{CommandFact, Fact};
 use crate::requests::limits::too_long;
-use crate::requests::pending::{Ask, Pending, Step};
+use crate::requests::pending::{Ask, Pending, Stage, Step};
 use crate::text::tokens::masked;
 
 /// Characters of a label that are kept.
@@ -69,7 +71,7 @@ impl Engine {
         };
         let workspace = ask.scope == Some(CommandScope::Workspace);
         if workspace && pending.learned.is_none() {
-            return Step::Learn(Question::Sweep);
+            return Step::Learn(self.sweep());
         }
         let Seen { branch, partial } = Seen::of(pending);
         self.ensure_session(&ask.session);
@@ -135,7 +137,7 @@ impl Engine {
             return Step::Done(Err(unknown_command(ask)));
         };
         if open.fact.workspace && pending.learned.is_none() {
-            return Step::Learn(Question::Sweep);
+            return Step::Learn(self.sweep());
         }
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
@@ -170,6 +172,19 @@ impl Engine {
             lines,
             previews: Vec::new(),
         }))
+    }
+
+    /// Has the whole workspace looked at.
+    pub(crate) fn sweep(&self) -> Question {
+        let mut open = self.state.commands.values();
+        let begins = |pending: &Pending| {
+            let begin = matches!(&pending.ask, Ask::Client(Request::CommandBegin(_)));
+            begin && pending.stage == Stage::Learning
+        };
+        // One that is about to open is open by the time of this look.
+        let claims = open.any(|window| window.fact.workspace)
+            || self.pending.values().any(|pending| begins(pending));
+        Question::Sweep { claims }
     }
 
     /// The newest commands.

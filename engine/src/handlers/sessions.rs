@@ -9,7 +9,7 @@ use touchmark_proto::sessions::{
 use touchmark_proto::{Change, Reply, SessionId};
 
 use super::done;
-use crate::effect::{Answer, Question};
+use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::limits::too_long;
@@ -79,7 +79,7 @@ impl Engine {
         let mut open = self.state.commands.values();
         let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
         if runs && pending.learned.is_none() {
-            return Step::Learn(Question::Sweep);
+            return Step::Learn(self.sweep());
         }
         self.session_close(ask)
     }

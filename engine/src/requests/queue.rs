@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Request, RequestId};
 
-use crate::effect::{Answer, Effect, Question};
+use crate::effect::{Answer, Effect};
 use crate::engine::{Engine, Timer};
 use crate::input::Learned;
 use crate::requests::pending::{Ask, Pending, Stage, Step, too_late};
@@ -139,7 +139,7 @@ impl Engine {
                     self.pending.remove(&request);
                     return true;
                 }
-                Step::Learn(Question::Sweep)
+                Step::Learn(self.sweep())
             }
             Ask::WithdrawCommand(command) => {
                 self.settle_for(&Scope::Everything);
