@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use touchmark_engine::{
-    Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall,
-};
+use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};

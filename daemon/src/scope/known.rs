@@ -231,21 +231,27 @@ impl<'a> Workspace<'a> {
                 What::Met(stat) => self.meet(path, stat),
                 What::Gone(was) => {
                     let before = self.before(&path, was, &mut met);
-                    gone.push((was.stat, SweptFile {
-                        path,
-                        from: None,
-                        before,
-                        after: Held::ABSENT,
-                    }));
+                    gone.push((
+                        was.stat,
+                        SweptFile {
+                            path,
+                            from: None,
+                            before,
+                            after: Held::ABSENT,
+                        },
+                    ));
                 }
                 What::Came(_) => {
                     if let Some(after) = self.after(&visit, &path, &mut met) {
-                        came.push((after.stat, SweptFile {
-                            path,
-                            from: None,
-                            before: Some(Held::ABSENT),
-                            after: after.held,
-                        }));
+                        came.push((
+                            after.stat,
+                            SweptFile {
+                                path,
+                                from: None,
+                                before: Some(Held::ABSENT),
+                                after: after.held,
+                            },
+                        ));
                     }
                 }
                 What::Changed(was, _) => {
@@ -420,7 +426,9 @@ fn name_renames(gone: &[(Stat, SweptFile)], came: &mut [(Stat, SweptFile)]) {
         }
     }
     for (_, file) in came.iter_mut().filter(|(_, file)| file.from.is_none()) {
-        let Some(hash) = file.after.hash else { continue };
+        let Some(hash) = file.after.hash else {
+            continue;
+        };
         if let Some([old]) = by_content.get(&hash).map(Vec::as_slice)
             && taken.insert(&old.path)
         {

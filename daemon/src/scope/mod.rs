@@ -129,8 +129,7 @@ impl Sweeper {
             let (settings, events) = (self.settings.clone(), self.events.clone());
             let waiting = Arc::clone(&self.waiting);
             let thread = thread::Builder::new().name("scope".into());
-            let started =
-                thread.spawn(move || serve(&settings, &events, &receiver, &waiting));
+            let started = thread.spawn(move || serve(&settings, &events, &receiver, &waiting));
             started
                 .inspect_err(|error| tracing::error!("no thread for commands: {error}"))
                 .ok()?;

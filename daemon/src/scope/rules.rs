@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use touchmark_engine::patterns::Patterns;
-use touchmark_proto::{RelPath, native};
 use touchmark_proto::trust::Trust;
+use touchmark_proto::{RelPath, native};
 
 use crate::tools::{Files, GIT, MOST_PATTERNS, compile};
 

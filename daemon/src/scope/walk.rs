@@ -100,7 +100,9 @@ struct Looked {
 /// The present moment, as files are stamped.
 pub(super) fn moment() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    since.map_or(0, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    })
 }
 
 impl Walk<'_> {
@@ -282,9 +284,7 @@ impl Walk<'_> {
                 _ => {
                     kind == Kind::Other
                         || is_temporary(&path)
-                        || self
-                            .rules
-                            .ignore(&rules, &path, kind == Kind::Directory)
+                        || self.rules.ignore(&rules, &path, kind == Kind::Directory)
                 }
             };
             if passed {
@@ -305,10 +305,7 @@ impl Walk<'_> {
                 }
                 let came = task.came
                     || is_known
-                        && !matches!(
-                            old,
-                            Some(Entry::Directory | Entry::Passed(Kind::Directory))
-                        );
+                        && !matches!(old, Some(Entry::Directory | Entry::Passed(Kind::Directory)));
                 looked.below.push(Task {
                     path: path.as_bytes().to_vec(),
                     above: Some(Arc::clone(&rules)),
@@ -358,7 +355,11 @@ impl Walk<'_> {
                         Some(Entry::Passed(kind)) => kind == Kind::File,
                         _ => !task.came && !is_known,
                     };
-                    let what = if met { What::Met(stat) } else { What::Came(stat) };
+                    let what = if met {
+                        What::Met(stat)
+                    } else {
+                        What::Came(stat)
+                    };
                     part.differences.push(Difference { path, what });
                     File {
                         stat,
@@ -475,7 +476,9 @@ fn list(handle: &OwnedFd) -> Result<Vec<(Box<[u8]>, Kind)>, Errno> {
         let file_type = match found.file_type() {
             FileType::Unknown => {
                 let found = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW);
-                found.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+                found.map_or(FileType::Unknown, |stat| {
+                    FileType::from_raw_mode(stat.st_mode)
+                })
             }
             known => known,
         };

@@ -239,6 +239,10 @@ impl Engine {
             let command = self.state.command_row(past);
             self.publish(Happening::Command { command }, None);
         }
+        let mut open = self.state.commands.values();
+        if !open.any(|window| window.fact.workspace) {
+            self.saved_untracked.clear();
+        }
         self.commands_beside.remove(&command);
         self.commands_beside
             .extend(beside.into_iter().map(|other| (other, n)));

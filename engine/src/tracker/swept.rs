@@ -1,7 +1,7 @@
 //! What commands did to files that nobody tracks (SCOPE-1). The log has it, the
 //! state does not: such files cost neither watches nor memory.
 
-use touchmark_proto::{Author, Evidence, RelPath, SessionId, VersionKind};
+use touchmark_proto::{Author, Evidence, Hash, RelPath, SessionId, VersionKind};
 
 use crate::attribution::Decision;
 use crate::engine::Engine;
@@ -12,7 +12,18 @@ use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::Command;
 use touchmark_proto::events::Happening;
 
+/// Saves that are remembered while windows are open.
+const SAVES: usize = 1_024;
+
 impl Engine {
+    /// An editor has saved a file that nobody tracks.
+    pub(crate) fn saved_untracked(&mut self, path: RelPath, hash: Hash) {
+        let mut open = self.state.commands.values();
+        if open.any(|window| window.fact.workspace) && self.saved_untracked.len() < SAVES {
+            self.saved_untracked.insert(path, hash);
+        }
+    }
+
     /// Takes in what has changed in the workspace since it was looked at last.
     pub(crate) fn swept(&mut self, changes: &[SweptFile]) {
         for change in changes {
@@ -88,15 +99,9 @@ impl Engine {
             covering.filter(|window| window.fact.workspace)
         };
         let newest: &Command = windows().next()?;
-        let since = self
-            .state
-            .past_command(newest.fact.command)
-            .map_or(0, |past| past.begun.1);
         // ATTR-2: an editor reported it meanwhile.
-        let mut reports = self.state.reports.iter();
-        if reports.any(|report| {
-            report.path == *path && Some(report.hash) == after.hash && report.time >= since
-        }) {
+        let saved = self.saved_untracked.get(path);
+        if saved.is_some_and(|saved| Some(*saved) == after.hash) {
             let decision = Decision::By {
                 author: Author::USER,
                 evidence: Evidence::Editor,
