@@ -77,10 +77,28 @@ pub fn spans<'a>(
 /// Answers `file/history` from the path's baselines and versions, newest
 /// first; `records` holds one more than `limit` where there is more.
 pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> Versions {
+    let held = |record: &Record| match &record.fact {
+        Fact::Version(fact) => Some(fact.held.hash),
+        Fact::Baseline { held, .. } => Some(held.hash),
+        _ => None,
+    };
+    let older = records.iter().skip(1).map(Some).chain([None]);
     let versions: Vec<Version> = records
         .iter()
+        .zip(older)
         .take(limit)
-        .filter_map(|record| match &record.fact {
+        .filter(|(record, older)| {
+            // What a command found as it was left is no news.
+            let again = matches!(
+                record.fact,
+                Fact::Baseline {
+                    untracked: true,
+                    ..
+                }
+            );
+            !(again && older.is_some_and(|older| held(older) == held(record)))
+        })
+        .filter_map(|(record, _)| match &record.fact {
             Fact::Version(fact) => Some(version_of(
                 epoch,
                 record.n,
@@ -102,8 +120,9 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
         })
         .collect();
     let more = (records.len() > limit)
-        .then(|| versions.last().map(|version| version.clock))
-        .flatten();
+        .then(|| records.get(limit.saturating_sub(1)))
+        .flatten()
+        .map(|last| Clock { epoch, n: last.n });
     Versions { versions, more }
 }
 

@@ -53,10 +53,14 @@ impl Engine {
             return;
         };
         let before = change.before.unwrap_or(Held::ABSENT);
-        if before.hash.is_some() && change.from.is_none() {
+        // Where its log goes on: nobody says who made it what it was.
+        if change.before.is_some() {
             self.record(Fact::Baseline {
                 path: path.clone(),
-                held: before,
+                held: match change.from {
+                    Some(_) => Held::ABSENT,
+                    None => before,
+                },
                 untracked: true,
             });
         }
