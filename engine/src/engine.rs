@@ -56,6 +56,9 @@ pub struct Engine {
     /// Of open command windows: the last fact up to which another of the same
     /// session was open beside it.
     pub(crate) commands_beside: BTreeMap<u64, u64>,
+    /// When the first process of a command began whose window was open before
+    /// (ATTR-6).
+    pub(crate) command_starts: BTreeMap<u64, Millis>,
     /// What editors saved of files that nobody tracks, while windows are open
     /// that speak for those (SCOPE-2).
     pub(crate) saved_untracked: BTreeMap<RelPath, Hash>,
@@ -181,6 +184,7 @@ impl Engine {
             inherited_commands,
             command_graces: BTreeMap::new(),
             commands_beside: BTreeMap::new(),
+            command_starts: BTreeMap::new(),
             saved_untracked: BTreeMap::new(),
             audits: BTreeMap::new(),
             unsaved: BTreeMap::new(),

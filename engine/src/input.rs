@@ -213,6 +213,8 @@ pub struct SweptFile {
     pub before: Option<Held>,
     /// What it holds now, [`Held::ABSENT`] if it is not there.
     pub after: Held,
+    /// When it was changed last, by the file system; `None` if it is not there.
+    pub changed_ms: Option<Millis>,
 }
 
 /// What the log holds of versions after a moment.

@@ -77,6 +77,11 @@ pub(super) struct Stat {
 }
 
 impl Stat {
+    /// When it was changed, in milliseconds.
+    pub(super) fn changed_ms(&self) -> Option<u64> {
+        u64::try_from(self.changed / 1_000_000).ok()
+    }
+
     /// Whether its times vouch for what was there at that moment.
     pub(super) fn is_settled(&self, moment: i64) -> bool {
         settled((self.modified, self.changed), moment)

@@ -238,6 +238,7 @@ impl<'a> Workspace<'a> {
                             from: None,
                             before,
                             after: Held::ABSENT,
+                            changed_ms: None,
                         },
                     ));
                 }
@@ -250,6 +251,7 @@ impl<'a> Workspace<'a> {
                                 from: None,
                                 before: Some(Held::ABSENT),
                                 after: after.held,
+                                changed_ms: after.stat.changed_ms(),
                             },
                         ));
                     }
@@ -270,6 +272,7 @@ impl<'a> Workspace<'a> {
                             from: None,
                             before,
                             after: after.held,
+                            changed_ms: after.stat.changed_ms(),
                         });
                     }
                 }

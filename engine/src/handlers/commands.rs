@@ -244,6 +244,7 @@ impl Engine {
             self.saved_untracked.clear();
         }
         self.commands_beside.remove(&command);
+        self.command_starts.remove(&command);
         self.commands_beside
             .extend(beside.into_iter().map(|other| (other, n)));
         self.timers.remove(&(deadline, Timer::Command(command)));
@@ -274,6 +275,7 @@ impl Engine {
         let (session, cover) = (open.fact.session.clone(), open.cover.clone());
         let beside = self.commands_beside.get(&command).copied();
         let since = beside.unwrap_or_default().max(open.n);
+        self.command_starts.insert(command, time);
         self.withdraw_claims(command, &session, &cover, since, Some(time));
     }
 

@@ -1,7 +1,7 @@
 //! What commands did to files that nobody tracks (SCOPE-1). The log has it, the
 //! state does not: such files cost neither watches nor memory.
 
-use touchmark_proto::{Author, Evidence, Hash, RelPath, SessionId, VersionKind};
+use touchmark_proto::{Author, Evidence, Hash, Millis, RelPath, SessionId, VersionKind};
 
 use crate::attribution::Decision;
 use crate::engine::Engine;
@@ -11,6 +11,9 @@ use crate::ledger::recall::{VersionMarks, version_of};
 use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::Command;
 use touchmark_proto::events::Happening;
+
+/// File systems stamp, and processes begin, by ticks of the system's.
+const SLACK: Millis = 50;
 
 /// Saves that are remembered while windows are open.
 const SAVES: usize = 1_024;
@@ -40,7 +43,7 @@ impl Engine {
         if known || self.tracker.passing(path).copy_of().is_some() {
             return;
         }
-        let Some((command, decision)) = self.swept_by(path, change.after) else {
+        let Some((command, decision)) = self.swept_by(change) else {
             return;
         };
         let Decision::By {
@@ -97,10 +100,17 @@ impl Engine {
     /// whose window was open all the time since it was looked at last, since
     /// every window that opens or ends has the workspace looked at. `None`
     /// where there was none.
-    fn swept_by(&self, path: &RelPath, after: Held) -> Option<(Option<u64>, Decision)> {
+    fn swept_by(&self, change: &SweptFile) -> Option<(Option<u64>, Decision)> {
+        let SweptFile { path, after, .. } = change;
+        // A person may have been asked about it for minutes (ATTR-6).
+        let had_begun = |command: u64| {
+            let began = self.command_starts.get(&command);
+            let changed = change.changed_ms;
+            began.is_none_or(|began| changed.is_none_or(|at| at + SLACK >= *began))
+        };
         let windows = || {
             let covering = self.state.windows_on(path);
-            covering.filter(|window| window.fact.workspace)
+            covering.filter(|window| window.fact.workspace && had_begun(window.fact.command))
         };
         let newest: &Command = windows().next()?;
         // ATTR-2: an editor reported it meanwhile.
@@ -123,5 +133,116 @@ impl Engine {
         }
         let command = Some(newest.fact.command);
         Some((command, Decision::in_windows_of(sessions)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::Config;
+    use crate::effect::Effect;
+    use crate::globs::Globs;
+    use crate::ledger::record::CommandFact;
+    use crate::ledger::state::State;
+
+    fn held(content: u8) -> Held {
+        Held {
+            hash: Some(Hash([content; 32])),
+            size: 1,
+            lines: 1,
+            mtime_ms: 0,
+        }
+    }
+
+    fn change(name: &str, changed_ms: Millis) -> SweptFile {
+        SweptFile {
+            path: RelPath::new(name.as_bytes()).unwrap(),
+            from: None,
+            before: Some(held(1)),
+            after: held(2),
+            changed_ms: Some(changed_ms),
+        }
+    }
+
+    fn engine() -> Engine {
+        Engine::restore(Config::default(), State::new(1, false), [], 10_000)
+    }
+
+    fn begin(engine: &mut Engine, command: u64, session: &str, workspace: bool) {
+        engine.record(Fact::CommandBegun(CommandFact {
+            command,
+            session: SessionId::new(session).unwrap(),
+            call: None,
+            label: None,
+            globs: Globs::default(),
+            deadline: 1 << 40,
+            bound: None,
+            pid: None,
+            formatter: false,
+            workspace,
+            branch: None,
+        }));
+    }
+
+    /// What is recorded of these: name, session, command.
+    fn told(engine: &mut Engine, changes: &[SweptFile]) -> Vec<(String, String, Option<u64>)> {
+        engine.out.clear();
+        engine.swept(changes);
+        let versions = engine.out.iter().filter_map(|effect| match effect {
+            Effect::Record(record) => match &record.fact {
+                Fact::Version(fact) => Some(fact),
+                _ => None,
+            },
+            _ => None,
+        });
+        let row = |fact: &VersionFact| {
+            let session = fact.author.session.as_ref();
+            let session = session.map_or("-", |session| session.as_str());
+            (
+                fact.path.to_string_lossy(),
+                session.to_owned(),
+                fact.command,
+            )
+        };
+        versions.map(row).collect()
+    }
+
+    #[test]
+    fn what_was_changed_before_the_command_began_is_not_its() {
+        let mut engine = engine();
+        begin(&mut engine, 1, "s", true);
+        engine.withdraw_before(1, 9_000);
+        let changes = [change("early", 8_000), change("late", 9_500)];
+        let late = ("late".to_owned(), "s".to_owned(), Some(1));
+        assert_eq!(told(&mut engine, &changes), [late.clone()]);
+        // What another window had begun by then may have done, it has done.
+        begin(&mut engine, 2, "t", true);
+        engine.end_command(1);
+        begin(&mut engine, 3, "s", true);
+        engine.withdraw_before(3, 9_000);
+        let early = ("early".to_owned(), "t".to_owned(), Some(2));
+        let late = ("late".to_owned(), "s".to_owned(), Some(3));
+        assert_eq!(told(&mut engine, &changes), [early, late]);
+    }
+
+    #[test]
+    fn only_windows_of_the_workspace_speak_for_files_that_nobody_tracks() {
+        let mut engine = engine();
+        let changes = [change("f", 9_000)];
+        assert_eq!(told(&mut engine, &changes), []);
+        begin(&mut engine, 1, "s", false);
+        assert_eq!(told(&mut engine, &changes), []);
+        begin(&mut engine, 2, "t", true);
+        let own = ("f".to_owned(), "t".to_owned(), Some(2));
+        assert_eq!(told(&mut engine, &changes), [own]);
+        assert!(engine.state.paths.is_empty(), "it is tracked by that");
+        let path = RelPath::new(b"f").unwrap();
+        engine.record(Fact::Baseline {
+            path,
+            held: held(1),
+            untracked: false,
+        });
+        assert_eq!(told(&mut engine, &changes), [], "its own events tell");
     }
 }
