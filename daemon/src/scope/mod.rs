@@ -99,10 +99,8 @@ impl Sweeper {
             claims,
             done,
         };
-        let unheard = match self.orders().map(|orders| orders.send(order)) {
-            Some(Ok(())) => false,
-            _ => true,
-        };
+        let sent = self.orders().map(|orders| orders.send(order));
+        let unheard = !matches!(sent, Some(Ok(())));
         let Some(request) = request else { return };
         let events = self.events.clone();
         tokio::spawn(async move {

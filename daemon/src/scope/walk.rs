@@ -21,6 +21,9 @@ use crate::tools::GIT;
 /// More threads than this wait for each other.
 const THREADS: usize = 4;
 
+/// A name in a directory, and what stands under it.
+type Name = (Box<[u8]>, Kind);
+
 /// A file that is not as it was.
 pub(super) struct Difference {
     pub(super) path: RelPath,
@@ -127,11 +130,11 @@ impl Walk<'_> {
             std::iter::once(own).chain(others).collect()
         });
         let mut left = old.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut walked = Walked::default();
-        walked.left = queue
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .tasks;
+        let queue = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut walked = Walked {
+            left: queue.tasks,
+            ..Walked::default()
+        };
         let mut gone = Vec::new();
         for part in parts {
             walked.differences.extend(part.differences);
@@ -221,9 +224,8 @@ impl Walk<'_> {
         }) {
             Ok(opened) => opened,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                match known {
-                    Some(known) => lose(&task.path, known, &mut part.differences),
-                    None => {}
+                if let Some(known) = known {
+                    lose(&task.path, known, &mut part.differences);
                 }
                 looked.gone.push((task.path.clone(), false));
                 return looked;
@@ -450,7 +452,7 @@ fn join(above: &[u8], name: &[u8]) -> Result<RelPath, touchmark_proto::path::Pat
 }
 
 /// The names in a directory, without asking it.
-fn names_known(directory: &Directory) -> Vec<(Box<[u8]>, Kind)> {
+fn names_known(directory: &Directory) -> Vec<Name> {
     let entries = directory.entries.iter();
     entries
         .map(|(name, entry)| {
@@ -465,8 +467,8 @@ fn names_known(directory: &Directory) -> Vec<(Box<[u8]>, Kind)> {
 }
 
 /// The names in a directory, in their order.
-fn list(handle: &OwnedFd) -> Result<Vec<(Box<[u8]>, Kind)>, Errno> {
-    let mut names: Vec<(Box<[u8]>, Kind)> = Vec::new();
+fn list(handle: &OwnedFd) -> Result<Vec<Name>, Errno> {
+    let mut names: Vec<Name> = Vec::new();
     for found in Dir::read_from(handle)? {
         let found = found?;
         let name = found.file_name().to_bytes();

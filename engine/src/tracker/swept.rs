@@ -215,7 +215,7 @@ mod tests {
         engine.withdraw_before(1, 9_000);
         let changes = [change("early", 8_000), change("late", 9_500)];
         let late = ("late".to_owned(), "s".to_owned(), Some(1));
-        assert_eq!(told(&mut engine, &changes), [late.clone()]);
+        assert_eq!(told(&mut engine, &changes), [late]);
         // What another window had begun by then may have done, it has done.
         begin(&mut engine, 2, "t", true);
         engine.end_command(1);
