@@ -139,3 +139,53 @@ fn what_was_not_looked_at_in_time_is_met_later_and_never_told_as_new() {
     gone.sort();
     assert_eq!(gone, ["a/b/c/f", "a/g"]);
 }
+
+/// Runs git there.
+fn git(root: &Path, line: &str) {
+    let output = std::process::Command::new("sh")
+        .args(["-c", line])
+        .current_dir(root)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn what_git_vouches_for_is_not_read_and_is_known_once_it_has_changed() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    for name in ["clean", "dirty"] {
+        fs::write(root.join(name), format!("{name}\n")).unwrap();
+    }
+    git(
+        &root,
+        "git init -q && touch -d 2020-01-01 clean dirty && git add -A && \
+         git -c user.name=a -c user.email=a commit -qm one && git pack-refs --all && git gc -q",
+    );
+    fs::write(root.join("dirty"), "edited\n").unwrap();
+    let_stats_settle();
+    let settings = settings(&root);
+    let mut workspace = Workspace::new(&settings);
+    assert_eq!(changes(&mut workspace), [""; 0]);
+    let met: Vec<_> = read_all(&mut workspace)
+        .into_iter()
+        .map(|(hash, _)| hash)
+        .collect();
+    assert_eq!(
+        met,
+        [touchmark_proto::Hash::of(b"edited\n")],
+        "one is dirty"
+    );
+    for name in ["clean", "dirty"] {
+        fs::write(root.join(name), "changed\n").unwrap();
+    }
+    let (swept, met) = workspace.sweep(true, Instant::now() + LONG);
+    let mut before: Vec<_> = swept.changes.iter().map(|file| file.before).collect();
+    before.sort_by_key(|held| held.map(|held| held.size));
+    let hash = |content: &str| Some(touchmark_proto::Hash::of(content.as_bytes()));
+    let known: Vec<_> = before.iter().map(|held| held.unwrap().hash).collect();
+    assert_eq!(known, [hash("clean\n"), hash("edited\n")]);
+    let kept: Vec<_> = met.iter().map(|(kept, _)| Some(*kept)).collect();
+    assert!(kept.contains(&hash("clean\n")), "git's bytes are kept");
+}
