@@ -31,7 +31,7 @@ use known::Workspace;
 
 /// How long a look may take that a command waits for; what has not been looked
 /// at by then is said.
-const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_millis(120);
 
 /// One that takes longer hangs: whoever waits for it is answered without.
 const HANGS: Duration = Duration::from_secs(5);
