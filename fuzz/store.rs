@@ -107,6 +107,7 @@ fn record(n: u64) -> Record {
                 lines: 1,
                 mtime_ms: n,
             },
+            untracked: false,
         }
     };
     Record {

@@ -183,6 +183,9 @@ pub struct Config {
     /// `contents.exclude`: names never kept (SEC-3);
     /// [`SECRETS`](touchmark_engine::patterns::SECRETS) unless told.
     pub contents_exclude: Vec<String>,
+    /// `scope.exclude`: names that a command's window leaves alone, beside what
+    /// is ignored (SCOPE-1); none unless told.
+    pub scope_exclude: Vec<String>,
     /// `guard.protect`: names never written to for a client (SEC-10);
     /// [`PROTECTED`](touchmark_engine::patterns::PROTECTED) unless told.
     pub guard_protect: Vec<String>,
@@ -244,6 +247,7 @@ impl Default for Config {
             contents_total: 512 << 20,
             contents_file: 4 << 20,
             contents_exclude: SECRETS.iter().copied().map(String::from).collect(),
+            scope_exclude: Vec::new(),
             guard_protect: PROTECTED.iter().copied().map(String::from).collect(),
             versions_per_path: 10_000,
             versions_age: 30 * DAY,

@@ -147,10 +147,7 @@ impl Reader {
     /// Reads and hashes as ordered. Blocks for as long as the disk does; a
     /// FIFO or device is not opened.
     pub fn read(&self, order: &ReadOrder) -> Report {
-        match self.visit().read_up_to(u64::MAX, order) {
-            Looked::Read(report) => *report,
-            Looked::Larger(size) => Found::Unstable { size }.into(),
-        }
+        self.visit().read_whole(order)
     }
 
     /// Reads some lines of a file that begins with a content; `None` if it does
@@ -184,6 +181,14 @@ pub struct Visit<'a> {
 }
 
 impl Visit<'_> {
+    /// Reads and hashes as ordered, whatever the size.
+    pub(crate) fn read_whole(&self, order: &ReadOrder) -> Report {
+        match self.read_up_to(u64::MAX, order) {
+            Looked::Read(report) => *report,
+            Looked::Larger(size) => Found::Unstable { size }.into(),
+        }
+    }
+
     /// Reads and hashes as ordered a file of at most so many bytes.
     pub fn read_up_to(&self, most: u64, order: &ReadOrder) -> Looked {
         let secret = self.reader.is_secret(&order.path);

@@ -69,6 +69,8 @@ pub enum Event {
         /// What was found.
         learned: Result<Learned, Error>,
     },
+    /// Contents were met that nobody tracks: their bytes, if they may be kept.
+    Met(Vec<crate::scope::Met>),
     /// The store has settled something.
     Store(StoreEvent),
     /// A hook's rules want something.

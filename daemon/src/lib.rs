@@ -6,6 +6,7 @@
 //! - [`watch`], [`links`], [`content`]: hints, and what the disk holds.
 //! - [`guard`]: writes that destroy nothing.
 //! - `hooks`: what agents' hooks say, and what they are answered.
+//! - `scope`: what commands do to files that nobody tracks.
 //! - [`tools`], [`time`]: searches; the time of day.
 //! - [`store`], [`lines`]: facts and kept contents.
 //! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
@@ -29,6 +30,7 @@ pub mod links;
 pub mod log;
 mod review;
 pub mod run;
+mod scope;
 pub mod socket;
 pub mod start;
 pub mod store;

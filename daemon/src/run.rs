@@ -56,6 +56,7 @@ use crate::guard::{Guard, Umask};
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
 use crate::review::Kept;
+use crate::scope::Sweeper;
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, CheckpointContents, Store};
 use crate::system::{proc, signals};
@@ -177,6 +178,7 @@ struct Daemon {
     answered: Vec<Arc<Peer>>,
     subscriptions: Subscriptions,
     searches: Searches,
+    sweeper: Sweeper,
     hooks: Hooks,
     /// Why facts are not stored at the moment (LOSS-3).
     storage_trouble: Option<String>,
@@ -353,6 +355,14 @@ impl Daemon {
             }
             Event::Kept => self.tell_kept(),
             Event::Learned { request, learned } => self.feed(Input::Learned { request, learned }),
+            Event::Met(contents) => {
+                for (hash, bytes) in contents {
+                    match bytes {
+                        Some(bytes) => self.store.keep(hash, bytes),
+                        None => self.store.keep_out(hash),
+                    }
+                }
+            }
             Event::Store(event) => self.stored(event),
             Event::Consult(consult) => self.consult(consult),
             Event::Hooked {

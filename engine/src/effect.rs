@@ -224,6 +224,13 @@ pub enum Question {
     Differences(Vec<TextPair>),
     /// Some lines of a file too large to be handed over whole.
     Lines(LinesOrder),
+    /// Which files of the workspace have changed since they were looked at last
+    /// (SCOPE-1).
+    Sweep {
+        /// Somebody's window was open all the time since, who may have changed
+        /// them.
+        claims: bool,
+    },
     /// What the log holds of versions after a moment (CHK-1). By then it holds
     /// all that was recorded before.
     Edited {

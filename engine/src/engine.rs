@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use touchmark_proto::{ConnectionId, Millis, RelPath, RequestId};
+use touchmark_proto::{ConnectionId, Hash, Millis, RelPath, RequestId};
 
 use crate::config::Config;
 use crate::effect::{Effect, Notice};
@@ -56,6 +56,12 @@ pub struct Engine {
     /// Of open command windows: the last fact up to which another of the same
     /// session was open beside it.
     pub(crate) commands_beside: BTreeMap<u64, u64>,
+    /// When the first process of a command began whose window was open before
+    /// (ATTR-6).
+    pub(crate) command_starts: BTreeMap<u64, Millis>,
+    /// What editors saved of files that nobody tracks, while windows are open
+    /// that speak for those (SCOPE-2).
+    pub(crate) saved_untracked: BTreeMap<RelPath, Hash>,
     /// Audits under way: hints are noted for them.
     pub(crate) audits: BTreeMap<RequestId, Audit>,
     /// Editors' unsaved buffers, by the connection that told of them.
@@ -178,6 +184,8 @@ impl Engine {
             inherited_commands,
             command_graces: BTreeMap::new(),
             commands_beside: BTreeMap::new(),
+            command_starts: BTreeMap::new(),
+            saved_untracked: BTreeMap::new(),
             audits: BTreeMap::new(),
             unsaved: BTreeMap::new(),
             spoken: Spoken::default(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use touchmark_proto::writes::Guard;
 use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId, SessionId};
 
-use crate::ledger::record::Record;
+use crate::ledger::record::{Held, Record};
 use crate::tracker::carry::Difference;
 
 /// Something happened. The shell hands these over one by one, in the order
@@ -185,6 +185,36 @@ pub enum Learned {
     Differences(Vec<Difference>),
     /// Lines of a file; `None` if it does not begin with that content any more.
     Lines(Option<Arc<[u8]>>),
+    /// What a look at the whole workspace found.
+    Swept(Swept),
+}
+
+/// What has changed in the workspace since it was looked at last (SCOPE-1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Which files, those that are gone before those that came.
+    pub changes: Vec<SweptFile>,
+    /// The branch that is checked out, or the commit; `None` where there is no
+    /// repository.
+    pub branch: Option<String>,
+    /// Why not all files were looked at, if they were not.
+    pub partial: Option<String>,
+}
+
+/// A file that has changed since it was looked at last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweptFile {
+    /// Which.
+    pub path: RelPath,
+    /// The name that it had before.
+    pub from: Option<RelPath>,
+    /// What it held then, [`Held::ABSENT`] if it was not there; `None` where
+    /// nobody knows.
+    pub before: Option<Held>,
+    /// What it holds now, [`Held::ABSENT`] if it is not there.
+    pub after: Held,
+    /// When it was changed last, by the file system; `None` if it is not there.
+    pub changed_ms: Option<Millis>,
 }
 
 /// What the log holds of versions after a moment.

@@ -34,7 +34,8 @@ pub use effect::{
 };
 pub use engine::{Counts, Engine, Saved};
 pub use input::{
-    Content, Edited, Found, Hint, Input, Learned, Object, ReadOutcome, Stamp, WriteOutcome,
+    Content, Edited, Found, Hint, Input, Learned, Object, ReadOutcome, Stamp, Swept, SweptFile,
+    WriteOutcome,
 };
 pub use ledger::record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
 pub use ledger::state::State;

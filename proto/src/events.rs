@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::commands::CommandRow;
 use crate::files::Verdict;
 use crate::{Clock, FileState, LineCounts, LineRange, RelPath, SessionId, Version};
 
@@ -105,6 +106,11 @@ pub enum Happening {
     /// The kernel's queue overflowed: everything tracked is compared with the
     /// disk.
     Overflow {},
+    /// A command's window ended (ATTR-6).
+    Command {
+        /// The command.
+        command: CommandRow,
+    },
 }
 
 impl Happening {
@@ -119,6 +125,7 @@ impl Happening {
             Self::Recovered { .. } => "recovered",
             Self::Degraded { .. } => "degraded",
             Self::Overflow {} => "overflow",
+            Self::Command { .. } => "command",
         }
     }
 
@@ -132,6 +139,7 @@ impl Happening {
         "recovered",
         "degraded",
         "overflow",
+        "command",
     ];
 }
 

@@ -8,7 +8,9 @@ use crate::checkpoints::{
     CheckpointCreate, CheckpointCreated, CheckpointDelete, CheckpointDetect, CheckpointDetected,
     CheckpointList, CheckpointRows, WarningCleanup, WarningStore, WarningTake, WarningTaken,
 };
-use crate::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
+use crate::commands::{
+    CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows,
+};
 use crate::daemon::{
     Audit, Audited, ContentsForget, Done, Initialize, Initialized, Ping, Savings, Shutdown, Stats,
     Status, StatusReport, Subscribe, Subscribed, Sync, Synced, Unsubscribe,
@@ -244,4 +246,5 @@ methods! {
     ReviewList: "review/list", ReviewList => ReviewHunks;
     ReviewKeep: "review/keep", ReviewKeep => ReviewKept;
     ReviewUndo: "review/undo", ReviewUndo => Undone;
+    CommandList: "command/list", CommandList => CommandRows;
 }

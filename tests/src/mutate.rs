@@ -244,6 +244,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
                 "callId": "c", "ttlMs": 50, "formatter": true}),
         ),
         ("command/end", json!({"session": "m", "callId": "c"})),
+        ("command/list", json!({"session": "m", "limit": 3})),
         ("audit", json!({})),
         (
             "file/write",

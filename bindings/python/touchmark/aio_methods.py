@@ -38,14 +38,25 @@ class ClientMethods:
         *,
         call_id: Optional[str] = None,
         command: Optional[str] = None,
+        exit: Optional[int] = None,
         session: Optional[shapes.SessionId] = None,
         within: Optional[float] = None,
     ) -> shapes.CommandEnded:
         """Ends a window."""
         return await self.call(
-            calls.command_end(call_id=call_id, command=command, session=session),
+            calls.command_end(call_id=call_id, command=command, exit=exit, session=session),
             within=within,
         )
+
+    async def command_list(
+        self,
+        *,
+        limit: Optional[int] = None,
+        session: Optional[shapes.SessionId] = None,
+        within: Optional[float] = None,
+    ) -> shapes.CommandRows:
+        """Lists the newest commands."""
+        return await self.call(calls.command_list(limit=limit, session=session), within=within)
 
     async def contents_forget(self, *, within: Optional[float] = None) -> shapes.Done:
         """Remove every content that is kept for line counts and previews. Facts stay,
@@ -584,6 +595,7 @@ class SessionMethods:
         label: Optional[str] = None,
         paths: Optional[Sequence[str]] = None,
         pid: Optional[int] = None,
+        scope: Optional[shapes.CommandScope] = None,
         ttl_ms: Optional[int] = None,
         within: Optional[float] = None,
     ) -> shapes.CommandBegun:
@@ -599,6 +611,7 @@ class SessionMethods:
                 label=label,
                 paths=paths,
                 pid=pid,
+                scope=scope,
                 ttl_ms=ttl_ms,
             ),
             within=within,
@@ -609,13 +622,23 @@ class SessionMethods:
         *,
         call_id: Optional[str] = None,
         command: Optional[str] = None,
+        exit: Optional[int] = None,
         within: Optional[float] = None,
     ) -> shapes.CommandEnded:
         """Ends a window."""
         return await self.call(
-            calls.command_end(call_id=call_id, command=command, session=self.id),
+            calls.command_end(call_id=call_id, command=command, exit=exit, session=self.id),
             within=within,
         )
+
+    async def command_list(
+        self,
+        *,
+        limit: Optional[int] = None,
+        within: Optional[float] = None,
+    ) -> shapes.CommandRows:
+        """Lists the newest commands."""
+        return await self.call(calls.command_list(limit=limit, session=self.id), within=within)
 
     async def edit_abort(
         self,

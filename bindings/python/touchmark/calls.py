@@ -132,6 +132,7 @@ def command_begin(
     label: Optional[str] = None,
     paths: Optional[Sequence[str]] = None,
     pid: Optional[int] = None,
+    scope: Optional[shapes.CommandScope] = None,
     ttl_ms: Optional[int] = None,
 ) -> "Call[shapes.CommandBegun]":
     """Opens a window: what is written in it, and claimed by nothing better, is the
@@ -145,6 +146,7 @@ def command_begin(
         "label": label,
         "paths": paths,
         "pid": pid,
+        "scope": scope,
         "ttlMs": ttl_ms,
     })
 
@@ -153,10 +155,25 @@ def command_end(
     *,
     call_id: Optional[str] = None,
     command: Optional[str] = None,
+    exit: Optional[int] = None,
     session: Optional[shapes.SessionId] = None,
 ) -> "Call[shapes.CommandEnded]":
     """Ends a window."""
-    return Call("command/end", {"callId": call_id, "command": command, "session": session})
+    return Call("command/end", {
+        "callId": call_id,
+        "command": command,
+        "exit": exit,
+        "session": session,
+    })
+
+
+def command_list(
+    *,
+    limit: Optional[int] = None,
+    session: Optional[shapes.SessionId] = None,
+) -> "Call[shapes.CommandRows]":
+    """Lists the newest commands."""
+    return Call("command/list", {"limit": limit, "session": session})
 
 
 def contents_forget() -> "Call[shapes.Done]":

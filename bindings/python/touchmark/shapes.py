@@ -17,6 +17,8 @@ AuthorKind = Literal["agent", "user", "unknown"]
 # travels in a field `uri` instead, as a percent-encoded file:// URI.
 ClientPath = str
 Clock = str
+# Which files a window speaks for.
+CommandScope = Literal["tracked", "workspace"]
 # What becomes of a change whose lines somebody else has changed since.
 Conflicts = Literal["keep", "markers"]
 # How much two calls are alike.
@@ -216,7 +218,11 @@ class CheckpointRows(_CheckpointRowsOptional):
     checkpoints: "List[CheckpointRow]"
 
 
-class CommandBegun(TypedDict):
+class _CommandBegunOptional(TypedDict, total=False):
+    partial: Optional[str]
+
+
+class CommandBegun(_CommandBegunOptional):
     """A window that is open."""
 
     command: str
@@ -224,13 +230,41 @@ class CommandBegun(TypedDict):
 
 
 class _CommandEndedOptional(TypedDict, total=False):
+    command: "Optional[CommandRow]"
     more: Optional[bool]
+    partial: Optional[str]
 
 
 class CommandEnded(_CommandEndedOptional):
     """What a command did to the files that its session holds (MOD-1)."""
 
     changes: "List[Change]"
+
+
+class _CommandRowOptional(TypedDict, total=False):
+    branchAfter: Optional[str]
+    branchBefore: Optional[str]
+    ended: "Optional[Clock]"
+    endedAt: Optional[int]
+    exit: Optional[int]
+    label: Optional[str]
+    sessionLabel: Optional[str]
+
+
+class CommandRow(_CommandRowOptional):
+    """A command, open or ended."""
+
+    begun: "Clock"
+    begunAt: int
+    command: str
+    session: "SessionId"
+    versions: int
+
+
+class CommandRows(TypedDict):
+    """The newest commands."""
+
+    commands: "List[CommandRow]"
 
 
 class CommitFile(TypedDict, total=False):
@@ -1059,6 +1093,15 @@ class WarningTaken(TypedDict, total=False):
     warning: "Optional[Warning]"
 
 
+class CommandEvent(TypedDict):
+    """A command's window ended (ATTR-6)."""
+
+    clock: "Clock"
+    command: "CommandRow"
+    subscription: int
+    type: Literal["command"]
+
+
 class _DegradedEventOptional(TypedDict, total=False):
     path: "Optional[RelPath]"
     uri: str
@@ -1170,6 +1213,7 @@ class VersionEvent(_VersionEventOptional):
 
 
 Event = Union[
+    CommandEvent,
     DegradedEvent,
     EditEvent,
     OverflowEvent,
@@ -1199,6 +1243,10 @@ __all__ = [
     "Clock",
     "CommandBegun",
     "CommandEnded",
+    "CommandEvent",
+    "CommandRow",
+    "CommandRows",
+    "CommandScope",
     "CommitFile",
     "CommittedFile",
     "Configuration",

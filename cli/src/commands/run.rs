@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus};
 use clap::Args;
 use touchmark_client::Error;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::commands::{CommandBegin, CommandEnd, CommandEnded};
+use touchmark_client::proto::commands::{CommandBegin, CommandEnd, CommandEnded, CommandScope};
 use touchmark_client::proto::{ErrorCode, Reply, SessionId};
 
 use crate::commands::call::result_json;
@@ -71,7 +71,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         Err(error) => Err(not_run(program, &error)),
     };
     if let Some(window) = window {
-        close(context, window);
+        let exit = ended.as_ref().ok().map(|status| exit_code(*status));
+        close(context, window, exit);
     }
     match ended {
         Ok(status) if status.success() => Ok(()),
@@ -105,6 +106,7 @@ fn open(
             call_id: None,
             ttl_ms: Some(LONGEST_MS),
             formatter: options.formatter,
+            scope: Some(CommandScope::Workspace),
         })?;
         Ok((client, begun.command))
     });
@@ -129,9 +131,10 @@ fn label(command: &[OsString]) -> String {
 
 /// Ends the window and says what was done in it. The command's exit code
 /// stands whatever comes of that.
-fn close(context: &Context, (client, command): (Client, String)) {
+fn close(context: &Context, (client, command): (Client, String), exit: Option<u8>) {
     let end = || CommandEnd {
         command: Some(command.clone()),
+        exit: exit.map(i32::from),
         ..CommandEnd::default()
     };
     let ended = client.call(end()).map_err(Failure::from).or_else(|_| {

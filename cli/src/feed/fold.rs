@@ -3,12 +3,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use touchmark_client::proto::commands::CommandRow;
 use touchmark_client::proto::events::{EditPhase, Event, Happening, SessionPhase};
 use touchmark_client::proto::files::Verdict;
 use touchmark_client::proto::{
     Author, Clock, Evidence, FileState, LineCounts, LineRange, Millis, RelPath, SessionId, State,
     Version, VersionKind,
 };
+
+use crate::text;
 
 /// Versions whose authors are remembered, so that a correction can say whose
 /// the change was taken for.
@@ -47,6 +50,8 @@ pub(crate) enum Verb {
     Kept,
     Degraded,
     Overflow,
+    /// A command has ended.
+    Ran,
 }
 
 /// What else is to say about it, in the order it is said.
@@ -99,6 +104,8 @@ pub(crate) struct Entry {
     pub(crate) path: Option<RelPath>,
     pub(crate) lines: Option<LineCounts>,
     pub(crate) notes: Vec<Note>,
+    /// The command in whose window it was written.
+    command: Option<String>,
 }
 
 /// Gathers events into entries.
@@ -115,6 +122,11 @@ impl Fold {
     pub(crate) fn push(&mut self, event: &Event, now: Millis) -> Option<Entry> {
         if let Some(open) = &mut self.open
             && open.absorb(&event.happening)
+        {
+            return None;
+        }
+        if let Happening::Command { command } = &event.happening
+            && command.versions == 0
         {
             return None;
         }
@@ -136,6 +148,7 @@ impl Fold {
             path: path.cloned(),
             lines: None,
             notes,
+            command: None,
         };
         match &event.happening {
             Happening::Version { version, lines } => self.version(version, *lines),
@@ -211,6 +224,15 @@ impl Fold {
                 path.as_ref(),
                 vec![Note::Text(cause.clone())],
             ),
+            Happening::Command { command } => entry(
+                by(&command.session, &command.session_label),
+                Verb::Ran,
+                None,
+                vec![
+                    ran(command),
+                    Note::Text(text::count(command.versions, "change")),
+                ],
+            ),
             Happening::Overflow {} => entry(
                 Who::Touchmark,
                 Verb::Overflow,
@@ -270,6 +292,7 @@ impl Fold {
             // A new name has no lines before it to compare with.
             lines: lines.filter(|_| verb != Verb::Renamed),
             notes,
+            command: version.command.clone(),
         }
     }
 
@@ -285,13 +308,38 @@ impl Fold {
     }
 }
 
+/// A command, with the branches that it went from and to.
+fn ran(command: &CommandRow) -> Note {
+    let label = command.label.as_deref().unwrap_or("a command");
+    let [before, after] = [&command.branch_before, &command.branch_after];
+    Note::Text(match (before, after) {
+        (Some(before), Some(after)) if before != after => {
+            format!("by {label} ({before} to {after})")
+        }
+        _ => format!("by {label}"),
+    })
+}
+
 impl Entry {
     /// Takes in an event that this entry caused; `false` if it did not.
     fn absorb(&mut self, happening: &Happening) -> bool {
         if !self.is_version() {
             return false;
         }
+        let is_same = |command| self.command.is_some() && self.command.as_ref() == command;
         match happening {
+            // What one command did to many files is one line.
+            Happening::Version { version, .. } if is_same(version.command.as_ref()) => {
+                if !self.names(&version.path) {
+                    self.one_more();
+                }
+                true
+            }
+            Happening::Command { command } if is_same(Some(&command.command)) => {
+                self.notes.retain(|note| *note != Note::Command);
+                self.notes.push(ran(command));
+                true
+            }
             Happening::Stale {
                 session,
                 file,
@@ -312,6 +360,18 @@ impl Entry {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// The same command has changed another file.
+    fn one_more(&mut self) {
+        let mut notes = self.notes.iter_mut();
+        match notes.find_map(|note| match note {
+            Note::More(more) => Some(more),
+            _ => None,
+        }) {
+            Some(more) => *more += 1,
+            None => self.notes.push(Note::More(1)),
         }
     }
 

@@ -162,6 +162,7 @@ fn verb(verb: Verb) -> (&'static str, anstyle::Style) {
         Verb::Kept => ("kept", style::WARN),
         Verb::Degraded => ("degraded", style::WARN),
         Verb::Overflow => ("overflow", style::WARN),
+        Verb::Ran => ("ran", style::DIM),
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use jiff::tz::TimeZone;
+use touchmark_client::proto::commands::CommandRow;
 use touchmark_client::proto::events::{EditPhase, Event, Happening, SessionPhase};
 use touchmark_client::proto::files::Verdict;
 use touchmark_client::proto::{
@@ -21,7 +22,8 @@ fn session(name: &str) -> SessionId {
 
 /// `version PATH KIND AUTHOR [+A -R] [WORD...]`, `stale SESSION PATH [gone]`,
 /// `read SESSION PATH VERDICT [A-B]`, `edit SESSION PHASE PATH...`,
-/// `session NAME PHASE`, `kept PATH`, `degraded PATH`, `overflow`.
+/// `session NAME PHASE`, `kept PATH`, `degraded PATH`, `overflow`,
+/// `ran COMMAND SESSION VERSIONS BRANCH BRANCH`.
 fn event(n: u64, line: &str) -> Event {
     let mut words = line.split(' ').map(|word| word.replace("\\n", "\n"));
     let kind = words.next().unwrap();
@@ -79,6 +81,22 @@ fn event(n: u64, line: &str) -> Event {
             cause: "no watches left".into(),
         },
         "overflow" => Happening::Overflow {},
+        "ran" => Happening::Command {
+            command: CommandRow {
+                command: word(0).into(),
+                session: session(word(1)),
+                session_label: None,
+                label: Some("git checkout".into()),
+                begun: Clock { epoch: 1, n },
+                begun_at: 0,
+                ended: None,
+                ended_at: None,
+                exit: None,
+                branch_before: Some(word(3).into()),
+                branch_after: Some(word(4).into()),
+                versions: word(2).parse().unwrap(),
+            },
+        },
         other => panic!("{other}"),
     };
     Event {
@@ -138,7 +156,10 @@ fn version(n: u64, words: &[String]) -> Happening {
                 });
             }
             ("marked", _) => version.evidence = Evidence::Marked,
-            ("command", _) => version.evidence = Evidence::Command,
+            ("command", name) => {
+                version.evidence = Evidence::Command;
+                version.command = (!name.is_empty()).then(|| name.to_owned());
+            }
             ("gap", _) => version.evidence = Evidence::Gap,
             ("provisional", _) => version.provisional = Some(true),
             ("overwritten", _) => version.overwritten = Some(true),
@@ -327,6 +348,30 @@ fn a_terminal_gets_no_longer_lines_than_it_has_room_for() {
         "00:00:01  a-se…long-name  edited     deep/…/parser.rs  +1 -0      stale for one\n"
     );
     assert!(told.trim_end().chars().count() <= 80);
+}
+
+#[test]
+fn what_one_command_did_is_one_line_that_names_the_branches() {
+    let told = plain(
+        "version a modified x command=c1
+         version b created x command=c1
+         version c deleted x command=c1
+         ran c1 x 3 main topic
+         ran c2 x 0 topic topic
+         version d modified x command=c3
+         version e modified x command=c4
+         ran c4 x 1 topic topic
+         ran c3 x 1 topic topic",
+    );
+    assert_eq!(
+        told,
+        "\
+00:00:01  x               edited     a                                            and 2 other files, by git checkout (main to topic)
+00:00:06  x               edited     d                                            by a command
+00:00:07  x               edited     e                                            by git checkout
+00:00:09  x               ran                                                     by git checkout, 1 change
+"
+    );
 }
 
 #[test]

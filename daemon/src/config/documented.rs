@@ -65,6 +65,7 @@ const OTHERS: &str = r#"
     marks = { edit_ttl = 1, flag_ttl = 1, hook_ttl = 1, command_ttl = 1, late = 1 }
     limits = { frame = 65536, connections = 1, read_text = 1 }
     contents = { total = 1, file = 1, exclude = [] }
+    scope = { exclude = ["a"] }
     guard = { protect = [] }
     versions = { keep = "1 per path, 1 s" }
     sessions = { keep = 1 }

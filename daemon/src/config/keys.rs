@@ -132,6 +132,9 @@ const KEYS: &[Key] = &[
         |config, value| globs(&mut config.contents_exclude, value),
         |config, said| more_globs(&mut config.contents_exclude, said.contents_exclude),
     ),
+    users("scope.exclude", |config, value| {
+        globs(&mut config.scope_exclude, value)
+    }),
     tighter(
         "guard.protect",
         MORE,

@@ -51,6 +51,7 @@ impl Config {
             contents_total,
             contents_file,
             contents_exclude,
+            scope_exclude,
             guard_protect,
             versions_per_path,
             versions_age,
@@ -88,6 +89,7 @@ impl Config {
             &self.contents_exclude,
             &contents_exclude,
         );
+        changes.keep("scope.exclude", &self.scope_exclude, &scope_exclude);
         changes.keep("guard.protect", &self.guard_protect, &guard_protect);
         changes.take(
             "versions.keep",

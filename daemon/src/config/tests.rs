@@ -35,6 +35,8 @@ fn every_key() {
         total = "1 GiB"
         file = "64 KiB"
         exclude = ["*.secret"]
+        [scope]
+        exclude = ["data"]
         [guard]
         protect = ["deploy/**"]
         [versions]
@@ -77,6 +79,7 @@ fn every_key() {
             contents_total: 1 << 30,
             contents_file: 64 << 10,
             contents_exclude: vec!["*.secret".into()],
+            scope_exclude: vec!["data".into()],
             guard_protect: vec!["deploy/**".into()],
             versions_per_path: 1000,
             versions_age: 2 * 86_400_000,

@@ -47,6 +47,9 @@ pub(crate) enum Consult {
     CommandBegan(String, Millis),
     /// The same of one whose command never ran: it has claimed nothing.
     WithdrawWindow(String),
+    /// The files of the workspace are looked at before the first command waits
+    /// for it (SCOPE-5).
+    LookAround,
     /// What one session knows is in another's context as well.
     Inherit {
         /// Whose context.
@@ -209,6 +212,11 @@ impl DaemonHandle {
     pub(super) fn present(&self) -> Millis {
         let since = clock::running().saturating_sub(self.running);
         self.now + Millis::try_from(since.as_millis()).unwrap_or_default()
+    }
+
+    pub(super) fn look_around(&self) {
+        let consult = Event::Consult(Consult::LookAround);
+        let _loop_has_ended = self.inside.events.send(consult);
     }
 
     pub(super) fn withdraw_window(&self, window: String) {

@@ -11,7 +11,7 @@ mod writes;
 use touchmark_engine::text::tokens;
 use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake, ModifiedTaken};
 use touchmark_proto::checkpoints::WarningTake;
-use touchmark_proto::commands::{CommandBegin, CommandEnd};
+use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::files::FileMention;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, Warning};
@@ -139,6 +139,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     }
     match what {
         What::Start { kept } => {
+            daemon.look_around();
             if !kept {
                 compacted(daemon, &session).await;
             }
@@ -393,6 +394,7 @@ async fn before_command(
         call_id: Some(call.to_owned()),
         ttl_ms: None,
         formatter: false,
+        scope: Some(CommandScope::Workspace),
     };
     let label = begin.label.clone();
     let Ok(begun) = daemon.ask(begin).await else {
@@ -405,6 +407,7 @@ async fn before_command(
             command: None,
             session: Some(session.clone()),
             call_id: Some(call.to_owned()),
+            exit: None,
         })],
         ..Outcome::default()
     }
@@ -417,6 +420,7 @@ async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> 
         command: None,
         session: Some(session.clone()),
         call_id: Some(call.to_owned()),
+        exit: None,
     };
     let ended = daemon.ask(end).await.ok()?;
     notice::by_command(&ended.changes, ended.more == Some(true))

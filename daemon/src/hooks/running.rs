@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use touchmark_proto::commands::CommandBegin;
+use touchmark_proto::commands::{CommandBegin, CommandScope};
 use touchmark_proto::{Millis, SessionId};
 
 use super::daemon_handle::DaemonHandle;
@@ -406,6 +406,7 @@ async fn open_left(
             call_id: None,
             ttl_ms: Some(LONGEST),
             formatter: false,
+            scope: Some(CommandScope::Workspace),
         };
         let _not_stored = daemon.ask(begin).await;
     }

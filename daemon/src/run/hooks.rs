@@ -206,6 +206,13 @@ impl Daemon {
             Consult::CommandBegan(command, time) => {
                 self.feed(Input::CommandBegan { command, time });
             }
+            Consult::LookAround => {
+                let mut open = self.engine.state().commands.values();
+                // What has changed meanwhile is told to whose window is open.
+                if !open.any(|window| window.fact.workspace) {
+                    self.sweeper.sweep(None, false);
+                }
+            }
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
             Consult::Content { hash, answer } => {
                 self.connect_log();

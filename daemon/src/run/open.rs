@@ -31,8 +31,10 @@ use crate::guard::{self, Guard};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
 use crate::review::Kept;
+use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
+use crate::system::open::trust;
 use crate::time::Timeline;
 use crate::undo::{self, Journal};
 use crate::watch::Watcher;
@@ -142,6 +144,17 @@ impl Daemon {
             time: time.clone(),
             unfinished: Unfinished::default(),
         };
+        let sweeper = Sweeper::new(
+            scope::Settings {
+                root: workspace.clone(),
+                reader: reader.clone(),
+                trust: trust(&places.trusted),
+                exclude: patterns(&config.scope_exclude, "scope.exclude")?,
+                keep_file: config.contents_file,
+                keep_total: config.contents_total / 4,
+            },
+            events.clone(),
+        );
         let daemon = Self {
             time,
             newest_fact: engine.state().n,
@@ -176,6 +189,7 @@ impl Daemon {
             answered: Vec::new(),
             subscriptions: Subscriptions::default(),
             searches: Searches::default(),
+            sweeper,
             hooks: Hooks::default(),
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),

@@ -310,6 +310,7 @@ impl Daemon {
                 proc::process_starts(&processes).map(Learned::Processes)
             }
             Question::Lines(order) => return self.read_lines(request, order),
+            Question::Sweep { claims } => return self.sweeper.sweep(Some(request), claims),
             Question::Differences(pairs) => self.log().map(|log| {
                 let mut contents = Contents::new(Some(log));
                 Learned::Differences(contents.differences(pairs))

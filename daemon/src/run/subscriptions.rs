@@ -65,6 +65,7 @@ fn concerns(session: &SessionId, happening: &Happening, state: &State) -> bool {
         | Happening::Read { session: of, .. }
         | Happening::Edit { session: of, .. }
         | Happening::Session { session: of, .. } => of == session,
+        Happening::Command { command } => command.session == *session,
         Happening::Recovered { .. } | Happening::Degraded { .. } | Happening::Overflow {} => true,
     }
 }

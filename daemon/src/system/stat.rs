@@ -8,3 +8,25 @@ pub(crate) use std::os::unix::fs::{FileTypeExt, MetadataExt};
 pub(crate) fn device(stat: &rustix::fs::Stat) -> u64 {
     stat.st_dev as u64
 }
+
+/// The number of a file's inode.
+#[allow(clippy::unnecessary_cast)] // of another width elsewhere
+pub(crate) fn inode(stat: &rustix::fs::Stat) -> u64 {
+    stat.st_ino as u64
+}
+
+/// Its size in bytes.
+#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
+pub(crate) fn size(stat: &rustix::fs::Stat) -> u64 {
+    stat.st_size as u64
+}
+
+/// When it was modified and when it was changed, in nanoseconds since 1970.
+#[allow(clippy::unnecessary_cast, clippy::cast_possible_wrap)]
+pub(crate) fn times(stat: &rustix::fs::Stat) -> (i64, i64) {
+    let time = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    (
+        time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+    )
+}

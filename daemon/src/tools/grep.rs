@@ -8,7 +8,7 @@
 //! outside (SEC-2).
 
 mod found;
-mod ignored;
+pub(crate) mod ignored;
 mod patient;
 mod stop;
 #[cfg(all(test, target_os = "linux"))]
@@ -203,7 +203,7 @@ fn walk(root: &Path, ask: &SearchGrep, trust: &Trust) -> Result<Walk, Error> {
 }
 
 /// Where git keeps its own.
-const GIT: &str = ".git";
+pub(crate) const GIT: &str = ".git";
 
 /// The directory or file to search, by its real name.
 fn start(root: &Path, path: Option<&ClientPath>) -> Result<PathBuf, Error> {

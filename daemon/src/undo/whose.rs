@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError};
 
 use touchmark_engine::Fact;
-use touchmark_engine::recall::edit_name;
+use touchmark_engine::recall::{command_name, edit_name};
 use touchmark_proto::checkpoints::CheckpointList;
 use touchmark_proto::undo::Undo;
 use touchmark_proto::{Author, AuthorKind, Clock, Error, ErrorCode, Evidence, RelPath, SessionId};
@@ -240,7 +240,7 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
             path: fact.path,
             author: fact.author,
             edit: fact.edit.filter(|_| claims).map(edit_name),
-            command: None,
+            command: fact.command.map(command_name),
         };
         match fact.amends.and_then(|of| places.get(&of)) {
             Some(place) => rows[*place] = row,

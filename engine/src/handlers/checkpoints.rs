@@ -134,10 +134,8 @@ impl Context<'_> {
                 };
             }
             Some(Ok(Learned::Edited(edited))) => edited,
-            Some(Ok(Learned::Processes(_) | Learned::Differences(_) | Learned::Lines(_))) => {
-                Edited::default()
-            }
             Some(Err(error)) => return Step::Done(Err(error)),
+            Some(Ok(_)) => Edited::default(),
         };
         let (deleted, cursor) = match self.deleted_paths(ask).and_then(|deleted| {
             let cursor = path_cursor(ask.cursor.as_deref())?;

@@ -1,23 +1,55 @@
 //! `command/begin`, `command/end`: windows in which a session runs something
 //! that may write anywhere (ATTR-6).
 
-use touchmark_proto::commands::{CommandBegin, CommandBegun, CommandEnd, CommandEnded};
-use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, SessionId};
+use touchmark_proto::commands::{
+    CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows, CommandScope,
+};
+use touchmark_proto::events::Happening;
+use touchmark_proto::{
+    ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, Request, SessionId,
+};
 
 use super::sessions::split;
 use super::{done, show_text};
 use crate::attribution::Decision;
-use crate::effect::{Answer, Effect};
+use crate::effect::{Answer, Effect, Question};
 use crate::engine::{Engine, Timer};
 use crate::globs::{Cover, Globs};
+use crate::input::Learned;
 use crate::ledger::recall::{command_name, command_number};
 use crate::ledger::record::{CommandFact, Fact};
 use crate::requests::limits::too_long;
-use crate::requests::pending::{Ask, Pending, Step};
+use crate::requests::pending::{Ask, Pending, Stage, Step};
 use crate::text::tokens::masked;
 
 /// Characters of a label that are kept.
 const LABEL: usize = 200;
+
+/// Commands that are listed unless more are asked for.
+const LISTED: u32 = 100;
+
+/// What a look at the whole workspace says of a window.
+#[derive(Default)]
+struct Seen {
+    branch: Option<String>,
+    partial: Option<String>,
+}
+
+impl Seen {
+    fn of(pending: &Pending) -> Self {
+        match &pending.learned {
+            Some(Ok(Learned::Swept(swept))) => Self {
+                branch: swept.branch.clone(),
+                partial: swept.partial.clone(),
+            },
+            Some(Err(error)) => Self {
+                branch: None,
+                partial: Some(error.message.clone()),
+            },
+            _ => Self::default(),
+        }
+    }
+}
 
 impl Engine {
     /// What was written before stands before the fence, and so before the
@@ -37,6 +69,11 @@ impl Engine {
             Ok(globs) => globs,
             Err(reason) => return Step::Done(Err(Error::invalid(show_text(&reason)))),
         };
+        let workspace = ask.scope == Some(CommandScope::Workspace);
+        if workspace && pending.learned.is_none() {
+            return Step::Learn(self.sweep());
+        }
+        let Seen { branch, partial } = Seen::of(pending);
         self.ensure_session(&ask.session);
         let command = self.state.commands_begun + 1;
         let deadline = self
@@ -59,6 +96,8 @@ impl Engine {
                 .map(|connection| connection.0),
             pid: ask.pid,
             formatter: ask.formatter,
+            workspace,
+            branch,
         }));
         self.timers.insert((deadline, Timer::Command(command)));
         if let Some(pid) = ask.pid {
@@ -67,12 +106,13 @@ impl Engine {
         done(Reply::CommandBegin(CommandBegun {
             command: command_name(command),
             deadline,
+            partial,
         }))
     }
 
     /// Ends the window and tells what was done in it to files that the
     /// session holds; `modified/take` does not tell that again (MOD-1).
-    pub(crate) fn command_end(&mut self, ask: &CommandEnd) -> Step {
+    pub(crate) fn command_end(&mut self, pending: &Pending, ask: &CommandEnd) -> Step {
         let command = match (&ask.command, &ask.session) {
             (Some(name), _) => {
                 command_number(name).filter(|command| self.state.commands.contains_key(command))
@@ -96,9 +136,13 @@ impl Engine {
         let Some(open) = command.and_then(|command| self.state.commands.get(&command)) else {
             return Step::Done(Err(unknown_command(ask)));
         };
+        if open.fact.workspace && pending.learned.is_none() {
+            return Step::Learn(self.sweep());
+        }
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
-        self.end_command(command);
+        let Seen { branch, partial } = Seen::of(pending);
+        self.close_command(command, ask.exit, branch);
         // What it did in other windows of the session that are still open is
         // told here as well: those may go on for long.
         let mut listed = self.view().listing_with_commands(&session);
@@ -119,14 +163,61 @@ impl Engine {
             reply: Reply::CommandEnd(CommandEnded {
                 changes,
                 more: more.then_some(true),
+                command: self
+                    .state
+                    .past_command(command)
+                    .map(|past| self.state.command_row(past)),
+                partial,
             }),
             lines,
             previews: Vec::new(),
         }))
     }
 
+    /// Has the whole workspace looked at.
+    pub(crate) fn sweep(&self) -> Question {
+        let mut open = self.state.commands.values();
+        let begins = |pending: &Pending| {
+            let begin = matches!(&pending.ask, Ask::Client(Request::CommandBegin(_)));
+            begin && pending.stage == Stage::Learning
+        };
+        // One that is about to open is open by the time of this look.
+        let claims = open.any(|window| window.fact.workspace)
+            || self.pending.values().any(|pending| begins(pending));
+        Question::Sweep { claims }
+    }
+
+    /// The newest commands.
+    pub(crate) fn command_list(&self, ask: &CommandList) -> Step {
+        let asked = ask.limit.unwrap_or(LISTED) as usize;
+        let newest = self.state.past_commands.iter().rev();
+        let of_session = newest.filter(|past| {
+            let session = ask.session.as_ref();
+            session.is_none_or(|session| *session == past.session)
+        });
+        let rows = of_session.map(|past| self.state.command_row(past));
+        done(Reply::CommandList(CommandRows {
+            commands: rows.take(asked).collect(),
+        }))
+    }
+
+    /// Ends a window whose time is up, or whose process has ended; whether what
+    /// was done in it has to be found out first.
+    pub(crate) fn end_in_time(&mut self, command: u64, pending: &Pending) -> bool {
+        let open = self.state.commands.get(&command);
+        if open.is_some_and(|open| open.fact.workspace) && pending.learned.is_none() {
+            return false;
+        }
+        self.close_command(command, None, Seen::of(pending).branch);
+        true
+    }
+
     /// Ends a window, if it is open.
     pub(crate) fn end_command(&mut self, command: u64) {
+        self.close_command(command, None, None);
+    }
+
+    fn close_command(&mut self, command: u64, exit: Option<i32>, branch: Option<String>) {
         let Some(open) = self.state.commands.get(&command) else {
             return;
         };
@@ -138,8 +229,22 @@ impl Engine {
             .filter(|other| other.fact.session == session && other.fact.command != command)
             .map(|other| other.fact.command)
             .collect();
-        let n = self.record(Fact::CommandEnded { command, session });
+        let n = self.record(Fact::CommandEnded {
+            command,
+            session,
+            exit,
+            branch,
+        });
+        if let Some(past) = self.state.past_command(command) {
+            let command = self.state.command_row(past);
+            self.publish(Happening::Command { command }, None);
+        }
+        let mut open = self.state.commands.values();
+        if !open.any(|window| window.fact.workspace) {
+            self.saved_untracked.clear();
+        }
         self.commands_beside.remove(&command);
+        self.command_starts.remove(&command);
         self.commands_beside
             .extend(beside.into_iter().map(|other| (other, n)));
         self.timers.remove(&(deadline, Timer::Command(command)));
@@ -170,6 +275,7 @@ impl Engine {
         let (session, cover) = (open.fact.session.clone(), open.cover.clone());
         let beside = self.commands_beside.get(&command).copied();
         let since = beside.unwrap_or_default().max(open.n);
+        self.command_starts.insert(command, time);
         self.withdraw_claims(command, &session, &cover, since, Some(time));
     }
 

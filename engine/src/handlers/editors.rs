@@ -80,6 +80,7 @@ impl Engine {
         self.no_longer_unsaved(pending, &path);
         let time = ask.time.unwrap_or(self.now).min(self.now);
         let Some(state) = self.state.paths.get(&path) else {
+            self.saved_untracked(path, ask.hash);
             return done(Reply::EditorDidSave(Done {}));
         };
         let window = self.config.editor_window;

@@ -93,6 +93,7 @@ impl Engine {
             // By the name that is watched, which is stored already.
             path: self.tracker.watched(path).unwrap_or(path).clone(),
             held,
+            untracked: false,
         });
         // What was written until now is in the baseline.
         if let Some(live) = self.tracker.live_if_any(path) {

@@ -74,6 +74,16 @@ impl Engine {
         }
     }
 
+    /// `session/close`: what its commands have done is found out first.
+    pub(crate) fn session_close_asked(&mut self, pending: &Pending, ask: &SessionClose) -> Step {
+        let mut open = self.state.commands.values();
+        let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
+        if runs && pending.learned.is_none() {
+            return Step::Learn(self.sweep());
+        }
+        self.session_close(ask)
+    }
+
     pub(crate) fn session_close(&mut self, ask: &SessionClose) -> Step {
         let Some(known) = self.state.sessions.get(&ask.session) else {
             return done(Reply::SessionClose(Done {}));

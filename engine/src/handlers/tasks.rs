@@ -142,10 +142,8 @@ impl Context<'_> {
     ) -> Result<Starts, Box<Step>> {
         match &pending.learned {
             Some(Ok(Learned::Processes(starts))) => Ok(starts.iter().copied().collect()),
-            Some(Ok(Learned::Edited(_) | Learned::Differences(_) | Learned::Lines(_))) => {
-                Ok(Starts::new())
-            }
             Some(Err(error)) => Err(Box::new(Step::Done(Err(error.clone())))),
+            Some(Ok(_)) => Ok(Starts::new()),
             None => {
                 let processes = processes();
                 if processes.is_empty() {

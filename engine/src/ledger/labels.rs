@@ -127,7 +127,11 @@ impl State {
             | Happening::Session { session, label, .. } => {
                 *label = self.label(session).map(str::to_owned);
             }
-            Happening::Recovered { .. } | Happening::Degraded { .. } | Happening::Overflow {} => {}
+            // A command's row is made with it.
+            Happening::Command { .. }
+            | Happening::Recovered { .. }
+            | Happening::Degraded { .. }
+            | Happening::Overflow {} => {}
         }
     }
 

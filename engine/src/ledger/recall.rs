@@ -54,7 +54,7 @@ pub fn version_of(
             .edit
             .filter(|_| matches!(fact.evidence, Evidence::Declared | Evidence::Marked))
             .map(edit_name),
-        command: None,
+        command: fact.command.map(command_name),
     }
 }
 
@@ -77,10 +77,28 @@ pub fn spans<'a>(
 /// Answers `file/history` from the path's baselines and versions, newest
 /// first; `records` holds one more than `limit` where there is more.
 pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> Versions {
+    let held = |record: &Record| match &record.fact {
+        Fact::Version(fact) => Some(fact.held.hash),
+        Fact::Baseline { held, .. } => Some(held.hash),
+        _ => None,
+    };
+    let older = records.iter().skip(1).map(Some).chain([None]);
     let versions: Vec<Version> = records
         .iter()
+        .zip(older)
         .take(limit)
-        .filter_map(|record| match &record.fact {
+        .filter(|(record, older)| {
+            // What a command found as it was left is no news.
+            let again = matches!(
+                record.fact,
+                Fact::Baseline {
+                    untracked: true,
+                    ..
+                }
+            );
+            !(again && older.is_some_and(|older| held(older) == held(record)))
+        })
+        .filter_map(|(record, _)| match &record.fact {
             Fact::Version(fact) => Some(version_of(
                 epoch,
                 record.n,
@@ -95,15 +113,16 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
                             .is_some_and(|edit| marks.open_edits.contains(&edit)),
                 },
             )),
-            Fact::Baseline { path, held } => {
+            Fact::Baseline { path, held, .. } => {
                 Some(baseline(epoch, record.n, record.time, path, *held))
             }
             _ => None,
         })
         .collect();
     let more = (records.len() > limit)
-        .then(|| versions.last().map(|version| version.clock))
-        .flatten();
+        .then(|| records.get(limit.saturating_sub(1)))
+        .flatten()
+        .map(|last| Clock { epoch, n: last.n });
     Versions { versions, more }
 }
 

@@ -60,6 +60,8 @@ pub enum Fact {
         path: RelPath,
         /// What it held.
         held: Held,
+        /// Nobody tracks it: a command is about to have changed it (SCOPE-2).
+        untracked: bool,
     },
     /// A new version, or the correction of one.
     Version(VersionFact),
@@ -227,6 +229,10 @@ pub enum Fact {
         command: u64,
         /// Whose.
         session: SessionId,
+        /// What the command exited with, if that was said.
+        exit: Option<i32>,
+        /// The branch that was checked out then, if there was one.
+        branch: Option<String>,
     },
     /// A session remembers something beside files.
     Noted {
@@ -323,6 +329,8 @@ pub struct VersionFact {
     pub candidates: Vec<SessionId>,
     /// The content before, for line counts; `None` for no file.
     pub before: Option<Hash>,
+    /// The command in whose window it was written (ATTR-6).
+    pub command: Option<u64>,
 }
 
 impl VersionFact {
@@ -349,6 +357,7 @@ impl VersionFact {
             formatted: false,
             candidates: Vec::new(),
             before: None,
+            command: None,
         }
     }
 }
@@ -397,6 +406,10 @@ pub struct CommandFact {
     pub pid: Option<u32>,
     /// A formatter runs in it (ATTR-17).
     pub formatter: bool,
+    /// It speaks for files that nobody tracks, too (SCOPE-1).
+    pub workspace: bool,
+    /// The branch that was checked out when it began, if there was one.
+    pub branch: Option<String>,
 }
 
 /// One file of an edit.

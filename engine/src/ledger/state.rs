@@ -4,6 +4,7 @@
 //! kept facts rebuilds exactly what was there.
 
 mod apply;
+mod commands;
 mod copies;
 mod edits;
 mod names;
@@ -11,6 +12,7 @@ mod settle;
 mod version;
 mod versions;
 
+pub use commands::PastCommand;
 pub(crate) use version::KeptAside;
 pub use version::KeptVersion;
 
@@ -72,6 +74,8 @@ pub struct State {
     pub labels: BTreeMap<String, u64>,
     /// Files that have several names (FILE-1).
     pub names: Names,
+    /// The newest commands, the newest last.
+    pub past_commands: VecDeque<PastCommand>,
 }
 
 /// A tracked path.

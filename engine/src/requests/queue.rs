@@ -135,9 +135,11 @@ impl Engine {
             }
             Ask::EndCommand(command) => {
                 self.settle_for(&Scope::Everything);
-                self.end_command(command);
-                self.pending.remove(&request);
-                return true;
+                if self.end_in_time(command, &pending) {
+                    self.pending.remove(&request);
+                    return true;
+                }
+                Step::Learn(self.sweep())
             }
             Ask::WithdrawCommand(command) => {
                 self.settle_for(&Scope::Everything);
@@ -242,6 +244,10 @@ impl Engine {
 
     /// What a request asked for was found out.
     pub(crate) fn learned(&mut self, request: RequestId, learned: Result<Learned, Error>) {
+        // What has changed has, whatever becomes of the request.
+        if let Ok(Learned::Swept(swept)) = &learned {
+            self.swept(&swept.changes);
+        }
         if let Some(pending) = self.pending.get_mut(&request) {
             pending.learned = Some(learned);
             pending.stage = Stage::Reads;

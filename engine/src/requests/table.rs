@@ -293,7 +293,7 @@ rows! {
             => engine.session_open(pending, &ask);
         // It ends command windows, which may have written anywhere.
         SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
-            => engine.session_close(&ask);
+            => engine.session_close_asked(pending, &ask);
         SessionList:      Query,   Names [],        Names [],     at_once
             => engine.view().session_list(&ask);
         SessionCompacted: Changes, Knows [session], Names [keep], at_once
@@ -367,7 +367,9 @@ rows! {
         CommandBegin:     Changes, Opens [session], Names [],     fenced(Everything)
             => engine.command_begin(pending, &ask);
         CommandEnd:       Changes, Names [session], Names [],     fenced(Everything)
-            => engine.command_end(&ask);
+            => engine.command_end(pending, &ask);
+        CommandList:      Query,   Asks [session], Names [],     at_once
+            => engine.command_list(&ask);
 
         CheckpointCreate: Changes, Opens [session], Names [],     fenced(Everything)
             => engine.context().checkpoint_create(&ask);

@@ -14,6 +14,7 @@ pub(crate) mod reconcile;
 pub(crate) mod resolve;
 mod same_file;
 pub(crate) mod spoken;
+mod swept;
 pub(crate) mod turn;
 pub(crate) mod ways;
 

@@ -157,6 +157,7 @@ impl Arbitrary {
             formatted: self.flag(),
             candidates: self.list(Self::session),
             before: self.maybe(Self::hash),
+            command: self.maybe(|from| from.below(80)),
         }
     }
 
@@ -193,6 +194,8 @@ impl Arbitrary {
             bound: self.maybe(Self::number),
             pid: self.maybe(Self::small),
             formatter: self.flag(),
+            workspace: self.flag(),
+            branch: self.maybe(Self::text),
         }
     }
 
@@ -287,6 +290,7 @@ impl Arbitrary {
             3 => Fact::Baseline {
                 path: self.path(),
                 held: self.held(),
+                untracked: self.flag(),
             },
             4 => Fact::Version(self.version()),
             5 => Fact::Tracked {
@@ -373,6 +377,8 @@ impl Arbitrary {
             21 => Fact::CommandEnded {
                 command: self.below(80),
                 session: self.session(),
+                exit: self.maybe(|from| from.below(80) as i32 - 40),
+                branch: self.maybe(Self::text),
             },
             22 => Fact::Labelled {
                 session: self.session(),

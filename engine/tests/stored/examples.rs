@@ -74,6 +74,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
             Fact::Baseline {
                 path: path("d/a"),
                 held: held(1),
+                untracked: false,
             },
         ),
         (
@@ -81,7 +82,29 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
             Fact::Baseline {
                 path: RelPath::new(b"\xff").unwrap(),
                 held: Held::ABSENT,
+                untracked: false,
             },
+        ),
+        (
+            "baseline-untracked",
+            Fact::Baseline {
+                path: path("d/a"),
+                held: held(1),
+                untracked: true,
+            },
+        ),
+        (
+            "version-of-a-command",
+            Fact::Version(VersionFact {
+                command: Some(2),
+                ..VersionFact::new(
+                    path("a"),
+                    VersionKind::Created,
+                    held(3),
+                    Author::agent(s()),
+                    Evidence::Command,
+                )
+            }),
         ),
         (
             "version",
@@ -99,6 +122,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 formatted: true,
                 candidates: vec![s(), session("t")],
                 before: Some(hash(1)),
+                command: None,
             }),
         ),
         (
@@ -315,6 +339,24 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 bound: Some(9),
                 pid: Some(77),
                 formatter: true,
+                workspace: false,
+                branch: None,
+            }),
+        ),
+        (
+            "command-begun-of-all",
+            Fact::CommandBegun(CommandFact {
+                command: 4,
+                session: s(),
+                call: None,
+                label: None,
+                globs: Globs::default(),
+                deadline: 0,
+                bound: None,
+                pid: None,
+                formatter: false,
+                workspace: true,
+                branch: Some("main".into()),
             }),
         ),
         (
@@ -329,6 +371,8 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 bound: None,
                 pid: None,
                 formatter: false,
+                workspace: false,
+                branch: None,
             }),
         ),
         (
@@ -336,6 +380,17 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
             Fact::CommandEnded {
                 command: 2,
                 session: s(),
+                exit: None,
+                branch: None,
+            },
+        ),
+        (
+            "command-ended-of-all",
+            Fact::CommandEnded {
+                command: 2,
+                session: s(),
+                exit: Some(-1),
+                branch: Some("topic".into()),
             },
         ),
     ]
@@ -556,6 +611,7 @@ pub(crate) fn state() -> State {
     let baseline = |name: &str| Fact::Baseline {
         path: path(name),
         held: held(1),
+        untracked: false,
     };
     let version = |name: &str, number, author| {
         Fact::Version(VersionFact {

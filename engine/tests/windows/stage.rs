@@ -341,6 +341,7 @@ impl Stage {
             call_id: None,
             ttl_ms: None,
             formatter: options.contains(&"formatter"),
+            scope: None,
         }));
         let Ok(Reply::CommandBegin(begun)) = reply else {
             panic!("{reply:?}")

@@ -11,6 +11,7 @@ use touchmark_proto::checkpoints::{
     CheckpointDetect, CheckpointDetected, DeletedOperation, EditedFile, WarningTaken,
 };
 use touchmark_proto::codec::{ClientMessage, MessageId, ServerMessage};
+use touchmark_proto::commands::CommandRow;
 use touchmark_proto::daemon::{Done, Initialize, Ping, Program, Role, Subscribe};
 use touchmark_proto::editors::{EditorDidSave, EditorDirty};
 use touchmark_proto::edits::{
@@ -108,6 +109,20 @@ fn verdict() -> impl Strategy<Value = Verdict> {
 
 fn program() -> impl Strategy<Value = Program> {
     any::<(String, String)>().prop_map(|(name, version)| Program { name, version })
+}
+
+prop_compose! {
+    fn command_row()(
+        (command, session, begun) in (any::<String>(), session(), clock()),
+        [session_label, label, branch_before, branch_after] in any::<[Option<String>; 4]>(),
+        (begun_at, versions, exit) in any::<(u64, u64, Option<i32>)>(),
+        (ended, ended_at) in (of(clock()), any::<Option<u64>>()),
+    ) -> CommandRow {
+        CommandRow {
+            command, session, session_label, label, begun, begun_at, ended, ended_at, exit,
+            branch_before, branch_after, versions,
+        }
+    }
 }
 
 prop_compose! {
@@ -875,6 +890,7 @@ pub fn event() -> impl Strategy<Value = Event> {
         (of(rel_path()), any::<String>())
             .prop_map(|(path, cause)| { Happening::Degraded { path, cause } }),
         Just(Happening::Overflow {}),
+        command_row().prop_map(|command| Happening::Command { command }),
     ];
     (any::<u64>(), clock(), happening).prop_map(|(subscription, clock, happening)| Event {
         subscription,

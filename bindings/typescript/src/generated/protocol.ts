@@ -354,6 +354,8 @@ export interface CommandBegin {
   paths?: string[] | null;
   /** End it with this process. */
   pid?: number | null;
+  /** Which files it speaks for; `tracked` if absent. */
+  scope?: CommandScope | null;
   /** Who runs it. */
   session: SessionId;
   /** How long the window may stay open; 10 minutes unless told. */
@@ -368,6 +370,11 @@ export interface CommandBegun {
   command: string;
   /** When it ends by itself. */
   deadline: number;
+  /**
+   * Why it does not speak for all files of its scope, if it does not
+   * (SCOPE-5): for people.
+   */
+  partial?: string | null;
 }
 
 /** Ends a window. */
@@ -379,6 +386,8 @@ export interface CommandEnd {
   callId?: string | null;
   /** The window, or `session` and `callId` in its place. */
   command?: string | null;
+  /** What the command exited with, if that is known. */
+  exit?: number | null;
   /** Who ran it, where the window is not named. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
@@ -389,9 +398,69 @@ export interface CommandEnd {
 export interface CommandEnded {
   /** One per path; not told again by `modified/take`. */
   changes: Change[];
+  /**
+   * The command, with how many versions were recorded in it, of files that
+   * nobody holds too.
+   */
+  command?: CommandRow | null;
   /** There is more, which `modified/take` tells. */
   more?: boolean | null;
+  /**
+   * Why it did not speak for all files of its scope, if it did not
+   * (SCOPE-5): for people.
+   */
+  partial?: string | null;
 }
+
+/** Lists the newest commands. */
+export interface CommandList {
+  /** At most so many; 100 unless told, 1,000 at most. */
+  limit?: number | null;
+  /** Only this session's. */
+  session?: SessionId | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** A command, open or ended. */
+export interface CommandRow {
+  /** When its window opened. */
+  begun: Clock;
+  /** The time of that. */
+  begunAt: number;
+  /** The same afterwards. */
+  branchAfter?: string | null;
+  /**
+   * The branch that was checked out before, or the commit, where there was
+   * none; `None` outside git repositories.
+   */
+  branchBefore?: string | null;
+  /** Its name. */
+  command: string;
+  /** When its window ended; `None` while it is open. */
+  ended?: Clock | null;
+  /** The time of that. */
+  endedAt?: number | null;
+  /** What it exited with, where that was said. */
+  exit?: number | null;
+  /** What was run, for people. */
+  label?: string | null;
+  /** Who ran it. */
+  session: SessionId;
+  /** The session's label (SES-2). */
+  sessionLabel?: string | null;
+  /** Versions recorded in it so far. */
+  versions: number;
+}
+
+/** The newest commands. */
+export interface CommandRows {
+  /** The newest first; the newest 1,000 are known. */
+  commands: CommandRow[];
+}
+
+/** Which files a window speaks for. */
+export type CommandScope = "tracked" | "workspace";
 
 /** One file of a commit. */
 export interface CommitFile {
@@ -2420,6 +2489,7 @@ export interface Methods {
   "checkpoint/list": { params: CheckpointList; result: CheckpointRows };
   "command/begin": { params: CommandBegin; result: CommandBegun };
   "command/end": { params: CommandEnd; result: CommandEnded };
+  "command/list": { params: CommandList; result: CommandRows };
   "contents/forget": { params: ContentsForget; result: Done };
   "edit/abort": { params: EditAbort; result: Done };
   "edit/begin": { params: EditBegin; result: EditBegun };
@@ -2491,6 +2561,13 @@ export interface Methods {
 
 /** What happened, as a subscription tells it. */
 export type Event =
+  | {
+      clock: Clock;
+      /** The command. */
+      command: CommandRow;
+      subscription: number;
+      type: "command";
+    }
   | {
       /** Why. */
       cause: string;

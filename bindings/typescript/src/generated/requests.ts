@@ -13,6 +13,7 @@ import type {
   CheckpointList,
   CommandBegin,
   CommandEnd,
+  CommandList,
   ContentsForget,
   EditAbort,
   EditBegin,
@@ -155,6 +156,11 @@ export abstract class Requests {
   /** Ends a window. */
   commandEnd(params: CommandEnd = {}, ask?: Ask): Promise<Methods["command/end"]["result"]> {
     return this.call("command/end", params, ask);
+  }
+
+  /** Lists the newest commands. */
+  commandList(params: CommandList = {}, ask?: Ask): Promise<Methods["command/list"]["result"]> {
+    return this.call("command/list", params, ask);
   }
 
   /**
@@ -574,6 +580,11 @@ export abstract class SessionRequests {
   /** Ends a window. */
   commandEnd(params: Omit<CommandEnd, "session"> = {}, ask?: Ask): Promise<Methods["command/end"]["result"]> {
     return this.call("command/end", params.command == null ? { session: this.id, ...params } : params, ask);
+  }
+
+  /** Lists the newest commands. */
+  commandList(params: Omit<CommandList, "session"> = {}, ask?: Ask): Promise<Methods["command/list"]["result"]> {
+    return this.call("command/list", { session: this.id, ...params }, ask);
   }
 
   /** Ends an edit: nothing of it counts. */

@@ -137,6 +137,7 @@ fn baseline(n: u64, name: &str) -> Record {
         fact: Fact::Baseline {
             path: path(name),
             held: held(n),
+            untracked: false,
         },
     }
 }

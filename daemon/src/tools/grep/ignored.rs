@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// The most patterns that are in force at a time, of one directory and those
 /// above it: each is compiled.
-const MOST_PATTERNS: usize = 20_000;
+pub(crate) const MOST_PATTERNS: usize = 20_000;
 
 /// What is to be looked into.
 pub(super) struct Ignored {
@@ -201,7 +201,16 @@ impl Directory {
     }
 }
 
-fn compile(directory: &Path, file: &Path, text: &str, left: &mut usize) -> io::Result<Gitignore> {
+/// The rules of an ignore file, at most `left` of them.
+///
+/// # Errors
+/// More than that, or rules that cannot be had.
+pub(crate) fn compile(
+    directory: &Path,
+    file: &Path,
+    text: &str,
+    left: &mut usize,
+) -> io::Result<Gitignore> {
     let mut rules = GitignoreBuilder::new(directory);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text
@@ -225,14 +234,19 @@ fn compile(directory: &Path, file: &Path, text: &str, left: &mut usize) -> io::R
 }
 
 /// How ignore files are opened.
-struct Files {
-    root: PathBuf,
-    trust: Trust,
+pub(crate) struct Files {
+    /// The workspace's directory.
+    pub(crate) root: PathBuf,
+    /// Whose files count.
+    pub(crate) trust: Trust,
 }
 
 impl Files {
     /// The text of an ignore file; nothing where there is none.
-    fn text(&self, path: &Path) -> io::Result<Option<String>> {
+    ///
+    /// # Errors
+    /// It may not be read, is no file, is another's, or too large.
+    pub(crate) fn text(&self, path: &Path) -> io::Result<Option<String>> {
         let opened = match relative(&self.root, path) {
             // A link is followed as far as it does not leave the workspace
             // (SEC-2).

@@ -34,7 +34,11 @@ impl State {
             }
             Fact::SessionClosed { session } => self.session_mut(session, time).open = false,
             Fact::SessionForgotten { session } => self.forget(session),
-            Fact::Baseline { path, held } => {
+            // It is for the log alone.
+            Fact::Baseline {
+                untracked: true, ..
+            } => {}
+            Fact::Baseline { path, held, .. } => {
                 let state = Box::new(PathState::new(n, *held));
                 self.paths.insert(path.clone(), state);
             }
@@ -169,9 +173,20 @@ impl State {
                     cover: Cover::from(fact.globs.clone()),
                 };
                 self.commands.insert(fact.command, window);
+                self.remember_command(n, time, fact);
             }
-            Fact::CommandEnded { command, .. } => {
+            Fact::CommandEnded {
+                command,
+                exit,
+                branch,
+                ..
+            } => {
                 self.commands.remove(command);
+                if let Some(past) = self.past_command_mut(*command) {
+                    past.ended = Some((n, time));
+                    past.exit = *exit;
+                    past.branch_after.clone_from(branch);
+                }
             }
             Fact::Noted { session, note } => {
                 if let Note::CheckpointCreated { checkpoint, .. } = note {

@@ -328,5 +328,6 @@ impl State {
             }
         }
         self.ended.retain(|ended| ended.session != *session);
+        self.past_commands.retain(|past| past.session != *session);
     }
 }

@@ -135,6 +135,7 @@ mod tests {
                 Fact::Baseline {
                     path: path.clone(),
                     held,
+                    untracked: false,
                 },
             );
             for session in sessions {

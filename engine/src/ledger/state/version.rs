@@ -52,6 +52,7 @@ pub(crate) struct KeptAside {
     pub(crate) session: Option<SessionId>,
     pub(crate) edit: Option<u64>,
     pub(crate) candidates: Vec<SessionId>,
+    pub(crate) command: Option<u64>,
 }
 
 impl KeptVersion {
@@ -91,6 +92,7 @@ impl KeptVersion {
             session: fact.author.session.clone(),
             edit: fact.edit,
             candidates: fact.candidates.clone(),
+            command: fact.command,
         };
         self.aside = (aside != KeptAside::default()).then(|| Box::new(aside));
     }
@@ -134,6 +136,11 @@ impl KeptVersion {
         self.aside.as_ref()?.edit
     }
 
+    /// The command in whose window it was written.
+    pub fn command(&self) -> Option<u64> {
+        self.aside.as_ref()?.command
+    }
+
     /// It is not what that session wrote after all.
     pub(super) fn rule_out(&mut self, session: &SessionId) {
         let author = self.session().cloned();
@@ -171,6 +178,7 @@ impl KeptVersion {
             formatted: self.formatted,
             candidates: self.candidates().to_vec(),
             before: self.before,
+            command: self.command(),
         }
     }
 

@@ -22,6 +22,9 @@ impl State {
             }
             return;
         }
+        if let Some(past) = fact.command.and_then(|of| self.past_command_mut(of)) {
+            past.versions += 1;
+        }
         let Some(path) = self.paths.get_mut(&fact.path) else {
             return;
         };

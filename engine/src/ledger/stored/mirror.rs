@@ -29,7 +29,7 @@ macro_rules! the_same {
         }
     )* };
 }
-the_same!(bool, u32, u64, i64, String);
+the_same!(bool, i32, u32, u64, i64, String);
 
 impl<A: Mirror<B>, B> Mirror<Option<B>> for Option<A> {
     fn of(value: Option<B>) -> Self {

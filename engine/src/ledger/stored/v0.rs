@@ -52,6 +52,7 @@ pub(super) fn snapshot(bytes: &[u8]) -> Result<Saved, Error> {
         calls_recorded: state.calls_recorded,
         labels: Rare::default(),
         names: None,
+        past_commands: Rare::default(),
     };
     let paths = state.paths.into_iter();
     let paths = paths

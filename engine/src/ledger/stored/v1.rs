@@ -17,5 +17,6 @@ pub(super) use leaves::{Path, Program, Session};
 pub(super) use session_memory::SessionMemory;
 pub(super) use snapshot::{Head, SessionHead};
 pub(super) use state::{
-    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PathState, SaveReport, Stamp,
+    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PastCommand, PathState, SaveReport,
+    Stamp,
 };

@@ -43,12 +43,14 @@ impl Engine {
             None => before,
         };
         let fresh = self.fresh_holders(path);
+        let command = self.state.command_of(path, &author, evidence);
         let n = self.record(Fact::Version(VersionFact {
             from: from.cloned(),
             edit,
             formatted,
             candidates,
             before,
+            command,
             ..VersionFact::new(path.clone(), kind, held, author.clone(), evidence)
         }));
         self.counts.versions += 1;
@@ -157,7 +159,13 @@ impl Engine {
         };
         let state = self.state.paths.get(path)?;
         let kept = state.versions.iter().find(|kept| kept.n == version)?;
+        let the_same = kept.author() == author && kept.evidence == evidence;
+        let command = match kept.command().filter(|_| the_same) {
+            Some(command) => Some(command),
+            None => self.state.command_of(path, &author, evidence),
+        };
         let fact = VersionFact {
+            command,
             author,
             evidence,
             edit,

@@ -5,7 +5,7 @@ use super::*;
 impl Audit {
     pub(super) fn fact(&mut self, world: &World, record: &Record) -> Verdict {
         match &record.fact {
-            Fact::Baseline { path, held } => {
+            Fact::Baseline { path, held, .. } => {
                 self.latest.insert(text(path), held.hash);
             }
             Fact::Version(version) => self.version(world, record, version)?,

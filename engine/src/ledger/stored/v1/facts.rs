@@ -28,7 +28,8 @@ structs! {
         10 late: Rare<bool>,
         11 formatted: Rare<bool>,
         12 candidates: Rare<Vec<Session>>,
-        5 before: Option<Content>,
+        5 before: Option<Content>;
+        13 command: Option<u64>,
     }
     EditBegun = record::EditFact {
         0 edit: u64,
@@ -56,7 +57,9 @@ structs! {
         5 deadline: u64,
         6 bound: Option<u64>,
         7 pid: Option<u32>,
-        8 formatter: Rare<bool>,
+        8 formatter: Rare<bool>;
+        9 workspace: Rare<bool>,
+        10 branch: Option<String>,
     }
 }
 
@@ -70,7 +73,7 @@ variants! {
         },
         1 SessionClosed { 0 session: Session },
         2 SessionForgotten { 0 session: Session },
-        3 Baseline { 0 path: Path, 1 held: Held },
+        3 Baseline { 0 path: Path, 1 held: Held; 2 untracked: Rare<bool> },
         4 Version(version: Version),
         5 Tracked {
             0 session: Session,
@@ -116,7 +119,12 @@ variants! {
         18 Lost { 0 session: Session, 1 path: Path, 2 version: u64, 3 by: u64 },
         19 Saved { 0 path: Path, 1 hash: Content, 2 time: u64, 3 formatted: Rare<bool> },
         20 CommandBegun(command: CommandBegun),
-        21 CommandEnded { 0 command: u64, 1 session: Session },
+        21 CommandEnded {
+            0 command: u64,
+            1 session: Session;
+            2 exit: Option<i32>,
+            3 branch: Option<String>,
+        },
         22 Noted { 0 session: Session, 1 note: Note },
         23 Labelled { 0 session: Session, 1 label: String },
         24 NameUsed { 0 session: Session, 1 name: Path, 2 file: Path },

@@ -10,8 +10,8 @@ use minicbor::{Decode, Decoder, Encode, Encoder};
 use touchmark_proto::{RelPath, SessionId};
 
 use super::{
-    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, Path, PathState, Program, SaveReport,
-    Session, SessionMemory, Stamp,
+    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PastCommand, Path, PathState, Program,
+    SaveReport, Session, SessionMemory, Stamp,
 };
 use crate::by_name::ByName;
 use crate::engine::Saved;
@@ -61,6 +61,8 @@ pub(in crate::ledger::stored) struct Head {
     pub(in crate::ledger::stored) labels: Rare<Vec<(String, u64)>>,
     #[n(14)]
     pub(in crate::ledger::stored) names: Option<Names>,
+    #[n(15)]
+    pub(in crate::ledger::stored) past_commands: Rare<Vec<PastCommand>>,
 }
 
 /// All of a session but what it knows of each file.
@@ -114,6 +116,7 @@ impl From<&State> for Head {
             calls_recorded,
             labels,
             names,
+            past_commands,
         } = state;
         Self {
             epoch: *epoch,
@@ -133,6 +136,7 @@ impl From<&State> for Head {
             // Not only while a file has several names: names that parted keep
             // the history up to then (FILE-2).
             names: (*names != names::Names::default()).then(|| Mirror::of(names.clone())),
+            past_commands: Mirror::of(past_commands.clone()),
         }
     }
 }
@@ -161,6 +165,7 @@ impl Head {
             calls_recorded: self.calls_recorded,
             labels: self.labels.back(),
             names: self.names.map(Mirror::back).unwrap_or_default(),
+            past_commands: self.past_commands.back(),
         }
     }
 }

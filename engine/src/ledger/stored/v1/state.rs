@@ -41,7 +41,8 @@ structs! {
         0 from: Option<Path>,
         1 session: Option<Session>,
         2 edit: Option<u64>,
-        3 candidates: Rare<Vec<Session>>,
+        3 candidates: Rare<Vec<Session>>;
+        4 command: Option<u64>,
     }
     Knowledge = knowledge::Knowledge {
         0 baseline: Option<Content>,
@@ -92,6 +93,17 @@ structs! {
         4 name: Option<Path>,
     }
     Command = state::Command { 0 fact: CommandBegun, 1 n: u64, 2 cover: Globs }
+    PastCommand = state::PastCommand {
+        0 command: u64,
+        1 session: Session,
+        2 label: Option<String>,
+        3 begun: (u64, u64),
+        4 ended: Option<(u64, u64)>,
+        5 exit: Option<i32>,
+        6 branch_before: Option<String>,
+        7 branch_after: Option<String>,
+        8 versions: Rare<u64>,
+    }
     EndedEdit = state::EndedEdit {
         0 edit: u64,
         1 session: Session,

@@ -1,0 +1,442 @@
+//! What the workspace's files held at the last look, and what has become of
+//! them since.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use touchmark_engine::text::tokens;
+use touchmark_engine::{Found, Held, ReadOrder, Swept, SweptFile};
+use touchmark_proto::{Hash, RelPath, native};
+
+use super::index::{Entry, File, Index, Known, Stat};
+use super::repository::Repository;
+use super::rules::Everywhere;
+use super::walk::{Difference, Task, Walk, Walked, What, moment};
+use super::{Met, Settings};
+use crate::content::{Report, Visit};
+use crate::tools::GIT;
+
+/// The largest file that is read although nobody has changed it, in bytes.
+const LARGE: u64 = 32 << 20;
+
+/// Directories named where not all were looked at.
+const NAMED: usize = 3;
+
+/// The workspace's files.
+pub(super) struct Workspace<'a> {
+    settings: &'a Settings,
+    rules: Everywhere,
+    index: Index,
+    /// Repositories by their tops' relative names; that of the workspace
+    /// itself, or above it, by the empty one.
+    repositories: HashMap<Vec<u8>, Option<Repository>>,
+    /// When the last look began, by the wall.
+    looked: i64,
+    /// Files whose content is not known.
+    unread: VecDeque<RelPath>,
+    /// Directories that were never looked into.
+    unmet: Vec<Task>,
+    /// Bytes kept of what nobody has changed yet.
+    kept: u64,
+}
+
+/// A file's content.
+struct Content {
+    held: Held,
+    stat: Stat,
+    met: Option<Met>,
+}
+
+impl<'a> Workspace<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        let (trust, exclude) = (settings.trust.clone(), settings.exclude.clone());
+        Self {
+            settings,
+            rules: Everywhere::new(&settings.root, trust, exclude),
+            index: Index::new(),
+            repositories: HashMap::new(),
+            looked: 0,
+            unread: VecDeque::new(),
+            unmet: Vec::new(),
+            kept: 0,
+        }
+    }
+
+    /// Looks at all files, until that moment; what has changed since the last
+    /// look, if anybody may have `claims` to it.
+    pub(super) fn sweep(&mut self, claims: bool, until: Instant) -> (Swept, Vec<Met>) {
+        let began = moment();
+        let is_first = self.index.is_empty();
+        let walked = self.walk(vec![Task::root()], until);
+        let Walked {
+            differences,
+            looked,
+            left,
+            tops,
+        } = walked;
+        let partial = self.partial(looked, &left);
+        self.unmet = left;
+        self.unmet
+            .retain(|task| !self.index.contains_key(&task.path));
+        self.look_at_tops(tops);
+        let (changes, met) = match claims && !is_first {
+            true => self.changes(differences),
+            false => {
+                self.take_in(differences);
+                (Vec::new(), Vec::new())
+            }
+        };
+        self.looked = began;
+        let top = self.repositories.get([].as_slice());
+        let branch = top.and_then(Option::as_ref).and_then(Repository::branch);
+        let swept = Swept {
+            changes,
+            branch,
+            partial,
+        };
+        (swept, met)
+    }
+
+    /// Reads some files whose content is not known yet.
+    pub(super) fn read_on(&mut self, most: usize) -> Vec<Met> {
+        if !self.unmet.is_empty() {
+            let tasks = std::mem::take(&mut self.unmet);
+            let until = Instant::now() + Duration::from_millis(20);
+            let walked = self.walk(tasks, until);
+            self.look_at_tops(walked.tops);
+            self.unmet = walked.left;
+            self.take_in(walked.differences);
+            return Vec::new();
+        }
+        let reader = self.settings.reader.clone();
+        let visit = reader.visit();
+        let mut all = Vec::new();
+        for _ in 0..most {
+            let Some(path) = self.unread.pop_front() else {
+                break;
+            };
+            let Some(stat) = self.file(&path).map(|file| file.stat) else {
+                continue;
+            };
+            let keep = self.kept.saturating_add(stat.size) <= self.settings.keep_total;
+            let content = (stat.size <= LARGE)
+                .then(|| content(&visit, &path, keep))
+                .flatten();
+            let Some(content) = content.filter(|content| content.stat == stat) else {
+                continue;
+            };
+            if let Some((_, Some(bytes))) = &content.met {
+                self.kept = self.kept.saturating_add(bytes.len() as u64);
+            }
+            if let Some(file) = self.file(&path) {
+                file.known = Known::Held(content.held);
+            }
+            all.extend(content.met);
+        }
+        all
+    }
+
+    pub(super) fn has_read_all(&self) -> bool {
+        self.unread.is_empty() && self.unmet.is_empty()
+    }
+
+    fn walk(&mut self, tasks: Vec<Task>, until: Instant) -> Walked {
+        let walk = Walk {
+            root: &self.settings.root,
+            rules: &self.rules,
+            until,
+            before: self.looked,
+        };
+        walk.run(&mut self.index, tasks)
+    }
+
+    /// What was not looked at, for people.
+    fn partial(&self, looked: usize, left: &[Task]) -> Option<String> {
+        let names = left.iter().take(NAMED).map(|task| match &*task.path {
+            [] => ".".to_owned(),
+            path => String::from_utf8_lossy(path).into_owned(),
+        });
+        let names: Vec<String> = names.collect();
+        (!left.is_empty()).then(|| {
+            let more = left.len().saturating_sub(NAMED);
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {more} more directories"),
+            };
+            format!(
+                "only {looked} files were looked at in time, none below {}{more}",
+                names.join(", ")
+            )
+        })
+    }
+
+    fn look_at_tops(&mut self, tops: HashSet<Vec<u8>>) {
+        if !self.repositories.contains_key([].as_slice()) {
+            let found = outer(&self.settings.root);
+            self.repositories.insert(Vec::new(), found);
+        }
+        for top in tops {
+            if !top.is_empty() && !self.repositories.contains_key(&top) {
+                let place = self.settings.root.join(native::name(&top));
+                let found = Repository::at(&place, Vec::new());
+                self.repositories.insert(top, found);
+            }
+        }
+        self.repositories
+            .retain(|top, _| top.is_empty() || self.index.get(top).is_some_and(|top| top.is_top));
+        for repository in self.repositories.values_mut().flatten() {
+            repository.refresh();
+        }
+    }
+
+    /// Takes note of what is there, without asking who made it so.
+    fn take_in(&mut self, differences: Vec<Difference>) {
+        for Difference { path, what } in differences {
+            match what {
+                What::Met(stat) | What::Came(stat) => self.meet(path, stat),
+                What::Changed(was, stat) if was.stat != stat => self.meet(path, stat),
+                // Its stat may hide a change: it is read.
+                What::Changed(..) => self.unread.push_back(path),
+                What::Gone(_) => {}
+            }
+        }
+    }
+
+    /// A file whose content is not known: git's index may vouch for it.
+    fn meet(&mut self, path: RelPath, stat: Stat) {
+        let vouched = self
+            .repository(&path)
+            .and_then(|(repository, name)| repository.vouches(name, &stat));
+        if let Some(file) = self.file(&path) {
+            match vouched {
+                Some(blob) => file.known = Known::Blob(blob),
+                None => {
+                    file.known = Known::Nothing;
+                    self.unread.push_back(path);
+                }
+            }
+        }
+    }
+
+    /// What has changed, with what was there before and what is there now.
+    fn changes(&mut self, differences: Vec<Difference>) -> (Vec<SweptFile>, Vec<Met>) {
+        let reader = self.settings.reader.clone();
+        let visit = reader.visit();
+        let mut met = Vec::new();
+        let (mut gone, mut came, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+        for Difference { path, what } in differences {
+            match what {
+                What::Met(stat) => self.meet(path, stat),
+                What::Gone(was) => {
+                    let before = self.before(&path, was, &mut met);
+                    gone.push((
+                        was.stat,
+                        SweptFile {
+                            path,
+                            from: None,
+                            before,
+                            after: Held::ABSENT,
+                            changed_ms: None,
+                        },
+                    ));
+                }
+                What::Came(_) => {
+                    if let Some(after) = self.after(&visit, &path, &mut met) {
+                        came.push((
+                            after.stat,
+                            SweptFile {
+                                path,
+                                from: None,
+                                before: Some(Held::ABSENT),
+                                after: after.held,
+                                changed_ms: after.stat.changed_ms(),
+                            },
+                        ));
+                    }
+                }
+                What::Changed(was, _) => {
+                    let Some(after) = self.after(&visit, &path, &mut met) else {
+                        continue;
+                    };
+                    let before = self.before(&path, was, &mut met);
+                    let the_same = match before {
+                        Some(before) => before.hash == after.held.hash,
+                        // Nothing says that it has changed.
+                        None => was.stat == after.stat,
+                    };
+                    if !the_same {
+                        changes.push(SweptFile {
+                            path,
+                            from: None,
+                            before,
+                            after: after.held,
+                            changed_ms: after.stat.changed_ms(),
+                        });
+                    }
+                }
+            }
+        }
+        name_renames(&gone, &mut came);
+        let mut all: Vec<SweptFile> = gone.into_iter().map(|(_, file)| file).collect();
+        all.extend(changes);
+        all.extend(came.into_iter().map(|(_, file)| file));
+        (all, met)
+    }
+
+    /// What a file held at the last look, with its bytes, if nobody has kept
+    /// those yet.
+    fn before(&mut self, path: &RelPath, was: File, met: &mut Vec<Met>) -> Option<Held> {
+        let blob = match was.known {
+            Known::Nothing => return None,
+            Known::Held(held) => return Some(held),
+            Known::Blob(blob) => blob,
+        };
+        let (repository, _) = self.repository(path)?;
+        let bytes = repository.blob(blob, was.stat.size)?;
+        let hash = Hash::of(&bytes);
+        let feeds = bytes.iter().filter(|byte| **byte == b'\n').count();
+        let ends = bytes.last().is_none_or(|last| *last == b'\n');
+        let held = Held {
+            hash: Some(hash),
+            size: bytes.len() as u64,
+            lines: u32::try_from(feeds + usize::from(!ends)).unwrap_or(u32::MAX),
+            mtime_ms: u64::try_from(was.stat.modified / 1_000_000).unwrap_or(0),
+        };
+        let secret = self.settings.reader.is_secret(path) || tokens::any(&bytes);
+        if secret && !bytes.is_empty() {
+            met.push((hash, None));
+        } else if held.size <= self.settings.keep_file {
+            met.push((hash, Some(Arc::from(bytes))));
+        }
+        Some(held)
+    }
+
+    /// What a file holds now.
+    fn after(&mut self, visit: &Visit<'_>, path: &RelPath, met: &mut Vec<Met>) -> Option<Content> {
+        let content = content(visit, path, true)?;
+        if let Some(file) = self.file(path) {
+            file.stat = content.stat;
+            file.known = Known::Held(content.held);
+        }
+        met.extend(content.met.clone());
+        Some(content)
+    }
+
+    fn file(&mut self, path: &RelPath) -> Option<&mut File> {
+        let (above, name) = split(path);
+        let entries = &mut self.index.get_mut(above)?.entries;
+        let at = entries.binary_search_by(|(known, _)| (**known).cmp(name));
+        match entries.get_mut(at.ok()?) {
+            Some((_, Entry::File(file))) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// The repository that a file is of, and its name there.
+    fn repository<'p>(&mut self, path: &'p RelPath) -> Option<(&mut Repository, &'p [u8])> {
+        let bytes = path.as_bytes();
+        let slashes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let mut tops: Vec<usize> = slashes.map(|(at, _)| at).collect();
+        tops.reverse();
+        let inner = tops
+            .into_iter()
+            .find(|at| self.repositories.contains_key(&bytes[..*at]));
+        let (top, name) = match inner {
+            Some(at) => (&bytes[..at], &bytes[at + 1..]),
+            None => ([].as_slice(), bytes),
+        };
+        let found = self.repositories.get_mut(top)?.as_mut()?;
+        Some((found, name))
+    }
+}
+
+/// The repository that the workspace lies in.
+fn outer(root: &Path) -> Option<Repository> {
+    let is_top = |path: &&Path| path.join(GIT).symlink_metadata().is_ok();
+    let top = root.ancestors().find(is_top)?;
+    let below = root.strip_prefix(top).ok()?;
+    let mut prefix = native::bytes(below).into_owned();
+    if !prefix.is_empty() {
+        prefix.push(b'/');
+    }
+    Repository::at(top, prefix)
+}
+
+/// The directory of a file, and its name in it.
+fn split(path: &RelPath) -> (&[u8], &[u8]) {
+    let bytes = path.as_bytes();
+    match bytes.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&bytes[..at], &bytes[at + 1..]),
+        None => (&[], bytes),
+    }
+}
+
+/// Reads a file; `None` where there is no regular file that holds still.
+fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
+    let order = ReadOrder {
+        path: path.clone(),
+        ticket: 0,
+        prefixes: Vec::new(),
+        bytes: false,
+        keep,
+        whole: true,
+    };
+    let Report { outcome, keep, .. } = visit.read_whole(&order);
+    let Found::File(content) = outcome.found else {
+        return None;
+    };
+    // A link that leads to a file is not that file.
+    if outcome.real.is_some() {
+        return None;
+    }
+    let met = match outcome.secret && content.size > 0 {
+        true => Some((content.hash, None)),
+        false => keep.map(|bytes| (content.hash, Some(bytes))),
+    };
+    Some(Content {
+        held: content.into(),
+        stat: Stat {
+            inode: content.stamp.inode,
+            size: content.stamp.size,
+            modified: content.stamp.modified,
+            changed: content.stamp.changed,
+        },
+        met,
+    })
+}
+
+/// Finds out which files that came are others that went: by the inode, which
+/// keeps its time of modification; else by a content that only one of them had.
+fn name_renames(gone: &[(Stat, SweptFile)], came: &mut [(Stat, SweptFile)]) {
+    let mut taken: HashSet<&RelPath> = HashSet::new();
+    let itself = |stat: &Stat| (stat.inode, stat.size, stat.modified);
+    let by_inode: HashMap<_, &SweptFile> =
+        gone.iter().map(|(was, old)| (itself(was), old)).collect();
+    for (stat, file) in came.iter_mut() {
+        let from = by_inode.get(&itself(stat));
+        if let Some(old) = from.filter(|old| taken.insert(&old.path)) {
+            file.from = Some(old.path.clone());
+            file.before = old.before;
+        }
+    }
+    let mut by_content: HashMap<Hash, Vec<&SweptFile>> = HashMap::new();
+    for (_, old) in gone {
+        let held = old.before.filter(|held| held.size > 0);
+        if let Some(hash) = held.and_then(|held| held.hash) {
+            by_content.entry(hash).or_default().push(old);
+        }
+    }
+    for (_, file) in came.iter_mut().filter(|(_, file)| file.from.is_none()) {
+        let Some(hash) = file.after.hash else {
+            continue;
+        };
+        if let Some([old]) = by_content.get(&hash).map(Vec::as_slice)
+            && taken.insert(&old.path)
+        {
+            file.from = Some(old.path.clone());
+            file.before = old.before;
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What git knows of a repository's files, by its own index and objects
+//! (SCOPE-3). Both come with whatever was cloned: they are read as far as they
+//! are the user's own, and what cannot be read vouches for nothing.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use filetime::FileTime;
+use gix_index::hash::{Kind, ObjectId};
+use gix_index::{State, decode, entry};
+use rustix::fs::OFlags;
+
+use super::index::Stat;
+use crate::system::open::{check_owner, patient};
+use crate::tools::GIT;
+
+/// The largest index that is read, in bytes.
+const MOST_INDEX: u64 = 256 << 20;
+
+/// Of a name or a branch.
+const MOST_LINE: u64 = 4 << 10;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A repository whose top is a directory of the workspace, or one above it.
+pub(super) struct Repository {
+    /// Where its `.git` leads: what is of this work tree alone.
+    own: PathBuf,
+    /// What it shares with other work trees.
+    common: PathBuf,
+    /// The name of the workspace's directory in it, with a slash behind it;
+    /// empty for a top that is in the workspace.
+    prefix: Vec<u8>,
+    index: Option<(Stamp, State)>,
+    objects: Option<gix_odb::Handle>,
+}
+
+type Stamp = (u64, i64, i64);
+
+impl Repository {
+    /// The repository of that top.
+    pub(super) fn at(top: &Path, prefix: Vec<u8>) -> Option<Self> {
+        let git = top.join(GIT);
+        let found = git.symlink_metadata().ok()?;
+        let own = match found.is_file() {
+            true => {
+                let line = line(&git)?;
+                top.join(line.strip_prefix("gitdir: ")?)
+            }
+            false => git,
+        };
+        check_owner(&own.metadata().ok()?).ok()?;
+        let common = match line(&own.join("commondir")) {
+            Some(common) => own.join(common),
+            None => own.clone(),
+        };
+        Some(Self {
+            own,
+            common,
+            prefix,
+            index: None,
+            objects: None,
+        })
+    }
+
+    /// The branch that is checked out, else the beginning of the commit.
+    pub(super) fn branch(&self) -> Option<String> {
+        let head = line(&self.own.join("HEAD"))?;
+        Some(match head.strip_prefix("ref: ") {
+            Some(name) => name.strip_prefix("refs/heads/").unwrap_or(name).to_owned(),
+            None => head.chars().take(12).collect(),
+        })
+    }
+
+    /// Reads the index anew, if it is another.
+    pub(super) fn refresh(&mut self) {
+        let path = self.own.join("index");
+        let stamp = path.symlink_metadata().ok().map(|found| {
+            use std::os::unix::fs::MetadataExt as _;
+            let time = |seconds: i64, rest: i64| seconds * SECOND + rest;
+            (
+                found.ino(),
+                time(found.mtime(), found.mtime_nsec()),
+                time(found.ctime(), found.ctime_nsec()),
+            )
+        });
+        if self.index.as_ref().map(|(stamp, _)| *stamp) == stamp {
+            return;
+        }
+        self.index = stamp.and_then(|stamp| {
+            let read = read_index(&path, stamp.1);
+            let read = read.inspect_err(|error| tracing::debug!("{}: {error}", path.display()));
+            Some((stamp, read.ok()?))
+        });
+    }
+
+    /// The blob that a file of this stat holds, if the index says so. `name` is
+    /// relative to the top, or to the workspace below it.
+    pub(super) fn vouches(&self, name: &[u8], stat: &Stat) -> Option<ObjectId> {
+        let (_, index) = self.index.as_ref()?;
+        let name = [self.prefix.as_slice(), name].concat();
+        let entry = index.entry_by_path(name.as_slice().into())?;
+        let odd = entry::Flags::SKIP_WORKTREE | entry::Flags::INTENT_TO_ADD;
+        let regular = [entry::Mode::FILE, entry::Mode::FILE_EXECUTABLE];
+        if !regular.contains(&entry.mode) || entry.flags.intersects(odd) {
+            return None;
+        }
+        let known = &entry.stat;
+        // Git keeps the lower halves of these.
+        #[allow(clippy::cast_possible_truncation)]
+        let the_same = known.size == stat.size as u32
+            && known.ino == stat.inode as u32
+            && is_time(known.mtime, stat.modified)
+            && is_time(known.ctime, stat.changed);
+        let racy = known.is_racy(index.timestamp(), entry::stat::Options::default());
+        (the_same && !racy).then_some(entry.id)
+    }
+
+    /// What a blob holds, if it is as long as the file was: a filter of git's
+    /// may have changed it on the way (SCOPE-3).
+    pub(super) fn blob(&mut self, id: ObjectId, size: u64) -> Option<Vec<u8>> {
+        use gix_odb::pack::Find as _;
+        if self.objects.is_none() {
+            let objects = gix_odb::at(self.common.join("objects"), id.kind());
+            self.objects = Some(objects.ok()?);
+        }
+        let objects = self.objects.as_ref()?;
+        let mut bytes = Vec::new();
+        let (found, _) = objects.try_find(&id, &mut bytes).ok()??;
+        let whole = found.data.len() as u64 == size;
+        whole.then_some(bytes)
+    }
+}
+
+/// Whether a time of an index is that of a stat; an index may have counted
+/// whole seconds.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn is_time(known: entry::stat::Time, time: i64) -> bool {
+    let (seconds, rest) = (time.div_euclid(SECOND), time.rem_euclid(SECOND));
+    known.secs == seconds as u32 && (known.nsecs == rest as u32 || known.nsecs == 0)
+}
+
+fn read_index(path: &Path, modified: i64) -> io::Result<State> {
+    let bytes = read(path, MOST_INDEX)?;
+    let time = filetime(modified);
+    let decoded = [Kind::Sha1, Kind::Sha256].into_iter().find_map(|kind| {
+        let decoded = State::from_bytes(&bytes, time, kind, decode::Options::default());
+        decoded.ok()
+    });
+    let (state, _) = decoded.ok_or_else(|| io::Error::other("not understood"))?;
+    Ok(state)
+}
+
+fn filetime(modified: i64) -> FileTime {
+    let rest = u32::try_from(modified.rem_euclid(SECOND)).unwrap_or_default();
+    FileTime::from_unix_time(modified.div_euclid(SECOND), rest)
+}
+
+/// The first line of a small file.
+fn line(path: &Path) -> Option<String> {
+    let bytes = read(path, MOST_LINE).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    Some(text.lines().next()?.to_owned())
+}
+
+/// The bytes of a regular file that is not a link.
+fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = patient()
+        .custom_flags(flags.bits().cast_signed())
+        .read(true)
+        .open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > most {
+        return Err(io::Error::other("no file, or too large"));
+    }
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,191 @@
+#![allow(clippy::unwrap_used)]
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use touchmark_engine::patterns::Patterns;
+
+use super::known::Workspace;
+use super::{Met, Settings};
+use crate::content::{MAX_BYTES, Reader};
+use crate::system::open::trust;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn settings(root: &Path) -> Settings {
+    let secrets = Patterns::new(["*.secret"]).unwrap();
+    Settings {
+        root: root.to_owned(),
+        reader: Reader::new(root, secrets, 1 << 20, MAX_BYTES),
+        trust: trust(Path::new("/nonexistent")),
+        exclude: Patterns::default(),
+        keep_file: 1 << 20,
+        keep_total: 64 << 20,
+    }
+}
+
+/// Changes since the last look, by name.
+fn changes(workspace: &mut Workspace<'_>) -> Vec<String> {
+    let (swept, _) = workspace.sweep(true, Instant::now() + LONG);
+    let changes = swept.changes.iter();
+    changes.map(|file| file.path.to_string_lossy()).collect()
+}
+
+fn read_all(workspace: &mut Workspace<'_>) -> Vec<Met> {
+    let mut met = Vec::new();
+    while !workspace.has_read_all() {
+        met.extend(workspace.read_on(64));
+    }
+    met
+}
+
+/// So that every stat vouches.
+fn let_stats_settle() {
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+/// The least of some times.
+fn least(mut measured: impl FnMut()) -> Duration {
+    let times = (0..5).map(|_| {
+        let began = Instant::now();
+        measured();
+        began.elapsed()
+    });
+    times.min().unwrap()
+}
+
+/// All names and stats, as anybody would have them.
+fn stats_below(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| match entry.file_type().unwrap().is_dir() {
+            true => stats_below(&entry.path()),
+            false => entry.metadata().unwrap().len(),
+        })
+        .sum()
+}
+
+#[test]
+fn a_look_at_ten_thousand_unchanged_files_costs_what_their_stats_cost() {
+    let files: usize =
+        std::env::var("TOUCHMARK_SCOPE_FILES").map_or(10_000, |told| told.parse().unwrap());
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    for number in 0..files {
+        let directory = root.join(format!("d{}/e{}", number % 50, number % 500));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(format!("file-{number}.rs")), "x").unwrap();
+    }
+    let_stats_settle();
+    let settings = settings(&root);
+    let mut workspace = Workspace::new(&settings);
+    let first = Instant::now();
+    assert_eq!(changes(&mut workspace), [""; 0]);
+    let first = first.elapsed();
+    read_all(&mut workspace);
+    changes(&mut workspace);
+    let floor = least(|| assert!(stats_below(&root) > 0));
+    let own = least(|| assert_eq!(changes(&mut workspace), [""; 0]));
+    println!("{files} files: {own:?}, the first {first:?}, a plain walk {floor:?}");
+    assert!(own < floor * 2, "{own:?}, a plain walk {floor:?}");
+}
+
+#[test]
+fn secrets_are_told_apart_and_only_so_much_is_kept_of_what_nobody_changed() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    fs::write(root.join("a.secret"), "hidden").unwrap();
+    fs::write(root.join("b"), "x".repeat(600)).unwrap();
+    fs::write(root.join("c"), "y".repeat(600)).unwrap();
+    let_stats_settle();
+    let mut settings = settings(&root);
+    settings.keep_total = 1_000;
+    let mut workspace = Workspace::new(&settings);
+    assert_eq!(changes(&mut workspace), [""; 0]);
+    let met = read_all(&mut workspace);
+    let kept = |met: &[Met]| met.iter().filter(|(_, bytes)| bytes.is_some()).count();
+    assert_eq!((met.len(), kept(&met)), (2, 1));
+    fs::write(root.join("a.secret"), "shown").unwrap();
+    fs::write(root.join("c"), "changed").unwrap();
+    let (swept, met) = workspace.sweep(true, Instant::now() + LONG);
+    assert!(swept.changes.iter().all(|file| file.before.is_some()));
+    assert_eq!((swept.changes.len(), kept(&met)), (2, 1));
+}
+
+#[test]
+fn what_was_not_looked_at_in_time_is_met_later_and_never_told_as_new() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    for name in ["a/b/c/f", "a/g", "h"] {
+        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        fs::write(root.join(name), name).unwrap();
+    }
+    let settings = settings(&root);
+    let mut workspace = Workspace::new(&settings);
+    let (swept, _) = workspace.sweep(true, Instant::now());
+    assert!(swept.partial.is_some());
+    read_all(&mut workspace);
+    assert_eq!(changes(&mut workspace), [""; 0]);
+    fs::write(root.join("a/b/c/f"), "changed").unwrap();
+    let (swept, _) = workspace.sweep(true, Instant::now());
+    assert!(swept.partial.is_some());
+    assert_eq!(
+        changes(&mut workspace),
+        ["a/b/c/f"],
+        "it is told by the next"
+    );
+    fs::remove_dir_all(root.join("a")).unwrap();
+    let mut gone = changes(&mut workspace);
+    gone.sort();
+    assert_eq!(gone, ["a/b/c/f", "a/g"]);
+}
+
+/// Runs git there.
+fn git(root: &Path, line: &str) {
+    let output = std::process::Command::new("sh")
+        .args(["-c", line])
+        .current_dir(root)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn what_git_vouches_for_is_not_read_and_is_known_once_it_has_changed() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    for name in ["clean", "dirty"] {
+        fs::write(root.join(name), format!("{name}\n")).unwrap();
+    }
+    git(
+        &root,
+        "git init -q && touch -d 2020-01-01 clean dirty && git add -A && \
+         git -c user.name=a -c user.email=a commit -qm one && git pack-refs --all && git gc -q",
+    );
+    fs::write(root.join("dirty"), "edited\n").unwrap();
+    let_stats_settle();
+    let settings = settings(&root);
+    let mut workspace = Workspace::new(&settings);
+    assert_eq!(changes(&mut workspace), [""; 0]);
+    let met: Vec<_> = read_all(&mut workspace)
+        .into_iter()
+        .map(|(hash, _)| hash)
+        .collect();
+    assert_eq!(
+        met,
+        [touchmark_proto::Hash::of(b"edited\n")],
+        "one is dirty"
+    );
+    for name in ["clean", "dirty"] {
+        fs::write(root.join(name), "changed\n").unwrap();
+    }
+    let (swept, met) = workspace.sweep(true, Instant::now() + LONG);
+    let mut before: Vec<_> = swept.changes.iter().map(|file| file.before).collect();
+    before.sort_by_key(|held| held.map(|held| held.size));
+    let hash = |content: &str| Some(touchmark_proto::Hash::of(content.as_bytes()));
+    let known: Vec<_> = before.iter().map(|held| held.unwrap().hash).collect();
+    assert_eq!(known, [hash("clean\n"), hash("edited\n")]);
+    let kept: Vec<_> = met.iter().map(|(kept, _)| Some(*kept)).collect();
+    assert!(kept.contains(&hash("clean\n")), "git's bytes are kept");
+}

@@ -1,0 +1,515 @@
+//! A look at all files by their stats: by a few threads, a directory at a
+//! time, until the time is up.
+
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use touchmark_proto::{RelPath, native};
+
+use super::index::{Directory, Entry, File, Index, Kind, Known, Stat, settled};
+use super::rules::{Everywhere, Rules};
+use crate::guard::is_temporary;
+use crate::system::{look, stat as tell};
+use crate::tools::GIT;
+
+/// More threads than this wait for each other.
+const THREADS: usize = 4;
+
+/// A name in a directory, and what stands under it.
+type Name = (Box<[u8]>, Kind);
+
+/// A file that is not as it was.
+pub(super) struct Difference {
+    pub(super) path: RelPath,
+    pub(super) what: What,
+}
+
+/// What has become of it.
+pub(super) enum What {
+    /// It is met for the first time: nobody knows since when it is there.
+    Met(Stat),
+    /// It was not there before.
+    Came(Stat),
+    /// Its stat is another, or one that does not vouch.
+    Changed(File, Stat),
+    /// It is gone.
+    Gone(File),
+}
+
+/// What came of a walk.
+#[derive(Default)]
+pub(super) struct Walked {
+    pub(super) differences: Vec<Difference>,
+    /// Files that were looked at.
+    pub(super) looked: usize,
+    /// Directories that were not, for want of time.
+    pub(super) left: Vec<Task>,
+    /// Repositories' tops.
+    pub(super) tops: HashSet<Vec<u8>>,
+}
+
+/// A directory to look into.
+pub(super) struct Task {
+    pub(super) path: Vec<u8>,
+    above: Option<Arc<Rules>>,
+    /// Rules above it have changed.
+    afresh: bool,
+    /// It was not there at the last look.
+    came: bool,
+}
+
+impl Task {
+    /// The workspace's own directory.
+    pub(super) fn root() -> Self {
+        Self {
+            path: Vec::new(),
+            above: None,
+            afresh: false,
+            came: false,
+        }
+    }
+}
+
+/// A walk.
+pub(super) struct Walk<'a> {
+    pub(super) root: &'a Path,
+    pub(super) rules: &'a Everywhere,
+    /// When to stop.
+    pub(super) until: Instant,
+    /// The last look's moment, by the wall.
+    pub(super) before: i64,
+}
+
+/// Directories that wait, and how many are being looked into.
+struct Queue {
+    tasks: Vec<Task>,
+    busy: usize,
+}
+
+/// What one directory came to.
+struct Looked {
+    directory: Option<Directory>,
+    below: Vec<Task>,
+    /// Directories that are not there, or are left alone, any more.
+    gone: Vec<(Vec<u8>, bool)>,
+}
+
+/// The present moment, as files are stamped.
+pub(super) fn moment() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    })
+}
+
+impl Walk<'_> {
+    /// Looks into these directories and all below, and brings the index up to
+    /// date.
+    pub(super) fn run(&self, index: &mut Index, tasks: Vec<Task>) -> Walked {
+        let device = look::device(self.root);
+        let old = Mutex::new(std::mem::take(index));
+        let queue = Mutex::new(Queue { tasks, busy: 0 });
+        let bell = Condvar::new();
+        let parts: Vec<Part> = thread::scope(|scope| {
+            let threads = thread::available_parallelism().map_or(1, usize::from);
+            let others: Vec<_> = (1..threads.min(THREADS))
+                .filter_map(|_| {
+                    let thread = thread::Builder::new().name("scope".into());
+                    let work = || self.work(device, &old, &queue, &bell);
+                    thread.spawn_scoped(scope, work).ok()
+                })
+                .collect();
+            let own = self.work(device, &old, &queue, &bell);
+            let others = others.into_iter().filter_map(|thread| thread.join().ok());
+            std::iter::once(own).chain(others).collect()
+        });
+        let mut left = old.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let queue = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut walked = Walked {
+            left: queue.tasks,
+            ..Walked::default()
+        };
+        let mut gone = Vec::new();
+        for part in parts {
+            walked.differences.extend(part.differences);
+            walked.looked += part.looked;
+            gone.extend(part.gone);
+            for (path, directory) in part.directories {
+                if directory.is_top {
+                    walked.tops.insert(path.clone());
+                }
+                index.insert(path, directory);
+            }
+        }
+        for (path, is_there) in gone {
+            forget(&mut left, path, is_there, &mut walked.differences);
+        }
+        // Those that were not looked into are as they were.
+        index.extend(left);
+        walked
+    }
+
+    fn work(
+        &self,
+        device: Option<u64>,
+        old: &Mutex<Index>,
+        queue: &Mutex<Queue>,
+        bell: &Condvar,
+    ) -> Part {
+        let mut part = Part::default();
+        let mut locked = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if Instant::now() >= self.until {
+                bell.notify_all();
+                return part;
+            }
+            let Some(task) = locked.tasks.pop() else {
+                if locked.busy == 0 {
+                    bell.notify_all();
+                    return part;
+                }
+                locked = bell.wait(locked).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            locked.busy += 1;
+            drop(locked);
+            let known = old
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&task.path);
+            let looked = self.look(device, &task, known, &mut part);
+            part.gone.extend(looked.gone);
+            if let Some(directory) = looked.directory {
+                part.directories.push((task.path, directory));
+            }
+            locked = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            locked.busy -= 1;
+            locked.tasks.extend(looked.below);
+            if locked.busy == 0 || locked.tasks.len() > 1 {
+                bell.notify_all();
+            }
+        }
+    }
+
+    /// Looks into one directory.
+    fn look(
+        &self,
+        device: Option<u64>,
+        task: &Task,
+        known: Option<Directory>,
+        part: &mut Part,
+    ) -> Looked {
+        let place = self.place(&task.path);
+        let mut looked = Looked {
+            directory: None,
+            below: Vec::new(),
+            gone: Vec::new(),
+        };
+        // Another file system may not answer (LOSS-2).
+        if look::device(&place) != device {
+            looked.gone.push((task.path.clone(), true));
+            return looked;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&place, flags, Mode::empty());
+        let (handle, stamp) = match opened.and_then(|handle| {
+            let found = rustix::fs::fstat(&handle)?;
+            Ok((handle, times(&found)))
+        }) {
+            Ok(opened) => opened,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                if let Some(known) = known {
+                    lose(&task.path, known, &mut part.differences);
+                }
+                looked.gone.push((task.path.clone(), false));
+                return looked;
+            }
+            Err(_) => {
+                looked.directory = known;
+                return looked;
+            }
+        };
+        let is_known = known.is_some();
+        let names = known.as_ref().filter(|known| known.stamp == Some(stamp));
+        let names = match names.map(names_known) {
+            Some(names) => names,
+            None => match list(&handle) {
+                Ok(names) => names,
+                Err(_) => {
+                    looked.directory = known;
+                    return looked;
+                }
+            },
+        };
+        let has = |name: &[u8]| names.iter().any(|(known, _)| &**known == name);
+        let is_top = match &known {
+            Some(known) if known.stamp == Some(stamp) => known.is_top,
+            _ => rustix::fs::statat(&handle, GIT, AtFlags::SYMLINK_NOFOLLOW).is_ok(),
+        };
+        let rules_from = has(b".gitignore")
+            .then(|| stat_of(&handle, b".gitignore").ok().flatten())
+            .flatten();
+        let the_same = known.as_ref().filter(|known| {
+            !task.afresh && known.rules_from == rules_from && known.is_top == is_top
+        });
+        let (rules, afresh) = match the_same {
+            Some(known) => (Arc::clone(&known.rules), false),
+            None if task.path.is_empty() => (self.rules.top(), true),
+            None => match &task.above {
+                Some(above) if rules_from.is_none() && !is_top => (Arc::clone(above), true),
+                above => (self.rules.of(&place, above.clone(), is_top), true),
+            },
+        };
+        let mut entries = Vec::with_capacity(names.len());
+        let mut was = known.map_or_else(Vec::new, |known| known.entries);
+        was.reverse();
+        let now = moment();
+        for (name, kind) in names {
+            let Ok(path) = join(&task.path, &name) else {
+                continue;
+            };
+            while let Some((gone, entry)) = was.pop_if(|(known, _)| **known < *name) {
+                self.gone(&task.path, &gone, entry, &mut looked, part);
+            }
+            let old = was.pop_if(|(known, _)| **known == *name);
+            let old = old.map(|(_, entry)| entry);
+            let passed = match &old {
+                Some(Entry::Passed(was)) if !afresh && *was == kind => true,
+                Some(Entry::File(_)) if !afresh && kind == Kind::File => false,
+                Some(Entry::Directory) if !afresh && kind == Kind::Directory => false,
+                _ => {
+                    kind == Kind::Other
+                        || is_temporary(&path)
+                        || self.rules.ignore(&rules, &path, kind == Kind::Directory)
+                }
+            };
+            if passed {
+                match old {
+                    Some(Entry::File(file)) if kind != Kind::File => part.gone_file(path, file),
+                    Some(Entry::Directory) => {
+                        let is_there = kind == Kind::Directory;
+                        looked.gone.push((path.as_bytes().to_vec(), is_there));
+                    }
+                    _ => {}
+                }
+                entries.push((name, Entry::Passed(kind)));
+                continue;
+            }
+            if kind == Kind::Directory {
+                if let Some(Entry::File(file)) = old {
+                    part.gone_file(path.clone(), file);
+                }
+                let came = task.came
+                    || is_known
+                        && !matches!(old, Some(Entry::Directory | Entry::Passed(Kind::Directory)));
+                looked.below.push(Task {
+                    path: path.as_bytes().to_vec(),
+                    above: Some(Arc::clone(&rules)),
+                    afresh,
+                    came,
+                });
+                entries.push((name, Entry::Directory));
+                continue;
+            }
+            if let Some(Entry::Directory) = old {
+                looked.gone.push((path.as_bytes().to_vec(), false));
+            }
+            let stat = match stat_of(&handle, &name) {
+                Ok(Some(stat)) => stat,
+                Ok(None) => {
+                    if let Some(Entry::File(file)) = old {
+                        part.gone_file(path, file);
+                    }
+                    entries.push((name, Entry::Passed(Kind::Other)));
+                    continue;
+                }
+                Err(Errno::NOENT) => {
+                    if let Some(Entry::File(file)) = old {
+                        part.gone_file(path, file);
+                    }
+                    continue;
+                }
+                Err(_) => {
+                    if let Some(entry) = old {
+                        entries.push((name, entry));
+                    }
+                    continue;
+                }
+            };
+            part.looked += 1;
+            let file = match old {
+                Some(Entry::File(file)) => {
+                    if file.stat != stat || !file.stat.is_settled(self.before) {
+                        let what = What::Changed(file, stat);
+                        part.differences.push(Difference { path, what });
+                    }
+                    File { stat, ..file }
+                }
+                old => {
+                    // What was ignored may have been there.
+                    let met = match old {
+                        Some(Entry::Passed(kind)) => kind == Kind::File,
+                        _ => !task.came && !is_known,
+                    };
+                    let what = if met {
+                        What::Met(stat)
+                    } else {
+                        What::Came(stat)
+                    };
+                    part.differences.push(Difference { path, what });
+                    File {
+                        stat,
+                        known: Known::Nothing,
+                    }
+                }
+            };
+            entries.push((name, Entry::File(file)));
+        }
+        for (gone, entry) in was.into_iter().rev() {
+            self.gone(&task.path, &gone, entry, &mut looked, part);
+        }
+        looked.directory = Some(Directory {
+            stamp: settled(stamp, now).then_some(stamp),
+            rules,
+            rules_from,
+            is_top,
+            entries,
+        });
+        looked
+    }
+
+    /// A name is not there any more.
+    fn gone(&self, above: &[u8], name: &[u8], entry: Entry, looked: &mut Looked, part: &mut Part) {
+        let Ok(path) = join(above, name) else { return };
+        match entry {
+            Entry::File(file) => part.gone_file(path, file),
+            Entry::Directory => looked.gone.push((path.as_bytes().to_vec(), false)),
+            Entry::Passed(_) => {}
+        }
+    }
+
+    fn place(&self, path: &[u8]) -> PathBuf {
+        match path {
+            [] => self.root.to_owned(),
+            path => self.root.join(native::name(path)),
+        }
+    }
+}
+
+/// What one thread has found.
+#[derive(Default)]
+struct Part {
+    differences: Vec<Difference>,
+    directories: Vec<(Vec<u8>, Directory)>,
+    gone: Vec<(Vec<u8>, bool)>,
+    looked: usize,
+}
+
+impl Part {
+    fn gone_file(&mut self, path: RelPath, file: File) {
+        let what = What::Gone(file);
+        self.differences.push(Difference { path, what });
+    }
+}
+
+/// Forgets a directory and all below; they are gone unless they are only left
+/// alone from now on.
+fn forget(index: &mut Index, path: Vec<u8>, is_there: bool, differences: &mut Vec<Difference>) {
+    let Some(directory) = index.remove(&path) else {
+        return;
+    };
+    for (name, entry) in &directory.entries {
+        if let (Entry::Directory, Ok(below)) = (entry, join(&path, name)) {
+            forget(index, below.as_bytes().to_vec(), is_there, differences);
+        }
+    }
+    if !is_there {
+        lose(&path, directory, differences);
+    }
+}
+
+/// All files of a directory are gone.
+fn lose(path: &[u8], directory: Directory, differences: &mut Vec<Difference>) {
+    for (name, entry) in directory.entries {
+        if let (Entry::File(file), Ok(path)) = (entry, join(path, &name)) {
+            let what = What::Gone(file);
+            differences.push(Difference { path, what });
+        }
+    }
+}
+
+fn join(above: &[u8], name: &[u8]) -> Result<RelPath, touchmark_proto::path::PathError> {
+    match above {
+        [] => RelPath::new(name),
+        above => RelPath::new(&[above, b"/", name].concat()),
+    }
+}
+
+/// The names in a directory, without asking it.
+fn names_known(directory: &Directory) -> Vec<Name> {
+    let entries = directory.entries.iter();
+    entries
+        .map(|(name, entry)| {
+            let kind = match entry {
+                Entry::File(_) => Kind::File,
+                Entry::Directory => Kind::Directory,
+                Entry::Passed(kind) => *kind,
+            };
+            (name.clone(), kind)
+        })
+        .collect()
+}
+
+/// The names in a directory, in their order.
+fn list(handle: &OwnedFd) -> Result<Vec<Name>, Errno> {
+    let mut names: Vec<Name> = Vec::new();
+    for found in Dir::read_from(handle)? {
+        let found = found?;
+        let name = found.file_name().to_bytes();
+        if matches!(name, b"." | b"..") || name == GIT.as_bytes() {
+            continue;
+        }
+        let file_type = match found.file_type() {
+            FileType::Unknown => {
+                let found = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW);
+                found.map_or(FileType::Unknown, |stat| {
+                    FileType::from_raw_mode(stat.st_mode)
+                })
+            }
+            known => known,
+        };
+        let kind = match file_type {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            _ => Kind::Other,
+        };
+        names.push((Box::from(name), kind));
+    }
+    names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    Ok(names)
+}
+
+/// The stat of a regular file; `None` of anything else.
+fn stat_of(handle: &OwnedFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
+    let found = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Ok(None);
+    }
+    let (modified, changed) = times(&found);
+    Ok(Some(Stat {
+        inode: tell::inode(&found),
+        size: tell::size(&found),
+        modified,
+        changed,
+    }))
+}
+
+fn times(found: &rustix::fs::Stat) -> (i64, i64) {
+    tell::times(found)
+}

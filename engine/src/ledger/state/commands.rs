@@ -1,0 +1,110 @@
+//! The newest commands, for those who name one later (ATTR-6): what is stored
+//! of a window itself goes once a snapshot covers it.
+
+use touchmark_proto::commands::CommandRow;
+use touchmark_proto::{Author, Evidence, Millis, RelPath, SessionId};
+
+use super::State;
+use crate::ledger::recall::command_name;
+use crate::ledger::record::CommandFact;
+
+/// Commands that are remembered.
+const REMEMBERED: usize = 1_000;
+
+/// A command whose window is open or has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastCommand {
+    /// Its number.
+    pub command: u64,
+    /// Whose.
+    pub session: SessionId,
+    /// What was run, for people.
+    pub label: Option<String>,
+    /// The fact that opened the window, and when.
+    pub begun: (u64, Millis),
+    /// The fact that ended it, and when.
+    pub ended: Option<(u64, Millis)>,
+    /// What it exited with, if that was said.
+    pub exit: Option<i32>,
+    /// The branch that was checked out when it began.
+    pub branch_before: Option<String>,
+    /// The same of its end.
+    pub branch_after: Option<String>,
+    /// Versions recorded in it.
+    pub versions: u64,
+}
+
+impl State {
+    /// What is remembered of a command.
+    pub fn past_command(&self, command: u64) -> Option<&PastCommand> {
+        let at = self
+            .past_commands
+            .binary_search_by_key(&command, |past| past.command);
+        self.past_commands.get(at.ok()?)
+    }
+
+    pub(super) fn past_command_mut(&mut self, command: u64) -> Option<&mut PastCommand> {
+        let at = self
+            .past_commands
+            .binary_search_by_key(&command, |past| past.command);
+        self.past_commands.get_mut(at.ok()?)
+    }
+
+    pub(super) fn remember_command(&mut self, n: u64, time: Millis, fact: &CommandFact) {
+        // Their numbers rise: the list is in their order.
+        let newest = self.past_commands.back().map(|past| past.command);
+        if newest.is_some_and(|newest| newest >= fact.command) {
+            return;
+        }
+        if self.past_commands.len() >= REMEMBERED {
+            self.past_commands.pop_front();
+        }
+        self.past_commands.push_back(PastCommand {
+            command: fact.command,
+            session: fact.session.clone(),
+            label: fact.label.clone(),
+            begun: (n, time),
+            ended: None,
+            exit: None,
+            branch_before: fact.branch.clone(),
+            branch_after: None,
+            versions: 0,
+        });
+    }
+
+    /// The command that wrote a version: of the author's own windows the newest,
+    /// or a formatter's in which it followed the author's edit (ATTR-17).
+    pub(crate) fn command_of(
+        &self,
+        path: &RelPath,
+        author: &Author,
+        evidence: Evidence,
+    ) -> Option<u64> {
+        if evidence != Evidence::Command {
+            return None;
+        }
+        let session = author.session.as_ref()?;
+        let windows = || self.windows_on(path).map(|window| &window.fact);
+        let own = windows().find(|window| window.session == *session);
+        let written = own.or_else(|| windows().find(|window| window.formatter))?;
+        Some(written.command)
+    }
+
+    /// A command as it is told.
+    pub fn command_row(&self, past: &PastCommand) -> CommandRow {
+        CommandRow {
+            command: command_name(past.command),
+            session: past.session.clone(),
+            session_label: self.label(&past.session).map(str::to_owned),
+            label: past.label.clone(),
+            begun: self.clock(past.begun.0),
+            begun_at: past.begun.1,
+            ended: past.ended.map(|(n, _)| self.clock(n)),
+            ended_at: past.ended.map(|(_, time)| time),
+            exit: past.exit,
+            branch_before: past.branch_before.clone(),
+            branch_after: past.branch_after.clone(),
+            versions: past.versions,
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What commands did to files that nobody tracks (SCOPE-1). The log has it, the
+//! state does not: such files cost neither watches nor memory.
+
+use touchmark_proto::{Author, Evidence, Hash, Millis, RelPath, SessionId, VersionKind};
+
+use crate::attribution::Decision;
+use crate::engine::Engine;
+use crate::input::SweptFile;
+use crate::ledger::fold::kind_between;
+use crate::ledger::recall::{VersionMarks, version_of};
+use crate::ledger::record::{Fact, Held, VersionFact};
+use crate::ledger::state::Command;
+use touchmark_proto::events::Happening;
+
+/// File systems stamp, and processes begin, by ticks of the system's.
+const SLACK: Millis = 50;
+
+/// Saves that are remembered while windows are open.
+const SAVES: usize = 1_024;
+
+impl Engine {
+    /// An editor has saved a file that nobody tracks.
+    pub(crate) fn saved_untracked(&mut self, path: RelPath, hash: Hash) {
+        let mut open = self.state.commands.values();
+        if open.any(|window| window.fact.workspace) && self.saved_untracked.len() < SAVES {
+            self.saved_untracked.insert(path, hash);
+        }
+    }
+
+    /// Takes in what has changed in the workspace since it was looked at last.
+    pub(crate) fn swept(&mut self, changes: &[SweptFile]) {
+        for change in changes {
+            self.swept_file(change);
+        }
+    }
+
+    fn swept_file(&mut self, change: &SweptFile) {
+        let path = &change.path;
+        // What is tracked has been read already, and so has what a rename
+        // brought: the window's end stands behind a fence (ATTR-16).
+        let file = self.view().file_of(path);
+        let known = self.state.paths.contains_key(&file);
+        if known || self.tracker.passing(path).copy_of().is_some() {
+            return;
+        }
+        let Some((command, decision)) = self.swept_by(change) else {
+            return;
+        };
+        let Decision::By {
+            author,
+            evidence,
+            candidates,
+            ..
+        } = decision
+        else {
+            return;
+        };
+        let before = change.before.unwrap_or(Held::ABSENT);
+        // Where its log goes on: nobody says who made it what it was.
+        if change.before.is_some() {
+            self.record(Fact::Baseline {
+                path: path.clone(),
+                held: match change.from {
+                    Some(_) => Held::ABSENT,
+                    None => before,
+                },
+                untracked: true,
+            });
+        }
+        let kind = match (&change.from, change.before) {
+            (Some(_), _) => VersionKind::Renamed,
+            (None, None) if change.after.hash.is_some() => VersionKind::Modified,
+            (None, None) => VersionKind::Deleted,
+            (None, Some(_)) => kind_between(before.hash, change.after.hash),
+        };
+        let fact = VersionFact {
+            from: change.from.clone(),
+            before: before.hash,
+            command,
+            candidates,
+            ..VersionFact::new(path.clone(), kind, change.after, author, evidence)
+        };
+        let n = self.record(Fact::Version(fact.clone()));
+        self.counts.versions += 1;
+        if self.heard {
+            let marks = VersionMarks::default();
+            let version = version_of(self.state.epoch, n, self.now, &fact, marks);
+            let lines = Some((fact.before, fact.held.hash));
+            self.publish(
+                Happening::Version {
+                    version,
+                    lines: None,
+                },
+                lines,
+            );
+        }
+    }
+
+    /// Who changed a file that nobody tracks, and in which command: somebody
+    /// whose window was open all the time since it was looked at last, since
+    /// every window that opens or ends has the workspace looked at. `None`
+    /// where there was none.
+    fn swept_by(&self, change: &SweptFile) -> Option<(Option<u64>, Decision)> {
+        let SweptFile { path, after, .. } = change;
+        // A person may have been asked about it for minutes (ATTR-6).
+        let had_begun = |command: u64| {
+            let began = self.command_starts.get(&command);
+            let changed = change.changed_ms;
+            began.is_none_or(|began| changed.is_none_or(|at| at + SLACK >= *began))
+        };
+        let windows = || {
+            let covering = self.state.windows_on(path);
+            covering.filter(|window| window.fact.workspace && had_begun(window.fact.command))
+        };
+        let newest: &Command = windows().next()?;
+        // ATTR-2: an editor reported it meanwhile.
+        let saved = self.saved_untracked.get(path);
+        if saved.is_some_and(|saved| Some(*saved) == after.hash) {
+            let decision = Decision::By {
+                author: Author::USER,
+                evidence: Evidence::Editor,
+                edit: None,
+                formatted: false,
+                candidates: Vec::new(),
+            };
+            return Some((None, decision));
+        }
+        let mut sessions: Vec<SessionId> = Vec::new();
+        for window in windows() {
+            if !sessions.contains(&window.fact.session) {
+                sessions.push(window.fact.session.clone());
+            }
+        }
+        let command = Some(newest.fact.command);
+        Some((command, Decision::in_windows_of(sessions)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::Config;
+    use crate::effect::Effect;
+    use crate::globs::Globs;
+    use crate::ledger::record::CommandFact;
+    use crate::ledger::state::State;
+
+    fn held(content: u8) -> Held {
+        Held {
+            hash: Some(Hash([content; 32])),
+            size: 1,
+            lines: 1,
+            mtime_ms: 0,
+        }
+    }
+
+    fn change(name: &str, changed_ms: Millis) -> SweptFile {
+        SweptFile {
+            path: RelPath::new(name.as_bytes()).unwrap(),
+            from: None,
+            before: Some(held(1)),
+            after: held(2),
+            changed_ms: Some(changed_ms),
+        }
+    }
+
+    fn engine() -> Engine {
+        Engine::restore(Config::default(), State::new(1, false), [], 10_000)
+    }
+
+    fn begin(engine: &mut Engine, command: u64, session: &str, workspace: bool) {
+        engine.record(Fact::CommandBegun(CommandFact {
+            command,
+            session: SessionId::new(session).unwrap(),
+            call: None,
+            label: None,
+            globs: Globs::default(),
+            deadline: 1 << 40,
+            bound: None,
+            pid: None,
+            formatter: false,
+            workspace,
+            branch: None,
+        }));
+    }
+
+    /// What is recorded of these: name, session, command.
+    fn told(engine: &mut Engine, changes: &[SweptFile]) -> Vec<(String, String, Option<u64>)> {
+        engine.out.clear();
+        engine.swept(changes);
+        let versions = engine.out.iter().filter_map(|effect| match effect {
+            Effect::Record(record) => match &record.fact {
+                Fact::Version(fact) => Some(fact),
+                _ => None,
+            },
+            _ => None,
+        });
+        let row = |fact: &VersionFact| {
+            let session = fact.author.session.as_ref();
+            let session = session.map_or("-", |session| session.as_str());
+            (
+                fact.path.to_string_lossy(),
+                session.to_owned(),
+                fact.command,
+            )
+        };
+        versions.map(row).collect()
+    }
+
+    #[test]
+    fn what_was_changed_before_the_command_began_is_not_its() {
+        let mut engine = engine();
+        begin(&mut engine, 1, "s", true);
+        engine.withdraw_before(1, 9_000);
+        let changes = [change("early", 8_000), change("late", 9_500)];
+        let late = ("late".to_owned(), "s".to_owned(), Some(1));
+        assert_eq!(told(&mut engine, &changes), [late]);
+        // What another window had begun by then may have done, it has done.
+        begin(&mut engine, 2, "t", true);
+        engine.end_command(1);
+        begin(&mut engine, 3, "s", true);
+        engine.withdraw_before(3, 9_000);
+        let early = ("early".to_owned(), "t".to_owned(), Some(2));
+        let late = ("late".to_owned(), "s".to_owned(), Some(3));
+        assert_eq!(told(&mut engine, &changes), [early, late]);
+    }
+
+    #[test]
+    fn only_windows_of_the_workspace_speak_for_files_that_nobody_tracks() {
+        let mut engine = engine();
+        let changes = [change("f", 9_000)];
+        assert_eq!(told(&mut engine, &changes), []);
+        begin(&mut engine, 1, "s", false);
+        assert_eq!(told(&mut engine, &changes), []);
+        begin(&mut engine, 2, "t", true);
+        let own = ("f".to_owned(), "t".to_owned(), Some(2));
+        assert_eq!(told(&mut engine, &changes), [own]);
+        assert!(engine.state.paths.is_empty(), "it is tracked by that");
+        let path = RelPath::new(b"f").unwrap();
+        engine.record(Fact::Baseline {
+            path,
+            held: held(1),
+            untracked: false,
+        });
+        assert_eq!(told(&mut engine, &changes), [], "its own events tell");
+    }
+}

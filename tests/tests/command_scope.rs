@@ -1,0 +1,563 @@
+//! Windows with the scope of the workspace (SCOPE-1): what commands do to files
+//! that nobody tracks. The truth is the tree before and after, by bytes.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use touchmark_tests::{Session, World, sha256, user};
+
+/// A world whose looks may take as long as a slow build needs.
+fn world() -> World {
+    let mut world = World::asleep();
+    world.set_env("TOUCHMARK_TEST_SCOPE_MS", "20000");
+    world.start();
+    world
+}
+
+/// Runs a line of shell in the workspace.
+fn sh(world: &World, line: &str) {
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(world.workspace())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_AUTHOR_NAME", "a")
+        .env("GIT_AUTHOR_EMAIL", "a@example.org")
+        .env("GIT_COMMITTER_NAME", "a")
+        .env("GIT_COMMITTER_EMAIL", "a@example.org")
+        .env("GIT_EDITOR", "true")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {said}");
+}
+
+/// All regular files but those of git and those that are ignored.
+fn tree(world: &World) -> BTreeMap<String, Vec<u8>> {
+    fn below(directory: &Path, name: &str, all: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let entry = entry.unwrap();
+            let own = entry.file_name().into_string().unwrap();
+            let name = format!("{name}{own}");
+            let kind = entry.file_type().unwrap();
+            if matches!(&*own, ".git" | "target") || own.ends_with(".o") {
+                continue;
+            }
+            if kind.is_dir() {
+                below(&entry.path(), &format!("{name}/"), all);
+            } else if kind.is_file() {
+                all.insert(name, fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    below(world.workspace(), "", &mut all);
+    all
+}
+
+fn hash(content: Option<&Vec<u8>>) -> Value {
+    content.map_or(Value::Null, |bytes| json!(sha256(bytes)))
+}
+
+/// A repository with some of everything.
+fn repository(world: &World) {
+    for number in 0..20 {
+        world.file(
+            &format!("src/f{number}.txt"),
+            format!("head {number}\nmiddle\ntail\n"),
+        );
+    }
+    world.file("README.md", "# read me\n");
+    world.file("docs/a/b/deep.md", "deep\n");
+    world.file("crlf.txt", "one\r\ntwo\r\n");
+    world.file("bytes.bin", [0_u8, 159, 146, 150, 10]);
+    world.file("no newline", "none at the end");
+    world.file("empty", "");
+    world.file(".gitignore", "target/\n*.o\n");
+    world.file("target/old.txt", "a build's\n");
+    sh(
+        world,
+        "git init -q -b main && git add -A && git commit -qm one",
+    );
+    sh(
+        world,
+        "git checkout -qb topic && for n in 1 2 3 4 5; do echo topic >> src/f$n.txt; done && echo t > src/topic.txt && git rm -q docs/a/b/deep.md && git add -A && git commit -qm topic && git checkout -q main",
+    );
+    // So old that git's index vouches for them.
+    sh(
+        world,
+        "find . -name .git -prune -o -type f -print0 | xargs -0 touch -d 2020-01-01 && git status > /dev/null",
+    );
+    // Neither clean nor known to git.
+    world.file("src/f6.txt", "dirty\n");
+    world.file("untracked.txt", "of nobody\n");
+}
+
+/// One command in a window, as a hook would open it.
+fn run(world: &World, agent: &mut Session, line: &str) -> Value {
+    let begun = agent.ok(
+        "command/begin",
+        json!({"label": line, "scope": "workspace"}),
+    );
+    assert_eq!(begun["partial"], Value::Null, "{line}: {begun}");
+    sh(world, line);
+    let command = &begun["command"];
+    let ended = agent
+        .client
+        .ok("command/end", json!({"command": command, "exit": 0}));
+    assert_eq!(ended["command"]["command"], *command, "{line}: {ended}");
+    assert_eq!(ended["partial"], Value::Null, "{line}: {ended}");
+    ended["command"].clone()
+}
+
+/// Every file that differs has a version by the command, with what it held
+/// before and holds now; no other has.
+fn check(
+    agent: &mut Session,
+    line: &str,
+    row: &Value,
+    before: &BTreeMap<String, Vec<u8>>,
+    after: &BTreeMap<String, Vec<u8>>,
+) {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let mut changed = 0;
+    for name in names {
+        let (was, is) = (before.get(name), after.get(name));
+        if was == is {
+            continue;
+        }
+        changed += 1;
+        let history = agent.history(name);
+        let newest = history
+            .first()
+            .unwrap_or_else(|| panic!("{line}: {name} has no version"));
+        let story = format!("{line}: {name}: {newest}");
+        assert_eq!(newest["author"]["session"], "s", "{story}");
+        assert_eq!(newest["evidence"], "command", "{story}");
+        assert_eq!(newest["command"], row["command"], "{story}");
+        assert_eq!(newest["hash"], hash(is), "{story}");
+        let kind = match (was, is) {
+            (None, _) => vec!["created", "renamed"],
+            (_, None) => vec!["deleted"],
+            _ => vec!["modified"],
+        };
+        assert!(kind.iter().any(|kind| newest["kind"] == **kind), "{story}");
+        if was.is_some() {
+            let older = &history.get(1).expect(&story)["hash"];
+            assert_eq!(*older, hash(was), "before: {story}");
+        }
+        if newest["kind"] == "renamed" {
+            let from = newest["from"].as_str().expect(&story);
+            assert_eq!(before.get(from), is, "{story}");
+        }
+    }
+    assert_eq!(row["versions"], changed, "{line}: {row}");
+}
+
+/// Of every kind that agents run.
+const COMMANDS: &[&str] = &[
+    // Files written in place, by a rename, and anew.
+    "sed -i s/middle/centre/ src/f0.txt",
+    "sed -i s/head/HEAD/ src/f1.txt src/f2.txt src/f3.txt",
+    "echo more >> README.md",
+    "printf 'new\\n' > new.txt",
+    "echo one > a.txt; echo two > b.txt",
+    "cp README.md copy.md",
+    "tee src/tee.txt < README.md > /dev/null",
+    "cat src/f4.txt src/f5.txt > joined.txt",
+    "perl -pi -e 's/tail/end/' src/f7.txt",
+    "awk '{print NR\": \"$0}' src/f8.txt > tmp && mv tmp src/f8.txt",
+    "dd if=/dev/zero of=zeros bs=1024 count=4 2> /dev/null",
+    "truncate -s 3 joined.txt",
+    "truncate -s 0 README.md",
+    ": > src/f9.txt",
+    "python3 -c 'open(\"gen.py\",\"w\").write(\"x = 1\\n\")'",
+    "printf '\\0\\1\\377' > bytes.bin",
+    "printf 'one\\r\\nthree\\r\\n' > crlf.txt",
+    "printf 'still none' > 'no newline'",
+    "echo 'a b' > 'name with  spaces'",
+    "echo u > 'ümläut.txt'",
+    "mkdir -p deep/er/est && echo d > deep/er/est/f",
+    "install -m 600 a.txt installed.txt",
+    "split -l 1 src/f10.txt part-",
+    "sort -o src/f11.txt src/f11.txt",
+    "tr a-z A-Z < src/f12.txt > up && mv up src/f12.txt",
+    // Nothing changes.
+    "true",
+    "cat README.md > /dev/null",
+    "ls -lR > /dev/null",
+    "touch src/f13.txt",
+    "touch -d '2001-01-01' src/f14.txt",
+    "chmod +x src/f13.txt",
+    "cp src/f13.txt x && mv x src/f13.txt",
+    "echo s > short-lived && rm short-lived",
+    "sed -i s/nowhere/else/ src/f15.txt",
+    "git status > /dev/null",
+    "grep -r middle src > /dev/null",
+    "ln -s README.md link && rm link",
+    // Ignored.
+    "mkdir -p target/debug && echo o > target/debug/out.txt",
+    "echo o > x.o",
+    "rm -r target && mkdir target && echo again > target/old.txt",
+    "echo y > y.o; echo y > y.txt",
+    // Moved and removed.
+    "mv a.txt moved.txt",
+    "mv moved.txt src/",
+    "git mv src/f16.txt src/renamed.txt",
+    "mv src/tee.txt README.md",
+    "mkdir sub && mv src/f17.txt src/f18.txt sub/",
+    "mv sub other",
+    "rm b.txt",
+    "rm -r other",
+    "rm -rf deep",
+    "mv copy.md tmp && mv zeros copy.md && mv tmp zeros",
+    "mkdir away && mv docs away/ && mv away/docs . && rmdir away",
+    "rm new.txt && mkdir new.txt && echo in > new.txt/in",
+    "rm -r new.txt && echo file > new.txt",
+    "cp -r src src2",
+    "rm -r src2",
+    "find . -name 'part-*' -delete",
+    "ln README.md hard && rm README.md && mv hard README.md",
+    "rm gen.py; echo back > gen.py",
+    "rename() { mv \"$1\" \"$2\"; }; rename gen.py gen2.py",
+    // Archives and generators.
+    "tar cf all.tar src",
+    "mkdir un && tar xf all.tar -C un",
+    "rm -r un && tar xf all.tar",
+    "gzip -k README.md",
+    "gunzip -f README.md.gz",
+    "rm all.tar",
+    "for n in $(seq 40); do echo $n > gen-$n.txt; done",
+    "for n in $(seq 40); do sed -i s/^/x/ gen-$n.txt; done",
+    "rm gen-*.txt",
+    "seq 1000 > numbers.txt",
+    "seq 1000 | sed s/5/five/ > numbers.txt",
+    "make -f - <<'M'\nall:\n\techo made > made.txt\nM\n",
+    "python3 - <<'P'\nimport os\nfor n in range(10):\n    open(f'py{n}.txt', 'w').write(str(n))\nP\n",
+    "rm py*.txt",
+    "patch -s -p0 <<'P'\n--- made.txt\n+++ made.txt\n@@ -1 +1 @@\n-made\n+patched\nP\n",
+    // Pipelines, subshells, in the background.
+    "sh -c 'sh -c \"echo nested > nested.txt\"'",
+    "(cd src && echo sub >> f0.txt)",
+    "cat src/f0.txt | tr a-z A-Z | tee upper.txt | wc -l > lines.txt",
+    "echo bg > bg.txt & wait",
+    "(echo one > p1 & echo two > p2 & wait)",
+    "xargs -n 1 touch <<'X'\nt1\nt2\nX\n",
+    "find src -name 'f1*.txt' | xargs sed -i '1s/^/first /'",
+    "set -e; echo x > x1; cp x1 x2; rm x1",
+    "exec 3> fd.txt; echo three >&3; exec 3>&-",
+    // Git.
+    "git add -A && git commit -qm 'all of it'",
+    "git checkout -q -b other",
+    "echo other >> README.md && git commit -qam other",
+    "git checkout -q main",
+    "git checkout -q topic",
+    "git checkout -q main",
+    "git merge -q -X ours -m merged topic",
+    "git reset -q --hard HEAD~1",
+    "echo stashed >> README.md && git stash -q",
+    "git stash pop -q",
+    "git checkout -q -- .",
+    "git rebase -q -X theirs topic",
+    "git cherry-pick -X theirs other > /dev/null",
+    "git revert --no-edit HEAD > /dev/null",
+    "git rm -q -r docs 2> /dev/null || rm -f upper.txt",
+    "git restore --staged . && git checkout -q -- .",
+    "git clean -fdq",
+    "git checkout -q HEAD~2 2> /dev/null",
+    "git switch -q main",
+    "git worktree prune && git gc -q",
+];
+
+#[test]
+fn each_change_of_a_hundred_commands_has_its_author_a_before_and_an_after() {
+    assert!(COMMANDS.len() >= 100, "{}", COMMANDS.len());
+    let world = world();
+    repository(&world);
+    let mut agent = world.session("s");
+    let mut all = 0;
+    for line in COMMANDS {
+        let before = tree(&world);
+        let row = run(&world, &mut agent, line);
+        let after = tree(&world);
+        check(&mut agent, line, &row, &before, &after);
+        all += row["versions"].as_u64().unwrap();
+    }
+    assert!(all > 200, "{all}");
+    for ignored in ["target/old.txt", "target/debug/out.txt", "x.o"] {
+        assert_eq!(agent.history(ignored), Vec::<Value>::new(), "{ignored}");
+    }
+    // What it costs afterwards: no file is tracked.
+    let status = agent.client.ok("status", json!({}));
+    assert_eq!(status["trackedFiles"], 0, "{status}");
+}
+
+#[test]
+fn what_was_changed_before_a_window_or_by_an_editor_is_not_the_commands() {
+    let world = world();
+    for name in ["before", "between", "saved", "wrote", "read"] {
+        world.file(name, format!("{name}\n"));
+    }
+    let mut agent = world.session("s");
+    agent.read("read");
+    // A first look, so that the next knows what was there.
+    run(&world, &mut agent, "true");
+    user::write(&world.path("before"), "by the user\n");
+    user::write(&world.path("made"), "by the user\n");
+    run(&world, &mut agent, "true");
+    user::write(&world.path("between"), "by the user\n");
+    let begun = agent.ok("command/begin", json!({"scope": "workspace"}));
+    user::write(&world.path("wrote"), "by the command\n");
+    user::write(&world.path("read"), "by the command\n");
+    user::write(&world.path("saved"), "by an editor\n");
+    let path = world.path("saved");
+    agent.client.ok(
+        "editor/didSave",
+        json!({"path": path, "hash": sha256(b"by an editor\n")}),
+    );
+    let ended = agent
+        .client
+        .ok("command/end", json!({"command": begun["command"]}));
+    for name in ["before", "made", "between"] {
+        assert_eq!(agent.history(name), Vec::<Value>::new(), "{name}");
+    }
+    let of = |agent: &mut Session, name: &str| {
+        let newest = agent.history(name).remove(0);
+        (newest["author"]["kind"].clone(), newest["command"].clone())
+    };
+    let command = &begun["command"];
+    assert_eq!(of(&mut agent, "wrote"), (json!("agent"), command.clone()));
+    assert_eq!(of(&mut agent, "read"), (json!("agent"), command.clone()));
+    assert_eq!(of(&mut agent, "saved"), (json!("user"), Value::Null));
+    // That of the file which its session holds is told, and counted.
+    assert_eq!(
+        touchmark_tests::paths(ended["changes"].as_array().unwrap()),
+        ["read"]
+    );
+    assert_eq!(ended["command"]["versions"], 2, "{ended}");
+}
+
+#[test]
+fn windows_of_two_sessions_are_told_apart_by_when_they_were_open() {
+    let world = world();
+    world.file("f", "one\n");
+    let (mut a, mut b) = (world.session("a"), world.session("b"));
+    let begin = |session: &mut Session| {
+        session.ok("command/begin", json!({"scope": "workspace"}))["command"].clone()
+    };
+    let first = begin(&mut a);
+    user::write(&world.path("alone"), "of the first\n");
+    let second = begin(&mut b);
+    user::write(&world.path("both"), "of either\n");
+    a.client.ok("command/end", json!({"command": first}));
+    user::write(&world.path("later"), "of the second\n");
+    b.client.ok("command/end", json!({"command": second}));
+    user::write(&world.path("nobody"), "of nobody\n");
+    run(&world, &mut a, "true");
+    let newest = |session: &mut Session, name: &str| session.history(name).remove(0);
+    let alone = newest(&mut a, "alone");
+    assert_eq!(alone["author"]["session"], "a", "{alone}");
+    assert_eq!(alone["candidates"], Value::Null, "{alone}");
+    let both = newest(&mut a, "both");
+    assert_eq!(both["candidates"], json!(["b", "a"]), "{both}");
+    assert_eq!(both["command"], second, "{both}");
+    let later = newest(&mut a, "later");
+    assert_eq!(later["author"]["session"], "b", "{later}");
+    assert_eq!(a.history("nobody"), Vec::<Value>::new());
+}
+
+#[test]
+fn a_checkout_of_many_files_is_one_entry_that_names_the_branches() {
+    let world = world();
+    for number in 0..400 {
+        world.file(&format!("d{}/f{number}", number % 7), format!("{number}\n"));
+    }
+    sh(
+        &world,
+        "git init -q -b main && git add -A && git commit -qm one && git checkout -qb topic && for f in d*/*; do echo topic >> $f; done && git commit -qam two && git checkout -q main",
+    );
+    let mut agent = world.session("s");
+    let mut subscriber = world.client();
+    subscriber.ok("subscribe", json!({"kinds": ["command"]}));
+    let line = "git checkout -q topic";
+    let row = run(&world, &mut agent, line);
+    assert_eq!(row["versions"], 400, "{row}");
+    assert_eq!(row["label"], line, "{row}");
+    assert_eq!(row["branchBefore"], "main", "{row}");
+    assert_eq!(row["branchAfter"], "topic", "{row}");
+    assert_eq!(row["exit"], 0, "{row}");
+    let event = subscriber.event();
+    assert_eq!(event["command"], row, "{event}");
+    let listed = agent.client.ok("command/list", json!({"session": "s"}));
+    assert_eq!(listed["commands"], json!([row]), "{listed}");
+    let mut other = world.session("t");
+    other.sync();
+    let listed = other.ok("command/list", json!({}));
+    assert_eq!(listed["commands"], json!([]), "{listed}");
+}
+
+#[test]
+fn the_commands_are_known_after_a_restart_and_gone_with_their_session() {
+    let mut world = world();
+    world.file("f", "one\n");
+    let mut agent = world.session("s");
+    let row = run(&world, &mut agent, "echo two > f");
+    // A clean end takes a snapshot, which covers the window's facts.
+    world.stop();
+    world.start();
+    let mut client = world.client();
+    let listed = client.ok("command/list", json!({}));
+    assert_eq!(listed["commands"], json!([row]), "{listed}");
+    client.ok("session/close", json!({"session": "s", "forget": true}));
+    let listed = client.ok("command/list", json!({}));
+    assert_eq!(listed["commands"], json!([]), "{listed}");
+}
+
+#[test]
+fn the_size_and_the_time_of_a_file_are_not_believed() {
+    let world = world();
+    world.file("f", "one\n");
+    let mut agent = world.session("s");
+    let row = run(
+        &world,
+        &mut agent,
+        "printf 'ONE\\n' > f && touch -d @1000000000 f",
+    );
+    assert_eq!(row["versions"], 1, "{row}");
+    // Size and time of modification stay, and so does the inode.
+    let row = run(
+        &world,
+        &mut agent,
+        "printf 'two\\n' > f && touch -d @1000000000 f",
+    );
+    assert_eq!(row["versions"], 1, "{row}");
+    let history = agent.history("f");
+    assert_eq!(history[0]["hash"], json!(sha256(b"two\n")), "{history:?}");
+    assert_eq!(history[1]["hash"], json!(sha256(b"ONE\n")), "{history:?}");
+}
+
+#[test]
+fn links_modes_and_special_files_are_no_versions() {
+    let world = world();
+    world.file("f", "one\n");
+    world.file("g", "two\n");
+    world.file("real/x", "x\n");
+    let mut agent = world.session("s");
+    let row = run(
+        &world,
+        &mut agent,
+        "ln -s f link; ln -s real directory; ln -s /etc outside; ln -s nowhere broken; mkfifo pipe; chmod 600 f; ln f second",
+    );
+    // The second name alone is a file that was not there.
+    assert_eq!(row["versions"], 1, "{row}");
+    assert_eq!(agent.history("second")[0]["kind"], "created");
+    let row = run(
+        &world,
+        &mut agent,
+        "rm g && ln -s f g; rm link; echo three > pipe2; rm pipe",
+    );
+    assert_eq!(row["versions"], 2, "{row}");
+    assert_eq!(agent.history("g")[0]["kind"], "deleted");
+    let row = run(
+        &world,
+        &mut agent,
+        "rm g; echo back > g; rm -r real; ln -s . real",
+    );
+    assert_eq!(row["versions"], 2, "{row}");
+    assert_eq!(agent.history("g")[0]["kind"], "created");
+    assert_eq!(agent.history("real/x")[0]["kind"], "deleted");
+    assert_eq!(agent.history("link"), Vec::<Value>::new());
+}
+
+#[test]
+fn what_is_excluded_or_ignored_by_now_is_left_alone() {
+    let mut world = World::asleep();
+    world.set_env("TOUCHMARK_TEST_SCOPE_MS", "20000");
+    world.configure("scope.exclude = [\"data\", \"*.log\"]\n");
+    world.start();
+    world.file("data/big", "one\n");
+    world.file("a.log", "one\n");
+    world.file("build/out", "one\n");
+    let mut agent = world.session("s");
+    let row = run(
+        &world,
+        &mut agent,
+        "echo two | tee data/big a.log sub.log > /dev/null",
+    );
+    assert_eq!(row["versions"], 0, "{row}");
+    // From then on what is below is ignored, and it is not gone for that.
+    let row = run(
+        &world,
+        &mut agent,
+        "echo build > .gitignore; echo two > build/out",
+    );
+    assert_eq!(row["versions"], 1, "{row}");
+    let row = run(&world, &mut agent, "rm .gitignore; echo three > build/out");
+    assert_eq!(row["versions"], 1, "{row}");
+    let row = run(&world, &mut agent, "echo four > build/out");
+    assert_eq!(row["versions"], 1, "{row}");
+    assert_eq!(
+        agent.history("build/out")[1]["hash"],
+        json!(sha256(b"three\n"))
+    );
+}
+
+#[test]
+fn repositories_in_the_workspace_have_rules_and_an_index_of_their_own() {
+    let world = world();
+    world.file(".gitignore", "*.txt\n");
+    world.file("inner/kept.txt", "one\n");
+    world.file("inner/.gitignore", "*.o\n");
+    world.file("inner/a/b.c", "one\n");
+    sh(
+        &world,
+        "git init -q . && git -C inner init -q && git -C inner add -A && git -C inner commit -qm one",
+    );
+    let mut agent = world.session("s");
+    let row = run(
+        &world,
+        &mut agent,
+        "echo two > inner/kept.txt; echo two > inner/a/b.c; echo o > inner/x.o; echo x > x.txt",
+    );
+    assert_eq!(row["versions"], 2, "{row}");
+    for (name, before) in [("inner/kept.txt", b"one\n"), ("inner/a/b.c", b"one\n")] {
+        let history = agent.history(name);
+        assert_eq!(history[1]["hash"], json!(sha256(before)), "{history:?}");
+    }
+}
+
+#[test]
+fn a_look_that_has_no_time_says_what_it_left_out() {
+    let mut world = World::asleep();
+    world.set_env("TOUCHMARK_TEST_SCOPE_MS", "0");
+    world.start();
+    world.file("f", "one\n");
+    let mut agent = world.session("s");
+    let begun = agent.ok("command/begin", json!({"scope": "workspace"}));
+    let partial = begun["partial"].as_str().expect("partial");
+    assert!(partial.contains("only 0 files"), "{partial}");
+    let command = &begun["command"];
+    let ended = agent.client.ok("command/end", json!({"command": command}));
+    assert!(ended["partial"].is_string(), "{ended}");
+}
+
+#[test]
+fn a_window_of_tracked_files_looks_at_no_others() {
+    let world = world();
+    world.file("f", "one\n");
+    let mut agent = world.session("s");
+    for scope in [json!({}), json!({"scope": "tracked"})] {
+        let begun = agent.ok("command/begin", scope);
+        user::write(&world.path("f"), "two\n");
+        let ended = agent
+            .client
+            .ok("command/end", json!({"command": begun["command"]}));
+        assert_eq!(ended["command"]["versions"], 0, "{ended}");
+        assert_eq!(agent.history("f"), Vec::<Value>::new());
+    }
+}
