@@ -18,6 +18,7 @@ mod edited;
 mod end;
 mod fill;
 mod guarded;
+mod histories;
 mod hooks;
 mod host;
 mod lane;
@@ -64,6 +65,7 @@ use crate::watch::{MountBell, Watcher};
 use backlog::Backlog;
 pub use backlog::Waiting;
 use end::Ending;
+use histories::Histories;
 use hooks::Hooks;
 use outbox::Outbox;
 use reading::Aside;
@@ -175,6 +177,7 @@ struct Daemon {
     subscriptions: Subscriptions,
     searches: Searches,
     hooks: Hooks,
+    histories: Histories,
     /// Why facts are not stored at the moment (LOSS-3).
     storage_trouble: Option<String>,
     /// Turns whose facts were not stored when they came, and why.
@@ -342,7 +345,7 @@ impl Daemon {
                 self.searched(request);
                 self.outbox.push(Say::Answer {
                     request,
-                    answer: outcome.map(|reply| Box::new(reply.into())),
+                    answer: outcome.map(|reply| Box::new(self.labelled(reply).into())),
                 });
                 self.tell_kept();
             }

@@ -24,6 +24,10 @@ use crate::files::{
     FileReadResult, FileReadText, FileRecent, FileRecords, FileSnapshot, FileStates, FileStatus,
     FileText, FileUntrack, Snapshot, SnapshotCompared, Versions,
 };
+use crate::history::{
+    Blame, ContentAt, FileBlame, FileContent, FileDiff, FileDiffs, FileLog, FileRestore,
+    LogEntries, Restored,
+};
 use crate::hooks::{
     HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookJoined,
     HookOpencode, HookPrinted,
@@ -240,4 +244,9 @@ methods! {
     Undo: "undo", Undo => Undone;
     Redo: "redo", Redo => Undone;
     UndoList: "undo/list", UndoList => UndoRows;
+    FileContent: "file/content", FileContent => ContentAt;
+    FileDiff: "file/diff", FileDiff => FileDiffs;
+    FileBlame: "file/blame", FileBlame => Blame;
+    FileLog: "file/log", FileLog => LogEntries;
+    FileRestore: "file/restore", FileRestore => Restored;
 }

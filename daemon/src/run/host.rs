@@ -77,6 +77,11 @@ impl Daemon {
             ForShell::Undo(ask) => return self.undo(request, ask),
             ForShell::Redo(ask) => return self.redo(request, ask),
             ForShell::UndoList(_) => return self.undo_list(request),
+            ask @ (ForShell::FileContent(_)
+            | ForShell::FileDiff(_)
+            | ForShell::FileBlame(_)
+            | ForShell::FileLog(_)
+            | ForShell::FileRestore(_)) => return self.look_back(request, ask),
         };
         self.outbox.push(Say::Answer {
             request,

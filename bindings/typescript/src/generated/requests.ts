@@ -22,16 +22,21 @@ import type {
   EditorDidOpen,
   EditorDidSave,
   EditorDirty,
+  FileBlame,
+  FileContent,
   FileDetect,
+  FileDiff,
   FileEdit,
   FileHistory,
   FileInvalidate,
   FileIsStale,
   FileList,
+  FileLog,
   FileMention,
   FileRead,
   FileReadText,
   FileRecent,
+  FileRestore,
   FileSnapshot,
   FileStatus,
   FileUntrack,
@@ -202,9 +207,24 @@ export abstract class Requests {
     return this.call("editor/dirty", params, ask);
   }
 
+  /** Who wrote each line of a file. */
+  fileBlame(params: FileBlame, ask?: Ask): Promise<Methods["file/blame"]["result"]> {
+    return this.call("file/blame", params, ask);
+  }
+
+  /** What a file held. */
+  fileContent(params: FileContent, ask?: Ask): Promise<Methods["file/content"]["result"]> {
+    return this.call("file/content", params, ask);
+  }
+
   /** Compares a file with a snapshot of it. */
   fileDetect(params: FileDetect, ask?: Ask): Promise<Methods["file/detect"]["result"]> {
     return this.call("file/detect", params, ask);
+  }
+
+  /** What changed between two versions of a file, or of several. */
+  fileDiff(params: FileDiff, ask?: Ask): Promise<Methods["file/diff"]["result"]> {
+    return this.call("file/diff", params, ask);
   }
 
   /** Replaces a text in a file, if the file is still what the session has seen. */
@@ -235,6 +255,11 @@ export abstract class Requests {
     return this.call("file/list", params, ask);
   }
 
+  /** Versions of all files, or of some, the newest first. */
+  fileLog(params: FileLog = {}, ask?: Ask): Promise<Methods["file/log"]["result"]> {
+    return this.call("file/log", params, ask);
+  }
+
   /** A message names a file: it is tracked from now on. */
   fileMention(params: FileMention, ask?: Ask): Promise<Methods["file/mention"]["result"]> {
     return this.call("file/mention", params, ask);
@@ -253,6 +278,14 @@ export abstract class Requests {
   /** Files that a session accessed lately, counted in its steps. */
   fileRecent(params: FileRecent, ask?: Ask): Promise<Methods["file/recent"]["result"]> {
     return this.call("file/recent", params, ask);
+  }
+
+  /**
+   * Gives a file back what it held. What is there now is kept, and this is a
+   * version of the user's.
+   */
+  fileRestore(params: FileRestore, ask?: Ask): Promise<Methods["file/restore"]["result"]> {
+    return this.call("file/restore", params, ask);
   }
 
   /** Takes down what a file is like at this moment. */
