@@ -9,14 +9,18 @@ mod commands;
 mod confirm;
 mod context;
 mod feed;
+mod hunks;
 mod mcp;
 mod output;
+mod pager;
 mod service;
 mod settings;
 mod style;
 mod system;
 mod text;
 mod tour;
+mod trace;
+mod versions;
 
 fn main() -> ExitCode {
     // Agents run it before and after every tool: nothing else comes first.

@@ -1,11 +1,13 @@
 //! `recovery/*`: lists, shows, restores and deletes kept bytes.
 
 use base64::Engine as _;
+use rustix::fs::OFlags;
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::files::TextEncoding;
 use touchmark_proto::writes::{RecoveryItem, RecoveryItems, RecoveryRestored, RecoveryShown};
-use touchmark_proto::{Error, ErrorCode, ErrorData, Hash};
+use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, RelPath};
 
+use super::place::refused;
 use super::{Guard, Umask, found, recovery};
 
 impl Guard {

@@ -7,6 +7,7 @@ mod chain;
 mod log;
 mod look;
 mod restore;
+mod writers;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use super::destroys::Shown;
-use touchmark_proto::quoting::quoted;
+use touchmark_proto::quoting::{quoted, restore_command};
 use touchmark_proto::sessions::Warning;
 use touchmark_proto::{
     Author, AuthorKind, Change, Error, ErrorCode, Evidence, FileState, LineCounts, LineRange,
-    Millis, RelPath, SessionId, VersionKind,
+    Millis, RelPath, SessionId, Version, VersionKind,
 };
 
 /// Files named in one notice at most.
@@ -293,6 +293,17 @@ fn listed(list: &[Change], more: bool, own: bool) -> String {
     text
 }
 
+/// How a lost version can be had again, where it was ever read.
+fn back(lost: &Version) -> String {
+    let command = match lost.unobserved {
+        Some(true) => None,
+        _ => restore_command(&lost.path, lost.clock),
+    };
+    command.map_or_else(String::new, |command| {
+        format!("; it can be had again by `{command}`")
+    })
+}
+
 fn row(change: &Change, own: bool) -> String {
     let file = path(&change.path);
     let who = authors(&change.changed_by, &change.evidence);
@@ -300,7 +311,8 @@ fn row(change: &Change, own: bool) -> String {
         // Under a mark of the session's own nobody can tell who it was.
         if lost.candidates.is_some() {
             return format!(
-                "{file} (changed {who} or by a tool of this session that was under way, and then overwritten by this session unseen)"
+                "{file} (changed {who} or by a tool of this session that was under way, and then overwritten by this session unseen{})",
+                back(lost)
             );
         }
         if lost.hash.is_none() {
@@ -308,7 +320,10 @@ fn row(change: &Change, own: bool) -> String {
                 "{file} (deleted {who} while this session was changing it, and made anew by this session)"
             );
         }
-        return format!("{file} (a version made {who} was overwritten by this session unseen)");
+        return format!(
+            "{file} (a version made {who} was overwritten by this session unseen{})",
+            back(lost)
+        );
     }
     if change.reverts.is_some() {
         let lines = of_lines(change.reverted_lines.as_deref().unwrap_or_default());
