@@ -762,6 +762,11 @@ def recovery_show(id: str) -> "Call[shapes.RecoveryShown]":
     return Call("recovery/show", {"id": id})
 
 
+def redo(*, dry_run: Optional[bool] = None, undo: Optional[str] = None) -> "Call[shapes.Undone]":
+    """Takes an undo back."""
+    return Call("redo", {"dryRun": dry_run, "undo": undo})
+
+
 def retention_rank(
     session: shapes.SessionId,
     step: int,
@@ -908,6 +913,44 @@ def task_remove(id: str, *, session: Optional[shapes.SessionId] = None) -> "Call
 def task_save(session: shapes.SessionId, task: shapes.Task) -> "Call[shapes.Done]":
     """Keeps a task, in place of one with the same id."""
     return Call("task/save", {"session": session, "task": task})
+
+
+def undo(
+    *,
+    at: Optional[str] = None,
+    command: Optional[str] = None,
+    conflicts: Optional[shapes.Conflicts] = None,
+    dry_run: Optional[bool] = None,
+    edit: Optional[str] = None,
+    last: Optional[bool] = None,
+    now: Optional[bool] = None,
+    path: Optional[shapes.Path] = None,
+    paths: Optional[Sequence[shapes.Path]] = None,
+    prompt: Optional[str] = None,
+    session: Optional[shapes.SessionId] = None,
+) -> "Call[shapes.Undone]":
+    """Takes changes away and leaves everybody else's lines as they are (UNDO-1). Which
+    changes: those of `session`, and of these only what `prompt`, `command`, `edit`
+    or `last` names; or the one version that `path` and `at` name.
+    """
+    return Call("undo", {
+        "at": at,
+        "command": command,
+        "conflicts": conflicts,
+        "dryRun": dry_run,
+        "edit": edit,
+        "last": last,
+        "now": now,
+        "path": path,
+        "paths": paths,
+        "prompt": prompt,
+        "session": session,
+    })
+
+
+def undo_list() -> "Call[shapes.UndoRows]":
+    """Which undos are kept?"""
+    return Call("undo/list", {})
 
 
 def unsubscribe(subscription: int) -> "Call[shapes.Done]":

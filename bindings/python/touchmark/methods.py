@@ -335,6 +335,16 @@ class ClientMethods:
         """What is in it?"""
         return self.call(calls.recovery_show(id), within=within)
 
+    def redo(
+        self,
+        *,
+        dry_run: Optional[bool] = None,
+        undo: Optional[str] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Undone:
+        """Takes an undo back."""
+        return self.call(calls.redo(dry_run=dry_run, undo=undo), within=within)
+
     def search_grep(
         self,
         pattern: str,
@@ -427,6 +437,48 @@ class ClientMethods:
     ) -> shapes.Removed:
         """Forgets a task."""
         return self.call(calls.task_remove(id, session=session), within=within)
+
+    def undo(
+        self,
+        *,
+        at: Optional[str] = None,
+        command: Optional[str] = None,
+        conflicts: Optional[shapes.Conflicts] = None,
+        dry_run: Optional[bool] = None,
+        edit: Optional[str] = None,
+        last: Optional[bool] = None,
+        now: Optional[bool] = None,
+        path: Optional[shapes.Path] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        prompt: Optional[str] = None,
+        session: Optional[shapes.SessionId] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Undone:
+        """Takes changes away and leaves everybody else's lines as they are (UNDO-1).
+        Which changes: those of `session`, and of these only what `prompt`,
+        `command`, `edit` or `last` names; or the one version that `path` and `at`
+        name.
+        """
+        return self.call(
+            calls.undo(
+                at=at,
+                command=command,
+                conflicts=conflicts,
+                dry_run=dry_run,
+                edit=edit,
+                last=last,
+                now=now,
+                path=path,
+                paths=paths,
+                prompt=prompt,
+                session=session,
+            ),
+            within=within,
+        )
+
+    def undo_list(self, *, within: Optional[float] = None) -> shapes.UndoRows:
+        """Which undos are kept?"""
+        return self.call(calls.undo_list(), within=within)
 
     def warning_cleanup(
         self,
@@ -1109,6 +1161,43 @@ class SessionMethods:
     def task_save(self, task: shapes.Task, *, within: Optional[float] = None) -> shapes.Done:
         """Keeps a task, in place of one with the same id."""
         return self.call(calls.task_save(self.id, task), within=within)
+
+    def undo(
+        self,
+        *,
+        at: Optional[str] = None,
+        command: Optional[str] = None,
+        conflicts: Optional[shapes.Conflicts] = None,
+        dry_run: Optional[bool] = None,
+        edit: Optional[str] = None,
+        last: Optional[bool] = None,
+        now: Optional[bool] = None,
+        path: Optional[shapes.Path] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        prompt: Optional[str] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Undone:
+        """Takes changes away and leaves everybody else's lines as they are (UNDO-1).
+        Which changes: those of `session`, and of these only what `prompt`,
+        `command`, `edit` or `last` names; or the one version that `path` and `at`
+        name.
+        """
+        return self.call(
+            calls.undo(
+                at=at,
+                command=command,
+                conflicts=conflicts,
+                dry_run=dry_run,
+                edit=edit,
+                last=last,
+                now=now,
+                path=path,
+                paths=paths,
+                prompt=prompt,
+                session=self.id,
+            ),
+            within=within,
+        )
 
     def warning_store(
         self,

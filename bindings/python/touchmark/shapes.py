@@ -18,6 +18,8 @@ AuthorKind = Literal["agent", "user", "unknown"]
 # travels in a field `uri` instead, as a percent-encoded file:// URI.
 ClientPath = str
 Clock = str
+# What becomes of a change whose lines somebody else has changed since.
+Conflicts = Literal["keep", "markers"]
 # How much two calls are alike.
 Duplicate = Literal["none", "identical", "similar"]
 # How an edit goes.
@@ -62,6 +64,8 @@ State = Literal["unread", "fresh", "stale", "deleted", "unreadable", "unknown"]
 TaskType = Literal["shell", "process", "agent"]
 # How a text travels.
 TextEncoding = Literal["utf8", "base64"]
+# What became of a file.
+UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed"]
 # What a kept result's validity rests on.
 Validity = Literal["verified", "timed"]
 # What a read turned out to be (SEEN-4).
@@ -1075,6 +1079,59 @@ class Truncated(TypedDict, total=False):
     uri: str
 
 
+class UndoConflict(TypedDict):
+    """A change that stays."""
+
+    before: str
+    by: "Author"
+    lines: "LineRange"
+
+
+class _UndoRowOptional(TypedDict, total=False):
+    redoOf: Optional[str]
+
+
+class UndoRow(_UndoRowOptional):
+    """An undo, or a redo, that was carried out."""
+
+    paths: "List[RelPath]"
+    time: int
+    undo: str
+    what: str
+
+
+class UndoRows(TypedDict):
+    """Kept undos, the newest first."""
+
+    undos: "List[UndoRow]"
+
+
+class _UndoneOptional(TypedDict, total=False):
+    undo: Optional[str]
+
+
+class Undone(_UndoneOptional):
+    """What was undone, or would be."""
+
+    authors: "List[Author]"
+    files: "List[UndoneFile]"
+
+
+class _UndoneFileOptional(TypedDict, total=False):
+    cause: Optional[str]
+    conflicts: "Optional[List[UndoConflict]]"
+    to: "Optional[RelPath]"
+    uri: str
+
+
+class UndoneFile(_UndoneFileOptional):
+    """What became of one file."""
+
+    hunks: int
+    outcome: "UndoOutcome"
+    path: "RelPath"
+
+
 _VersionWords = TypedDict("_VersionWords", {"from": "Optional[RelPath]"}, total=False)
 
 
@@ -1278,6 +1335,7 @@ __all__ = [
     "CommitFile",
     "CommittedFile",
     "Configuration",
+    "Conflicts",
     "ContentAt",
     "Counters",
     "Degraded",
@@ -1376,6 +1434,12 @@ __all__ = [
     "TaskType",
     "TextEncoding",
     "Truncated",
+    "UndoConflict",
+    "UndoOutcome",
+    "UndoRow",
+    "UndoRows",
+    "Undone",
+    "UndoneFile",
     "Validity",
     "Verdict",
     "Version",

@@ -396,7 +396,7 @@ pub(super) fn warning(warning: &Warning) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use touchmark_proto::ErrorData;
+    use touchmark_proto::{Clock, ErrorData, Hash};
 
     use super::*;
 
@@ -450,6 +450,38 @@ mod tests {
         let text = changes(&vec![change; 1_000], false, true).unwrap();
         assert!(text.ends_with("980 more files have changed."), "{text}");
         assert_eq!(changes(&[], false, false), None);
+    }
+
+    #[test]
+    fn a_lost_version_is_told_with_the_way_back() {
+        let lost = |path: &str, unobserved| Version {
+            clock: Clock { epoch: 1, n: 17 },
+            path: RelPath::new(path.as_bytes()).unwrap(),
+            kind: VersionKind::Modified,
+            from: None,
+            hash: Some(Hash::of(b"")),
+            size: 0,
+            time: 0,
+            author: Author::USER,
+            evidence: Evidence::Editor,
+            amends: None,
+            overwritten: Some(true),
+            unobserved,
+            provisional: None,
+            late: None,
+            formatted: None,
+            candidates: None,
+            edit: None,
+            command: None,
+        };
+        let told = |version: &Version| format!("x{}", back(version));
+        assert_eq!(
+            told(&lost("src/a.rs", None)),
+            "x; it can be had again by `touchmark restore \"src/a.rs@17\"`"
+        );
+        // Never read, so never kept; a name that is no part of a command.
+        assert_eq!(told(&lost("src/a.rs", Some(true))), "x");
+        assert_eq!(told(&lost("$(reboot)", None)), "x");
     }
 
     #[test]

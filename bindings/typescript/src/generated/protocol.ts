@@ -473,6 +473,9 @@ export interface Configuration {
   refused?: string | null;
 }
 
+/** What becomes of a change whose lines somebody else has changed since. */
+export type Conflicts = "keep" | "markers";
+
 /** A content. */
 export interface ContentAt {
   /**
@@ -1906,6 +1909,16 @@ export interface RecoveryShown {
   truncated: boolean;
 }
 
+/** Takes an undo back. */
+export interface Redo {
+  /** Only say what would be done; false unless told. */
+  dryRun?: boolean;
+  /** Which undo (`u2`); the newest unless told. */
+  undo?: string | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
 /** A path relative to the workspace, /-separated. Where the name is not UTF-8 it is lossy and a field `uri` stands beside it. */
 export type RelPath = string;
 
@@ -2414,6 +2427,120 @@ export interface Truncated {
   uri?: string;
 }
 
+/**
+ * Takes changes away and leaves everybody else's lines as they are (UNDO-1).
+ * Which changes: those of `session`, and of these only what `prompt`,
+ * `command`, `edit` or `last` names; or the one version that `path` and `at`
+ * name.
+ */
+export interface Undo {
+  /** Which version of it: a clock, as `file/history` tells it. */
+  at?: string | null;
+  /** Only what this command did (`c5`). */
+  command?: string | null;
+  /** What becomes of changes that cannot be taken away; `keep` unless told. */
+  conflicts?: Conflicts | null;
+  /** Only say what would be done; false unless told. */
+  dryRun?: boolean;
+  /** Only this edit (`e7`). */
+  edit?: string | null;
+  /** Only the newest edit or command; false unless told. */
+  last?: boolean;
+  /** Also while the session is in a turn; false unless told. */
+  now?: boolean;
+  /** Only one version of this file. */
+  path?: ClientPath | null;
+  /** Only in these files, or below these directories; everywhere unless told. */
+  paths?: ClientPath[] | null;
+  /**
+   * Only what was done between one prompt and the next: a checkpoint's name
+   * (`k3`), the agent's own id of the prompt, or `last`.
+   */
+  prompt?: string | null;
+  /**
+   * Whose changes, those of its sub-agents with them. `None` for whoever
+   * `command`, `edit` or `last` name.
+   */
+  session?: SessionId | null;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** A change that stays. */
+export interface UndoConflict {
+  /**
+   * What stood there before, up to 4 KiB; bytes that are no UTF-8 are
+   * replaced.
+   */
+  before: string;
+  /** Who has changed the same lines since. */
+  by: Author;
+  /** Where it is in what the file holds now, or held before the undo. */
+  lines: LineRange;
+}
+
+/** Which undos are kept? */
+export interface UndoList {
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** What became of a file. */
+export type UndoOutcome = "undone" | "deleted" | "restored" | "renamed" | "unchanged" | "conflict" | "notKept" | "changed" | "failed";
+
+/** An undo, or a redo, that was carried out. */
+export interface UndoRow {
+  /** Which files it wrote. */
+  paths: RelPath[];
+  /** It was a redo of this one; `None` for an undo. */
+  redoOf?: string | null;
+  /** When. */
+  time: number;
+  /** Its name. */
+  undo: string;
+  /** What was undone, in words. */
+  what: string;
+}
+
+/** Kept undos, the newest first. */
+export interface UndoRows {
+  /** Each of them. */
+  undos: UndoRow[];
+}
+
+/** What was undone, or would be. */
+export interface Undone {
+  /** Whose changes they were. */
+  authors: Author[];
+  /** Each file that those changes touched, by name. */
+  files: UndoneFile[];
+  /** Its name, for `redo`; `None` where nothing was written. */
+  undo?: string | null;
+}
+
+/** What became of one file. */
+export interface UndoneFile {
+  /**
+   * Why nothing could be done, in words; `None` unless the outcome is
+   * `notKept`, `changed` or `failed`.
+   */
+  cause?: string | null;
+  /** Changes that stay; `None` where there are none. */
+  conflicts?: UndoConflict[] | null;
+  /** Changes taken away, counted by their hunks. */
+  hunks: number;
+  /** What became of it. */
+  outcome: UndoOutcome;
+  /** Which. */
+  path: RelPath;
+  /** Its name from now on, where a rename was undone. */
+  to?: RelPath | null;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
 /** Be told no more. */
 export interface Unsubscribe {
   /** The number that `subscribe` answered. */
@@ -2592,6 +2719,7 @@ export interface Methods {
   "recovery/list": { params: RecoveryList; result: RecoveryItems };
   "recovery/restore": { params: RecoveryRestore; result: RecoveryRestored };
   "recovery/show": { params: RecoveryShow; result: RecoveryShown };
+  "redo": { params: Redo; result: Undone };
   "retention/rank": { params: RetentionRank; result: RetentionRanked };
   "search/grep": { params: SearchGrep; result: Matches };
   "session/close": { params: SessionClose; result: Done };
@@ -2608,6 +2736,8 @@ export interface Methods {
   "task/list": { params: TaskList; result: TaskRows };
   "task/remove": { params: TaskRemove; result: Removed };
   "task/save": { params: TaskSave; result: Done };
+  "undo": { params: Undo; result: Undone };
+  "undo/list": { params: UndoList; result: UndoRows };
   "unsubscribe": { params: Unsubscribe; result: Done };
   "warning/cleanup": { params: WarningCleanup; result: Removed };
   "warning/store": { params: WarningStore; result: Done };

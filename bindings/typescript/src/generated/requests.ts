@@ -62,6 +62,7 @@ import type {
   RecoveryList,
   RecoveryRestore,
   RecoveryShow,
+  Redo,
   RetentionRank,
   SearchGrep,
   SessionClose,
@@ -78,6 +79,8 @@ import type {
   TaskList,
   TaskRemove,
   TaskSave,
+  Undo,
+  UndoList,
   Unsubscribe,
   WarningCleanup,
   WarningStore,
@@ -419,6 +422,11 @@ export abstract class Requests {
     return this.call("recovery/show", params, ask);
   }
 
+  /** Takes an undo back. */
+  redo(params: Redo = {}, ask?: Ask): Promise<Methods["redo"]["result"]> {
+    return this.call("redo", params, ask);
+  }
+
   /** Which tool results may be cut, and which go first? */
   retentionRank(params: RetentionRank, ask?: Ask): Promise<Methods["retention/rank"]["result"]> {
     return this.call("retention/rank", params, ask);
@@ -500,6 +508,21 @@ export abstract class Requests {
   /** Keeps a task, in place of one with the same id. */
   taskSave(params: TaskSave, ask?: Ask): Promise<Methods["task/save"]["result"]> {
     return this.call("task/save", params, ask);
+  }
+
+  /**
+   * Takes changes away and leaves everybody else's lines as they are (UNDO-1).
+   * Which changes: those of `session`, and of these only what `prompt`,
+   * `command`, `edit` or `last` names; or the one version that `path` and `at`
+   * name.
+   */
+  undo(params: Undo = {}, ask?: Ask): Promise<Methods["undo"]["result"]> {
+    return this.call("undo", params, ask);
+  }
+
+  /** Which undos are kept? */
+  undoList(params: UndoList = {}, ask?: Ask): Promise<Methods["undo/list"]["result"]> {
+    return this.call("undo/list", params, ask);
   }
 
   /** Be told no more. */
@@ -748,6 +771,16 @@ export abstract class SessionRequests {
   /** Keeps a task, in place of one with the same id. */
   taskSave(params: Omit<TaskSave, "session">, ask?: Ask): Promise<Methods["task/save"]["result"]> {
     return this.call("task/save", { session: this.id, ...params }, ask);
+  }
+
+  /**
+   * Takes changes away and leaves everybody else's lines as they are (UNDO-1).
+   * Which changes: those of `session`, and of these only what `prompt`,
+   * `command`, `edit` or `last` names; or the one version that `path` and `at`
+   * name.
+   */
+  undo(params: Omit<Undo, "session"> = {}, ask?: Ask): Promise<Methods["undo"]["result"]> {
+    return this.call("undo", params.edit == null ? { session: this.id, ...params } : params, ask);
   }
 
   /** Keeps a warning for a session, in place of an earlier one (CHK-2). */
