@@ -35,10 +35,11 @@ pub enum At {
     Hash(String),
     /// `@10m`, `@2026-11-22`, `@14:30`: the version that the file had then.
     Time(When),
-    /// `claude-1/k3`, or `k3` where one session alone has a checkpoint of that
-    /// name: the version that the file had at that moment.
+    /// `k3`, or `claude-1/k3`: the version that the file had at that
+    /// checkpoint.
     Checkpoint {
-        /// Whose: an id, a label, or the beginning of one.
+        /// Whose: an id, a label, or the beginning of one. Numbers are
+        /// unique without it.
         session: Option<SessionId>,
         /// Its number.
         number: u64,

@@ -26,7 +26,7 @@ pub(crate) const VERSIONS: &str = "Versions (V):
   9f86d081              at least 6 digits of the content's hash
   @10m @2h @3d          so long ago
   @14:30 @2026-11-22    then, in your time zone
-  claude-1/k3, k3       at that checkpoint
+  k3, claude-1/k3       at that checkpoint
   seen:claude-1         what that session saw last
   now                   what the file holds";
 

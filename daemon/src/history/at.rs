@@ -113,8 +113,7 @@ impl Past {
         }))
     }
 
-    /// When a checkpoint was made; without a session, the one session's that
-    /// has it.
+    /// When a checkpoint was made. No two sessions have one of the same number.
     async fn checkpoint(&self, session: Option<&SessionId>, number: u64) -> Result<u64, Error> {
         if let Some(session) = session {
             let found = self.checkpoint_of(session, number).await?;
@@ -123,37 +122,19 @@ impl Past {
                     .hint("`checkpoint/list` has them")
             });
         }
-        let mut found: Vec<(String, u64)> = Vec::new();
         let mut cursor = None;
         loop {
             let limit = None;
             let page = self.inside.ask(SessionList { limit, cursor }).await?;
             for row in page.sessions {
                 if let Some(n) = self.checkpoint_of(&row.session, number).await? {
-                    let name = row.label.unwrap_or_else(|| row.session.to_string());
-                    found.push((name, n));
+                    return Ok(n);
                 }
             }
             cursor = page.more;
             if cursor.is_none() {
-                break;
-            }
-        }
-        match found.as_slice() {
-            [(_, n)] => Ok(*n),
-            [] => Err(missing(format!("no session has a checkpoint k{number}"))
-                .hint("`checkpoint/list` has a session's")),
-            [(first, _), ..] => {
-                let hint = format!("say whose: {first}/k{number}");
-                let names = found.iter().take(5).map(|(name, _)| name.clone()).collect();
-                Err(
-                    Error::invalid(format!("several sessions have a checkpoint k{number}"))
-                        .with(ErrorData {
-                            candidates: Some(names),
-                            ..ErrorData::default()
-                        })
-                        .hint(hint),
-                )
+                return Err(missing(format!("no session has a checkpoint k{number}"))
+                    .hint("`checkpoint/list` has a session's"));
             }
         }
     }

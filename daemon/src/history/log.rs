@@ -89,8 +89,7 @@ impl Past {
 
     fn is_directory(&self, name: &RelPath) -> bool {
         let root = PathBuf::from(native::name(&self.root).into_owned());
-        root.join(native::name(name.as_bytes()).into_owned())
-            .is_dir()
+        root.join(&*native::name(name.as_bytes())).is_dir()
     }
 }
 
