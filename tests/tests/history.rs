@@ -564,3 +564,39 @@ fn hist8_the_page_about_versions_runs() {
     assert_eq!(on_disk(&world, "cart.txt"), "apples\npears\n");
     let _ = world.run(&["stop"]);
 }
+
+#[test]
+fn hist9_a_shell_completes_versions_and_sessions() {
+    let mut world = World::new();
+    let mut agent = three(&world);
+    let (_, n) = clocks(&mut agent, "src/a.txt")[1]
+        .clone()
+        .split_once(':')
+        .map(|(e, n)| (e.to_owned(), n.to_owned()))
+        .unwrap();
+    let offered = |words: &[&str]| {
+        let mut command = world.command(&[&["--", "touchmark"], words].concat());
+        let output = command.env("COMPLETE", "fish").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let versions = offered(&["show", "src/a.txt@"]);
+    let offers = |value: &str| {
+        versions
+            .lines()
+            .any(|line| line.split('\t').next() == Some(value))
+    };
+    for version in [&n, "agent-1/k1", "seen:agent-1", "now"] {
+        assert!(
+            offers(&format!("src/a.txt@{version}")),
+            "{version}: {versions}"
+        );
+    }
+    assert!(offered(&["show", "src/"]).contains("src/a.txt"));
+    let whose = offered(&["log", "--by", ""]);
+    assert!(
+        whose.contains("me\n") && whose.contains("agent-1"),
+        "{whose}"
+    );
+    assert!(offered(&["diff", "--from", "agent"]).contains("agent-1/k1"));
+    world.healthy();
+}

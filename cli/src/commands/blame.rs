@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use anstream::adapter::strip_str;
 use anstyle::Style;
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::history::{Blame, FileBlame};
 use touchmark_client::proto::{At, LineRange, Reply};
 
 use crate::commands::call::result_json;
+use crate::complete;
 use crate::context::{Context, zone};
 use crate::output::{Outcome, table};
 use crate::pager::{Page, harmless};
@@ -21,10 +23,10 @@ use crate::versions::{colour, file_and_version, name, version, when, who};
 #[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
     /// The file; PATH@V for an earlier version
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", add = ArgValueCompleter::new(complete::file_and_version))]
     file: PathBuf,
     /// Which version, where `@` cannot say it
-    #[arg(long, value_name = "V", value_parser = version)]
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     at: Option<At>,
     /// Only these lines: 10,20 or 10,+5
     #[arg(long, short = 'L', value_name = "A,B", value_parser = range)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::checkpoints::CheckpointList;
@@ -11,6 +12,7 @@ use touchmark_client::proto::sessions::SessionList;
 use touchmark_client::proto::{At, Millis, Reply};
 
 use crate::commands::call::result_json;
+use crate::complete;
 use crate::context::{Context, pages, zone};
 use crate::hunks;
 use crate::output::{Failure, Outcome};
@@ -27,15 +29,16 @@ use crate::versions::{By, file_and_version, files, version, when};
 #[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
     /// Only these files, and what lies below these directories; one may be PATH@V, for --from V
+    #[arg(add = ArgValueCompleter::new(complete::file_and_version))]
     paths: Vec<PathBuf>,
     /// The older version
-    #[arg(long, value_name = "V", value_parser = version)]
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     from: Option<At>,
     /// The newer version [default: what the files hold now]
-    #[arg(long, value_name = "V", value_parser = version)]
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     to: Option<At>,
     /// Only hunks in which `me`, this session, or any `command` changed something
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
     /// How many lines of each file changed, and by whom
     #[arg(long)]

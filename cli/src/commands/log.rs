@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anstyle::Style;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::history::{FileDiff, FileLog, LogEntries, LogEntry};
@@ -12,6 +13,7 @@ use touchmark_client::proto::{At, ClientPath, Clock, Reply, native};
 use crate::commands::call::result_json;
 use crate::commands::history::remarks;
 use crate::commands::modified::verb;
+use crate::complete;
 use crate::context::{Context, zone};
 use crate::hunks;
 use crate::output::{Outcome, table};
@@ -40,10 +42,10 @@ pub(crate) struct Options {
     /// Only these files, and what lies below these directories
     paths: Vec<PathBuf>,
     /// Only what came after that: a time (2h, 2026-11-22), a clock, a checkpoint
-    #[arg(long, value_name = "V", value_parser = version)]
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     since: Option<At>,
     /// Only changes by `me`, by this session, or by any `command`
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
     /// At most this many
     #[arg(long, short = 'n', value_name = "N")]

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::history::{FileDiff, FileRestore, Restoration};
 use touchmark_client::proto::{At, LineCounts, Reply};
 
 use crate::commands::call::result_json;
+use crate::complete;
 use crate::confirm;
 use crate::context::Context;
 use crate::hunks;
@@ -23,10 +25,10 @@ use crate::versions::{file_and_version, name, version};
 #[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
     /// The file, and which version of it
-    #[arg(value_name = "PATH@V")]
+    #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]
     file: PathBuf,
     /// Which version, where `@` cannot say it
-    #[arg(long, value_name = "V", value_parser = version)]
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     at: Option<At>,
     /// Only show what would change
     #[arg(long)]

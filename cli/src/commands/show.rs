@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::files::TextEncoding;
 use touchmark_client::proto::history::FileContent;
 use touchmark_client::proto::{At, Reply};
 
 use crate::commands::call::result_json;
+use crate::complete;
 use crate::context::Context;
 use crate::hunks::decoded;
 use crate::output::Outcome;
@@ -19,10 +21,10 @@ use crate::versions::{file_and_version, version};
 #[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
     /// The file, and which version of it [default: what it holds now]
-    #[arg(value_name = "PATH@V")]
+    #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]
     file: PathBuf,
     /// Which version, where `@` cannot say it
-    #[arg(long, value_name = "V", value_parser = version)]
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     at: Option<At>,
 }
 
