@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::history::{FileDiff, FileRestore, Restoration};
-use touchmark_client::proto::{At, LineCounts, Reply};
+use touchmark_client::proto::{At, Reply};
 
 use crate::commands::call::result_json;
 use crate::complete;
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::hunks;
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
-use crate::text::{count, path};
+use crate::text::path;
 use crate::versions::{file_and_version, name, version};
 
 /// Gives a file back what it held.
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         }
         let what = match (changed.to_hash, changed.lines) {
             (None, _) => "remove it".to_owned(),
-            (Some(_), Some(lines)) => counted(lines),
+            (Some(_), Some(lines)) => format!("+{} -{} lines", lines.added, lines.removed),
             (Some(_), None) => "all of it".to_owned(),
         };
         let question = format!(
@@ -96,13 +96,4 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         }
     }
     Ok(())
-}
-
-fn counted(lines: LineCounts) -> String {
-    let (added, removed) = (u64::from(lines.added), u64::from(lines.removed));
-    format!(
-        "{} come, {} go",
-        count(added, "line"),
-        count(removed, "line")
-    )
 }
