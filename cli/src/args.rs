@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, call, checkpoint, completions, daemon, demo, doctor, files, forget, history, hook, logs,
-    man, mcp, models, modified, recovered, review, run, service, sessions, setup, socket, start,
-    stats, status, stop, tasks, undo, warning, watch,
+    audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, forget,
+    history, hook, log, logs, man, mcp, models, modified, recovered, restore, review, run, service,
+    sessions, setup, show, socket, start, stats, status, stop, tasks, undo, warning, watch,
 };
 
 /// Tells coding agents which of their file copies are out of date, and who changed what.
@@ -74,7 +74,17 @@ pub(crate) enum Command {
     Call(call::Options),
     /// What changed
     Modified(modified::Options),
-    /// All versions of a file, newest first
+    /// Who changed which files, newest first
+    Log(log::Options),
+    /// What changed since a prompt, a time or a version, and by whom
+    Diff(diff::Options),
+    /// What a file held
+    Show(show::Options),
+    /// Who wrote each line of a file
+    Blame(blame::Options),
+    /// Give a file back what it held
+    Restore(restore::Options),
+    /// All that is recorded of a file, with its beginning and corrections
     History(history::Options),
     /// The files a session knows, and what its copies are worth
     Files(files::Options),

@@ -1,11 +1,13 @@
 //! One file per command.
 
 pub(crate) mod audit;
+pub(crate) mod blame;
 pub(crate) mod call;
 pub(crate) mod checkpoint;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod forget;
@@ -13,17 +15,20 @@ pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod hook_event;
 pub(crate) mod hook_settings;
+pub(crate) mod log;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
+pub(crate) mod restore;
 pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod setup;
+pub(crate) mod show;
 pub(crate) mod socket;
 pub(crate) mod start;
 pub(crate) mod stats;
@@ -58,6 +63,11 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Socket(_) => socket::run(&context),
                 Command::Call(options) => call::run(&context, &options),
                 Command::Modified(options) => modified::run(&context, options),
+                Command::Log(options) => log::run(&context, &options),
+                Command::Diff(options) => diff::run(&context, &options),
+                Command::Show(options) => show::run(&context, options),
+                Command::Blame(options) => blame::run(&context, options),
+                Command::Restore(options) => restore::run(&context, options),
                 Command::History(options) => history::run(&context, &options),
                 Command::Files(options) => files::run(&context, options),
                 Command::Recovered(options) => recovered::run(&context, &options),

@@ -2,27 +2,34 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 mod args;
 mod commands;
+mod complete;
 mod confirm;
 mod context;
 mod feed;
+mod hunks;
 mod mcp;
 mod output;
+mod pager;
 mod service;
 mod settings;
 mod style;
 mod system;
 mod text;
 mod tour;
+mod trace;
+mod versions;
 
 fn main() -> ExitCode {
     // Agents run it before and after every tool: nothing else comes first.
     if let Some(code) = commands::hook_event::at_once(std::env::args_os().skip(1)) {
         return code;
     }
+    // A shell that completes asks by a variable; else nothing happens.
+    clap_complete::CompleteEnv::with_factory(args::Arguments::command).complete();
     let arguments = match args::Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -19,6 +19,7 @@ mod edited;
 mod end;
 mod fill;
 mod guarded;
+mod histories;
 mod hooks;
 mod host;
 mod lane;
@@ -67,6 +68,7 @@ use crate::watch::{MountBell, Watcher};
 use backlog::Backlog;
 pub use backlog::Waiting;
 use end::Ending;
+use histories::Histories;
 use hooks::Hooks;
 use outbox::Outbox;
 use reading::Aside;
@@ -180,6 +182,7 @@ struct Daemon {
     searches: Searches,
     sweeper: Sweeper,
     hooks: Hooks,
+    histories: Histories,
     /// Why facts are not stored at the moment (LOSS-3).
     storage_trouble: Option<String>,
     /// Turns whose facts were not stored when they came, and why.
@@ -349,7 +352,7 @@ impl Daemon {
                 self.searched(request);
                 self.outbox.push(Say::Answer {
                     request,
-                    answer: outcome.map(|reply| Box::new(reply.into())),
+                    answer: outcome.map(|reply| Box::new(self.labelled(reply).into())),
                 });
                 self.tell_kept();
             }

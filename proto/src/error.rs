@@ -86,6 +86,8 @@ codes! {
     UnknownSession = -32028, "unknownSession", "name a session by its id or label; `session/list` has them";
     /// Programs run what the file says, so no agent writes to it (SEC-10).
     Protected = -32029, "protected", "ask the user to change it; `guard.protect` in the user's configuration says what is protected";
+    /// The content of a version is not kept (HIST-3).
+    NotKept = -32030, "notKept", "name another version; `file/log` has them";
 }
 
 /// The fields that errors name; each error uses those of its row in

@@ -9,11 +9,11 @@
 //! - [`path`]: names as clients speak them ([`ClientPath`]) and names inside
 //!   the workspace ([`RelPath`]).
 //! - [`native`]: the same as the system takes them.
-//! - [`hash`], [`clock`], [`range`], [`ids`]: the small values.
+//! - [`hash`], [`clock`], [`range`], [`ids`], [`at`]: the small values.
 //! - [`facts`]: versions, changes, states of files: what the daemon tells.
 //! - [`error`]: every error with its code, name and hint.
 //! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
-//!   [`edits`], [`writes`], [`commands`], [`changes`], [`checkpoints`],
+//!   [`history`], [`edits`], [`writes`], [`commands`], [`changes`], [`checkpoints`],
 //!   [`calls`], [`retention`], [`tasks`], [`models`], [`search`], [`editors`],
 //!   [`hooks`].
 //! - [`quoting`]: how names from outside stand in sentences and tables.
@@ -26,6 +26,7 @@
 #[cfg(not(unix))]
 compile_error!("touchmark runs on Linux; on Windows, build and run it in WSL");
 
+pub mod at;
 pub mod calls;
 pub mod changes;
 pub mod checkpoints;
@@ -41,6 +42,7 @@ pub mod facts;
 pub mod files;
 pub mod free;
 pub mod hash;
+pub mod history;
 pub mod hooks;
 pub mod ids;
 pub mod methods;
@@ -59,6 +61,7 @@ pub mod trust;
 pub mod undo;
 pub mod writes;
 
+pub use at::At;
 pub use clock::{Clock, Millis};
 pub use error::{Error, ErrorCode, ErrorData};
 pub use facts::{

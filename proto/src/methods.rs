@@ -26,6 +26,10 @@ use crate::files::{
     FileReadResult, FileReadText, FileRecent, FileRecords, FileSnapshot, FileStates, FileStatus,
     FileText, FileUntrack, Snapshot, SnapshotCompared, Versions,
 };
+use crate::history::{
+    Blame, ContentAt, FileBlame, FileContent, FileDiff, FileDiffs, FileLog, FileRestore,
+    LogEntries, Restored,
+};
 use crate::hooks::{
     HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookJoined,
     HookOpencode, HookPrinted,
@@ -247,4 +251,9 @@ methods! {
     ReviewKeep: "review/keep", ReviewKeep => ReviewKept;
     ReviewUndo: "review/undo", ReviewUndo => Undone;
     CommandList: "command/list", CommandList => CommandRows;
+    FileContent: "file/content", FileContent => ContentAt;
+    FileDiff: "file/diff", FileDiff => FileDiffs;
+    FileBlame: "file/blame", FileBlame => Blame;
+    FileLog: "file/log", FileLog => LogEntries;
+    FileRestore: "file/restore", FileRestore => Restored;
 }

@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use crate::{Clock, RelPath};
+
 /// A text as a JSON string, with its quotes: what is not seen, or would change
 /// how the rest is seen, is escaped. Decoded, it is the text again, unless it
 /// was longer than `most` characters (counted in what is written, without the
@@ -54,6 +56,20 @@ pub fn without_hidden(text: &str) -> String {
         }
     }
     out
+}
+
+/// The command that brings a version back: `touchmark restore "src/a.rs@17"`,
+/// to be run in the workspace. The name stands as a JSON string that any shell
+/// takes for the same; `None` for a name of which that cannot be said.
+pub fn restore_command(path: &RelPath, clock: Clock) -> Option<String> {
+    let name = std::str::from_utf8(path.as_bytes()).ok()?;
+    let special = |c: char| is_hidden(c) || matches!(c, '"' | '\\' | '$' | '`' | '!');
+    if name.contains(special) || name.len() > 300 {
+        return None;
+    }
+    // Not an option.
+    let here = if name.starts_with('-') { "./" } else { "" };
+    Some(format!("touchmark restore \"{here}{name}@{}\"", clock.n))
 }
 
 fn cut_escaped(text: &str, most: usize, quotes: bool) -> String {

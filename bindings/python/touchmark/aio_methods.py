@@ -138,6 +138,27 @@ class ClientMethods:
         """Whether an editor holds unsaved changes."""
         return await self.call(calls.editor_dirty(path, dirty, hash=hash, lines=lines), within=within)
 
+    async def file_blame(
+        self,
+        path: shapes.Path,
+        *,
+        at: Optional[shapes.At] = None,
+        range: Optional[shapes.LineRange] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Blame:
+        """Who wrote each line of a file."""
+        return await self.call(calls.file_blame(path, at=at, range=range), within=within)
+
+    async def file_content(
+        self,
+        path: shapes.Path,
+        *,
+        at: Optional[shapes.At] = None,
+        within: Optional[float] = None,
+    ) -> shapes.ContentAt:
+        """What a file held."""
+        return await self.call(calls.file_content(path, at=at), within=within)
+
     async def file_detect(
         self,
         snapshot: shapes.Snapshot,
@@ -146,6 +167,32 @@ class ClientMethods:
     ) -> shapes.SnapshotCompared:
         """Compares a file with a snapshot of it."""
         return await self.call(calls.file_detect(snapshot), within=within)
+
+    async def file_diff(
+        self,
+        from_: shapes.At,
+        *,
+        context: Optional[int] = None,
+        cursor: Optional[str] = None,
+        limit: Optional[int] = None,
+        path: Optional[shapes.Path] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        to: Optional[shapes.At] = None,
+        within: Optional[float] = None,
+    ) -> shapes.FileDiffs:
+        """What changed between two versions of a file, or of several."""
+        return await self.call(
+            calls.file_diff(
+                from_,
+                context=context,
+                cursor=cursor,
+                limit=limit,
+                path=path,
+                paths=paths,
+                to=to,
+            ),
+            within=within,
+        )
 
     async def file_history(
         self,
@@ -162,6 +209,34 @@ class ClientMethods:
             calls.file_history(path, before=before, limit=limit, sync=sync, verify=verify),
             within=within,
         )
+
+    async def file_log(
+        self,
+        *,
+        before: Optional[shapes.Clock] = None,
+        limit: Optional[int] = None,
+        lines: Optional[bool] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        since: Optional[shapes.At] = None,
+        within: Optional[float] = None,
+    ) -> shapes.LogEntries:
+        """Versions of all files, or of some, the newest first."""
+        return await self.call(
+            calls.file_log(before=before, limit=limit, lines=lines, paths=paths, since=since),
+            within=within,
+        )
+
+    async def file_restore(
+        self,
+        path: shapes.Path,
+        at: shapes.At,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.Restored:
+        """Gives a file back what it held. What is there now is kept, and this is a
+        version of the user's.
+        """
+        return await self.call(calls.file_restore(path, at), within=within)
 
     async def file_snapshot(
         self,
@@ -320,6 +395,39 @@ class ClientMethods:
     ) -> shapes.Undone:
         """Takes an undo back."""
         return await self.call(calls.redo(dry_run=dry_run, undo=undo), within=within)
+
+    async def review_keep(
+        self,
+        hunks: Sequence[shapes.ReviewNamed],
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.ReviewKept:
+        """These were looked at and stay: they are in the queue no more."""
+        return await self.call(calls.review_keep(hunks), within=within)
+
+    async def review_list(
+        self,
+        *,
+        limit: Optional[int] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        session: Optional[shapes.SessionId] = None,
+        within: Optional[float] = None,
+    ) -> shapes.ReviewHunks:
+        """What did agents change that nobody has kept or undone yet?"""
+        return await self.call(
+            calls.review_list(limit=limit, paths=paths, session=session),
+            within=within,
+        )
+
+    async def review_undo(
+        self,
+        hunks: Sequence[shapes.ReviewNamed],
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.Undone:
+        """These were looked at and go. What they were is in `undo/list` from then on.
+        """
+        return await self.call(calls.review_undo(hunks), within=within)
 
     async def search_grep(
         self,
@@ -1058,6 +1166,19 @@ class SessionMethods:
     ) -> shapes.RetentionRanked:
         """Which tool results may be cut, and which go first?"""
         return await self.call(calls.retention_rank(self.id, step, max_age, items), within=within)
+
+    async def review_list(
+        self,
+        *,
+        limit: Optional[int] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        within: Optional[float] = None,
+    ) -> shapes.ReviewHunks:
+        """What did agents change that nobody has kept or undone yet?"""
+        return await self.call(
+            calls.review_list(limit=limit, paths=paths, session=self.id),
+            within=within,
+        )
 
     async def search_grep(
         self,

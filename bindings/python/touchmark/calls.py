@@ -296,9 +296,46 @@ def editor_dirty(
     return Call("editor/dirty", {"path": path, "dirty": dirty, "hash": hash, "lines": lines})
 
 
+def file_blame(
+    path: shapes.Path,
+    *,
+    at: Optional[shapes.At] = None,
+    range: Optional[shapes.LineRange] = None,
+) -> "Call[shapes.Blame]":
+    """Who wrote each line of a file."""
+    return Call("file/blame", {"path": path, "at": at, "range": range})
+
+
+def file_content(path: shapes.Path, *, at: Optional[shapes.At] = None) -> "Call[shapes.ContentAt]":
+    """What a file held."""
+    return Call("file/content", {"path": path, "at": at})
+
+
 def file_detect(snapshot: shapes.Snapshot) -> "Call[shapes.SnapshotCompared]":
     """Compares a file with a snapshot of it."""
     return Call("file/detect", {"snapshot": snapshot})
+
+
+def file_diff(
+    from_: shapes.At,
+    *,
+    context: Optional[int] = None,
+    cursor: Optional[str] = None,
+    limit: Optional[int] = None,
+    path: Optional[shapes.Path] = None,
+    paths: Optional[Sequence[shapes.Path]] = None,
+    to: Optional[shapes.At] = None,
+) -> "Call[shapes.FileDiffs]":
+    """What changed between two versions of a file, or of several."""
+    return Call("file/diff", {
+        "from": from_,
+        "context": context,
+        "cursor": cursor,
+        "limit": limit,
+        "path": path,
+        "paths": paths,
+        "to": to,
+    })
 
 
 def file_edit(
@@ -379,6 +416,24 @@ def file_list(
         "limit": limit,
         "sync": sync,
         "verify": verify,
+    })
+
+
+def file_log(
+    *,
+    before: Optional[shapes.Clock] = None,
+    limit: Optional[int] = None,
+    lines: Optional[bool] = None,
+    paths: Optional[Sequence[shapes.Path]] = None,
+    since: Optional[shapes.At] = None,
+) -> "Call[shapes.LogEntries]":
+    """Versions of all files, or of some, the newest first."""
+    return Call("file/log", {
+        "before": before,
+        "limit": limit,
+        "lines": lines,
+        "paths": paths,
+        "since": since,
     })
 
 
@@ -474,6 +529,13 @@ def file_recent(
         "sync": sync,
         "verify": verify,
     })
+
+
+def file_restore(path: shapes.Path, at: shapes.At) -> "Call[shapes.Restored]":
+    """Gives a file back what it held. What is there now is kept, and this is a version
+    of the user's.
+    """
+    return Call("file/restore", {"path": path, "at": at})
 
 
 def file_snapshot(path: shapes.Path) -> "Call[shapes.Snapshot]":
@@ -735,6 +797,26 @@ def retention_rank(
         "maxAge": max_age,
         "items": items,
     })
+
+
+def review_keep(hunks: Sequence[shapes.ReviewNamed]) -> "Call[shapes.ReviewKept]":
+    """These were looked at and stay: they are in the queue no more."""
+    return Call("review/keep", {"hunks": hunks})
+
+
+def review_list(
+    *,
+    limit: Optional[int] = None,
+    paths: Optional[Sequence[shapes.Path]] = None,
+    session: Optional[shapes.SessionId] = None,
+) -> "Call[shapes.ReviewHunks]":
+    """What did agents change that nobody has kept or undone yet?"""
+    return Call("review/list", {"limit": limit, "paths": paths, "session": session})
+
+
+def review_undo(hunks: Sequence[shapes.ReviewNamed]) -> "Call[shapes.Undone]":
+    """These were looked at and go. What they were is in `undo/list` from then on."""
+    return Call("review/undo", {"hunks": hunks})
 
 
 def search_grep(

@@ -121,6 +121,10 @@ class Protected(Refused):
     """
 
 
+class NotKept(Refused):
+    """`notKept` (-32030): name another version; `file/log` has them."""
+
+
 BY_CODE: Dict[str, Type[Refused]] = {
     "parseError": ParseError,
     "invalidRequest": InvalidRequest,
@@ -147,6 +151,7 @@ BY_CODE: Dict[str, Type[Refused]] = {
     "readOnly": ReadOnly,
     "unknownSession": UnknownSession,
     "protected": Protected,
+    "notKept": NotKept,
 }
 
 __all__ = [
@@ -162,6 +167,7 @@ __all__ = [
     "NoMatch",
     "NotAFile",
     "NotFound",
+    "NotKept",
     "NotRead",
     "OutsideWorkspace",
     "ParseError",

@@ -11,6 +11,7 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 # When a delivery counts.
 Ack = Literal["implicit", "explicit"]
+At = str
 # The sorts of writers.
 AuthorKind = Literal["agent", "user", "unknown"]
 # A path relative to the workspace, or absolute inside it. A name that is not UTF-8
@@ -35,6 +36,8 @@ Hash = str
 HashOrAbsent = str
 # What a path holds, or is believed to hold.
 Holds = Union[Literal["absent", "unreadable"], Dict[str, Any]]
+# In which of two versions a line is.
+LineKind = Literal["context", "added", "removed"]
 # How the text to replace was found.
 Matched = Literal["exact", "quotes", "lineEndings"]
 # What became of a declared write (ATTR-10).
@@ -46,6 +49,8 @@ RecordState = Literal["active", "stale"]
 # A path relative to the workspace, /-separated. Where the name is not UTF-8 it is lossy
 # and a field `uri` stands beside it.
 RelPath = str
+# What became of a file that was to be given back.
+Restoration = Literal["restored", "removed", "unchanged"]
 # What to do with a result.
 RetentionAction = Literal["keep", "stub"]
 # What a client is.
@@ -103,6 +108,36 @@ class Author(_AuthorOptional):
     """
 
     kind: "AuthorKind"
+
+
+class _BlameOptional(TypedDict, total=False):
+    clock: "Optional[Clock]"
+    uri: str
+
+
+class Blame(_BlameOptional):
+    """Who wrote a file."""
+
+    hash: "Hash"
+    lines: "List[BlameLine]"
+    path: "RelPath"
+    start: int
+
+
+class _BlameLineOptional(TypedDict, total=False):
+    base64: Optional[str]
+    clock: "Optional[Clock]"
+    command: Optional[str]
+    edit: Optional[str]
+
+
+class BlameLine(_BlameLineOptional):
+    """A line, with who put it there."""
+
+    author: "Author"
+    evidence: "Evidence"
+    text: str
+    time: int
 
 
 class _CallCheckedOptional(TypedDict, total=False):
@@ -298,6 +333,21 @@ class Configuration(_ConfigurationOptional):
     atRestart: List[str]
 
 
+class _ContentAtOptional(TypedDict, total=False):
+    clock: "Optional[Clock]"
+    uri: str
+
+
+class ContentAt(_ContentAtOptional):
+    """A content."""
+
+    encoding: "TextEncoding"
+    hash: "Hash"
+    path: "RelPath"
+    size: int
+    text: str
+
+
 class Counters(TypedDict):
     """Counted since the daemon started."""
 
@@ -330,6 +380,32 @@ class DeletedOperation(_DeletedOperationOptional):
     """A file operation of a message that was deleted with the restoring."""
 
     operation: str
+
+
+class DiffHunk(TypedDict):
+    """Lines that changed, with some around them."""
+
+    lines: "List[DiffLine]"
+    newLines: int
+    newStart: int
+    oldLines: int
+    oldStart: int
+
+
+class _DiffLineOptional(TypedDict, total=False):
+    base64: Optional[str]
+    clock: "Optional[Clock]"
+    noNewline: Optional[bool]
+
+
+class DiffLine(_DiffLineOptional):
+    """A line of a difference."""
+
+    author: "Author"
+    evidence: "Evidence"
+    kind: "LineKind"
+    text: str
+    time: int
 
 
 class _DifferenceOptional(TypedDict, total=False):
@@ -448,6 +524,36 @@ class FileAge(_FileAgeOptional):
     """How long ago a file was accessed, in steps."""
 
     stale: bool
+
+
+class _FileDifferenceOptional(TypedDict, total=False):
+    binary: Optional[bool]
+    cause: Optional[str]
+    fromClock: "Optional[Clock]"
+    fromHash: "Optional[Hash]"
+    hunks: "Optional[List[DiffHunk]]"
+    lines: "Optional[LineCounts]"
+    toClock: "Optional[Clock]"
+    toHash: "Optional[Hash]"
+    uri: str
+
+
+class FileDifference(_FileDifferenceOptional):
+    """What changed in one file."""
+
+    kind: "VersionKind"
+    path: "RelPath"
+
+
+class _FileDiffsOptional(TypedDict, total=False):
+    hunks: "Optional[List[DiffHunk]]"
+    more: Optional[str]
+
+
+class FileDiffs(_FileDiffsOptional):
+    """What changed."""
+
+    files: "List[FileDifference]"
 
 
 class _FileEditedOptional(TypedDict, total=False):
@@ -634,6 +740,26 @@ class LineRange(TypedDict):
     start: int
 
 
+class _LogEntriesOptional(TypedDict, total=False):
+    more: "Optional[Clock]"
+
+
+class LogEntries(_LogEntriesOptional):
+    """Versions."""
+
+    entries: "List[LogEntry]"
+
+
+class _LogEntryOptional(TypedDict, total=False):
+    lines: "Optional[LineCounts]"
+
+
+class LogEntry(_LogEntryOptional):
+    """A version of some file."""
+
+    version: "Version"
+
+
 class _MatchOptional(TypedDict, total=False):
     uri: str
 
@@ -775,6 +901,26 @@ class Removed(TypedDict):
     removed: int
 
 
+class Restored(TypedDict):
+    """Files that were given back."""
+
+    files: "List[RestoredFile]"
+
+
+class _RestoredFileOptional(TypedDict, total=False):
+    clock: "Optional[Clock]"
+    uri: str
+
+
+class RestoredFile(_RestoredFileOptional):
+    """A file that was given back."""
+
+    hunks: int
+    outcome: "Restoration"
+    path: "RelPath"
+    recovered: List[str]
+
+
 class _RetentionItemOptional(TypedDict, total=False):
     lines: Optional[int]
     mentioned: bool
@@ -794,6 +940,51 @@ class RetentionRanked(TypedDict):
     """All results, ranked."""
 
     items: "List[RankedItem]"
+
+
+class _ReviewHunkOptional(TypedDict, total=False):
+    created: Optional[bool]
+    deleted: Optional[bool]
+    uri: str
+
+
+class ReviewHunk(_ReviewHunkOptional):
+    """Lines that lie beside one another and were changed by agents."""
+
+    after: str
+    authors: "List[Author]"
+    before: str
+    id: str
+    lines: "LineRange"
+    path: "RelPath"
+    time: int
+
+
+class _ReviewHunksOptional(TypedDict, total=False):
+    more: Optional[bool]
+
+
+class ReviewHunks(_ReviewHunksOptional):
+    """The queue, by file and place."""
+
+    hunks: "List[ReviewHunk]"
+
+
+class ReviewKept(TypedDict):
+    """What was kept."""
+
+    kept: int
+
+
+class _ReviewNamedOptional(TypedDict, total=False):
+    path: "ClientPath"
+    uri: str
+
+
+class ReviewNamed(_ReviewNamedOptional):
+    """A change of the queue."""
+
+    id: str
 
 
 class Savings(TypedDict):
@@ -1227,9 +1418,12 @@ Event = Union[
 __all__ = [
     "Ack",
     "AgentHeard",
+    "At",
     "Audited",
     "Author",
     "AuthorKind",
+    "Blame",
+    "BlameLine",
     "CallChecked",
     "CallCounts",
     "CallRecorded",
@@ -1251,10 +1445,13 @@ __all__ = [
     "CommittedFile",
     "Configuration",
     "Conflicts",
+    "ContentAt",
     "Counters",
     "Degraded",
     "DegradedEvent",
     "DeletedOperation",
+    "DiffHunk",
+    "DiffLine",
     "Difference",
     "Done",
     "Duplicate",
@@ -1270,6 +1467,8 @@ __all__ = [
     "Evicted",
     "Evidence",
     "FileAge",
+    "FileDifference",
+    "FileDiffs",
     "FileEdited",
     "FileReadResult",
     "FileRecord",
@@ -1287,7 +1486,10 @@ __all__ = [
     "Initialized",
     "KeptContents",
     "LineCounts",
+    "LineKind",
     "LineRange",
+    "LogEntries",
+    "LogEntry",
     "Match",
     "Matched",
     "Matches",
@@ -1312,9 +1514,16 @@ __all__ = [
     "RecoveryShown",
     "RelPath",
     "Removed",
+    "Restoration",
+    "Restored",
+    "RestoredFile",
     "RetentionAction",
     "RetentionItem",
     "RetentionRanked",
+    "ReviewHunk",
+    "ReviewHunks",
+    "ReviewKept",
+    "ReviewNamed",
     "Role",
     "Savings",
     "SessionEvent",

@@ -1,10 +1,11 @@
-//! `touchmark completions SHELL`.
+//! `touchmark completions SHELL`: a script by which a shell asks the command
+//! itself for what it completes.
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 
-use crate::args::Arguments;
-use crate::output::Outcome;
+use crate::output::{Failure, Outcome};
 
 /// A script of completions.
 #[derive(Debug, Args)]
@@ -14,9 +15,20 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
+    let name = options.shell.to_string();
+    let shells = Shells::builtins();
+    let shell = shells
+        .completer(&name)
+        .ok_or_else(|| Failure::No(format!("there are no completions for {name}")))?;
+    // Of the command it finds by its name, whichever that is then.
     let mut script = Vec::new();
-    let mut command = Arguments::command();
-    clap_complete::generate(options.shell, &mut command, "touchmark", &mut script);
+    shell.write_registration(
+        "COMPLETE",
+        "touchmark",
+        "touchmark",
+        "touchmark",
+        &mut script,
+    )?;
     std::io::Write::write_all(&mut std::io::stdout(), &script)?;
     Ok(())
 }

@@ -106,7 +106,8 @@ fn size(version: &Version) -> String {
     }
 }
 
-fn remarks(version: &Version) -> String {
+/// How a version came about, beside its author.
+pub(crate) fn remarks(version: &Version) -> String {
     let mut remarks = vec![evidence(version.evidence).to_owned()];
     if let Some(from) = &version.from {
         remarks.push(format!("from {}", path(from)));

@@ -3,6 +3,7 @@
 use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::changes::{Changes, ModifiedList};
+use touchmark_client::proto::quoting::restore_command;
 use touchmark_client::proto::{Author, AuthorKind, Change, Clock, Reply, SessionId, VersionKind};
 
 use crate::commands::call::result_json;
@@ -110,9 +111,11 @@ fn remarks(change: &Change) -> String {
         remarks.push(count(u64::from(change.versions), "version"));
     }
     if let Some(lost) = &change.lost {
+        let back = restore_command(&lost.path, lost.clock);
         remarks.push(format!(
-            "a version by {} was overwritten",
-            crate::text::author(&lost.author)
+            "a version by {} was overwritten{}",
+            crate::text::author(&lost.author),
+            back.map_or_else(String::new, |command| format!(" ({command})"))
         ));
     }
     if change.writing == Some(true) {

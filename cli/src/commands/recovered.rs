@@ -14,7 +14,7 @@ use touchmark_client::proto::writes::{
 use crate::commands::call::result_json;
 use crate::context::{Context, is_terminal, zone};
 use crate::output::{self, Outcome, table};
-use crate::style;
+use crate::style::{self, paint};
 use crate::text::{MAX_NAME, author, bytes, date, escaped, is_hidden, path};
 
 /// Bytes that touchmark kept.
@@ -79,11 +79,16 @@ fn list(context: &Context, id: Option<String>) -> Outcome {
                 (Style::new(), path(&item.path)),
                 (Style::new(), bytes(item.size)),
                 (style::DIM, by(item)),
-                (style::DIM, escaped(&item.file, 4096)),
             ]
         })
         .collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+    for (line, item) in table(&rows).iter().zip(&items.items) {
+        output::line(line)?;
+        let id = escaped(&item.id, MAX_NAME);
+        let back = format!("    touchmark recovered restore {id}");
+        output::line(&paint(style::DIM, &back))?;
+    }
+    Ok(())
 }
 
 fn by(item: &RecoveryItem) -> String {

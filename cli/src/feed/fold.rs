@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use touchmark_client::proto::commands::CommandRow;
 use touchmark_client::proto::events::{EditPhase, Event, Happening, SessionPhase};
 use touchmark_client::proto::files::Verdict;
+use touchmark_client::proto::quoting::restore_command;
 use touchmark_client::proto::{
     Author, Clock, Evidence, FileState, LineCounts, LineRange, Millis, RelPath, SessionId, State,
     Version, VersionKind,
@@ -81,8 +82,8 @@ pub(crate) enum Note {
     Late,
     /// The edit it belongs to is still open.
     Provisional,
-    /// Replaced before anybody saw it.
-    Overwritten,
+    /// Replaced before anybody saw it; with the command that brings it back.
+    Overwritten(Option<String>),
     /// Declared by its writer, never read from disk.
     Unobserved,
     /// By a formatter, after an edit.
@@ -274,7 +275,10 @@ impl Fold {
         let marks = [
             (version.late, Note::Late),
             (version.provisional, Note::Provisional),
-            (version.overwritten, Note::Overwritten),
+            (
+                version.overwritten,
+                Note::Overwritten(restore_command(&version.path, version.clock)),
+            ),
             (version.unobserved, Note::Unobserved),
             (version.formatted, Note::Formatted),
         ];

@@ -183,7 +183,11 @@ fn note(note: &Note) -> String {
         Note::Gap => dim("while nobody watched"),
         Note::Late => dim("declared afterwards"),
         Note::Provisional => dim("its edit is open"),
-        Note::Overwritten => paint(style::WARN, "replaced before it was seen"),
+        Note::Overwritten(back) => {
+            let back = back.as_ref();
+            let back = back.map_or_else(String::new, |command| format!(": {command}"));
+            paint(style::WARN, "replaced before it was seen") + &back
+        }
         Note::Unobserved => dim("never seen on disk"),
         Note::Formatted => dim("by a formatter after the edit"),
         Note::StaleFor(sessions) => paint(style::WARN, &format!("stale for {}", named(sessions))),

@@ -10,7 +10,8 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
 use serde_json::{Value, json};
 use touchmark_client::Error;
 use touchmark_client::proto::codec::json::error_to_json;
-use touchmark_client::proto::{SessionId, native};
+use touchmark_client::proto::quoting::restore_command;
+use touchmark_client::proto::{RelPath, SessionId, native};
 
 use crate::output::one_line;
 use crate::text::without_hidden;
@@ -43,6 +44,7 @@ fn with_result(mut result: CallToolResult, value: Value) -> CallToolResult {
 /// that it hears elsewhere.
 pub(crate) fn for_a_model(mut value: Value, own: &SessionId) -> String {
     labelled(&mut value, own);
+    with_way_back(&mut value);
     one_line(&value)
 }
 
@@ -63,6 +65,29 @@ fn labelled(value: &mut Value, own: &SessionId) {
         }
         _ => {}
     }
+}
+
+/// Names the command that brings a version back beside each that was lost.
+fn with_way_back(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(with_way_back),
+        Value::Object(members) => {
+            if let Some(Value::Object(lost)) = members.get_mut("lost")
+                && let Some(command) = way_back(lost)
+            {
+                lost.insert("restore".into(), command.into());
+            }
+            members.values_mut().for_each(with_way_back);
+        }
+        _ => {}
+    }
+}
+
+fn way_back(lost: &JsonObject) -> Option<String> {
+    let path = RelPath::new(lost.get("path")?.as_str()?.as_bytes()).ok()?;
+    let clock = lost.get("clock")?.as_str()?.parse().ok()?;
+    let is_content = lost.get("hash").is_some_and(Value::is_string);
+    is_content.then(|| restore_command(&path, clock)).flatten()
 }
 
 /// An error as the result of a tool: the model reads it, and can act on it.
@@ -104,6 +129,16 @@ fn failed(error: Value) -> CallToolResult {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_model_reads_how_what_was_lost_comes_back() {
+        let own = SessionId::new("own").unwrap();
+        let lost = json!({"clock": "3:17", "path": "a.rs", "hash": "00"});
+        let text = for_a_model(json!({"changes": [{"lost": lost}]}), &own);
+        let said: Value = serde_json::from_str(&text).unwrap();
+        let command = &said["changes"][0]["lost"]["restore"];
+        assert_eq!(command, "touchmark restore \"a.rs@17\"");
+    }
 
     #[test]
     fn a_model_reads_labels() {

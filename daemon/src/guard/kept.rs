@@ -1,11 +1,13 @@
 //! `recovery/*`: lists, shows, restores and deletes kept bytes.
 
 use base64::Engine as _;
+use rustix::fs::OFlags;
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::files::TextEncoding;
 use touchmark_proto::writes::{RecoveryItem, RecoveryItems, RecoveryRestored, RecoveryShown};
-use touchmark_proto::{Error, ErrorCode, ErrorData, Hash};
+use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, RelPath};
 
+use super::place::refused;
 use super::{Guard, Umask, found, recovery};
 
 impl Guard {
@@ -90,6 +92,36 @@ impl Guard {
             ),
             WriteOutcome::Failed(error) => Err(error),
         }
+    }
+
+    /// Removes a file that holds `base`, and keeps what it held. A secret may
+    /// not be kept, so it is not removed.
+    pub fn remove_and_keep(
+        &self,
+        path: &RelPath,
+        base: Hash,
+        author: Option<Author>,
+    ) -> WriteOutcome {
+        let kept = self.find(path, None).and_then(|place| {
+            if self.is_secret((path, &place.real)) {
+                let error = Error::path(ErrorCode::NotKept, path, "a secret cannot be had again");
+                return Err(error.hint("remove it by other means"));
+            }
+            let file = place.open(&place.name, OFlags::RDONLY);
+            let file = file.map_err(|errno| refused(path, errno))?;
+            let kept = self.recovery.keep(path, &file, author, &self.time);
+            kept.map_err(storage)
+        });
+        let kept = match kept {
+            Ok(kept) => kept,
+            Err(error) => return WriteOutcome::Failed(error),
+        };
+        let mut outcome = self.remove(path, base);
+        match &mut outcome {
+            WriteOutcome::Done { recovered, .. } if kept.hash == base => recovered.push(kept.file),
+            _ => self.drop_copy(Some(&kept)),
+        }
+        outcome
     }
 
     /// `recovery/delete`.

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use super::destroys::Shown;
-use touchmark_proto::quoting::quoted;
+use touchmark_proto::quoting::{quoted, restore_command};
 use touchmark_proto::sessions::Warning;
 use touchmark_proto::{
     Author, AuthorKind, Change, Error, ErrorCode, Evidence, FileState, LineCounts, LineRange,
-    Millis, RelPath, SessionId, VersionKind,
+    Millis, RelPath, SessionId, Version, VersionKind,
 };
 
 /// Files named in one notice at most.
@@ -293,6 +293,17 @@ fn listed(list: &[Change], more: bool, own: bool) -> String {
     text
 }
 
+/// How a lost version can be had again, where it was ever read.
+fn back(lost: &Version) -> String {
+    let command = match lost.unobserved {
+        Some(true) => None,
+        _ => restore_command(&lost.path, lost.clock),
+    };
+    command.map_or_else(String::new, |command| {
+        format!("; it can be had again by `{command}`")
+    })
+}
+
 fn row(change: &Change, own: bool) -> String {
     let file = path(&change.path);
     let who = authors(&change.changed_by, &change.evidence);
@@ -300,7 +311,8 @@ fn row(change: &Change, own: bool) -> String {
         // Under a mark of the session's own nobody can tell who it was.
         if lost.candidates.is_some() {
             return format!(
-                "{file} (changed {who} or by a tool of this session that was under way, and then overwritten by this session unseen)"
+                "{file} (changed {who} or by a tool of this session that was under way, and then overwritten by this session unseen{})",
+                back(lost)
             );
         }
         if lost.hash.is_none() {
@@ -308,7 +320,10 @@ fn row(change: &Change, own: bool) -> String {
                 "{file} (deleted {who} while this session was changing it, and made anew by this session)"
             );
         }
-        return format!("{file} (a version made {who} was overwritten by this session unseen)");
+        return format!(
+            "{file} (a version made {who} was overwritten by this session unseen{})",
+            back(lost)
+        );
     }
     if change.reverts.is_some() {
         let lines = of_lines(change.reverted_lines.as_deref().unwrap_or_default());
@@ -381,7 +396,7 @@ pub(super) fn warning(warning: &Warning) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use touchmark_proto::ErrorData;
+    use touchmark_proto::{Clock, ErrorData, Hash};
 
     use super::*;
 
@@ -435,6 +450,38 @@ mod tests {
         let text = changes(&vec![change; 1_000], false, true).unwrap();
         assert!(text.ends_with("980 more files have changed."), "{text}");
         assert_eq!(changes(&[], false, false), None);
+    }
+
+    #[test]
+    fn a_lost_version_is_told_with_the_way_back() {
+        let lost = |path: &str, unobserved| Version {
+            clock: Clock { epoch: 1, n: 17 },
+            path: RelPath::new(path.as_bytes()).unwrap(),
+            kind: VersionKind::Modified,
+            from: None,
+            hash: Some(Hash::of(b"")),
+            size: 0,
+            time: 0,
+            author: Author::USER,
+            evidence: Evidence::Editor,
+            amends: None,
+            overwritten: Some(true),
+            unobserved,
+            provisional: None,
+            late: None,
+            formatted: None,
+            candidates: None,
+            edit: None,
+            command: None,
+        };
+        let told = |version: &Version| format!("x{}", back(version));
+        assert_eq!(
+            told(&lost("src/a.rs", None)),
+            "x; it can be had again by `touchmark restore \"src/a.rs@17\"`"
+        );
+        // Never read, so never kept; a name that is no part of a command.
+        assert_eq!(told(&lost("src/a.rs", Some(true))), "x");
+        assert_eq!(told(&lost("$(reboot)", None)), "x");
     }
 
     #[test]

@@ -80,6 +80,11 @@ impl Daemon {
             ForShell::ReviewList(ask) => return self.review_list(request, ask),
             ForShell::ReviewKeep(ask) => return self.review_keep(request, ask),
             ForShell::ReviewUndo(ask) => return self.review_undo(request, ask),
+            ask @ (ForShell::FileContent(_)
+            | ForShell::FileDiff(_)
+            | ForShell::FileBlame(_)
+            | ForShell::FileLog(_)
+            | ForShell::FileRestore(_)) => return self.look_back(request, ask),
         };
         self.outbox.push(Say::Answer {
             request,

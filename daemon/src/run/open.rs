@@ -15,6 +15,7 @@ use touchmark_proto::sessions::{SessionClose, SessionCompacted};
 use touchmark_proto::{Request, SessionId, native};
 
 use super::backlog::Backlog;
+use super::histories::Histories;
 use super::hooks::Hooks;
 use super::outbox::Outbox;
 use super::reading::Aside;
@@ -191,6 +192,7 @@ impl Daemon {
             searches: Searches::default(),
             sweeper,
             hooks: Hooks::default(),
+            histories: Histories::default(),
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),
             next_snapshot: snapshot::Next::after(snapshot_bytes, facts_since_snapshot),

@@ -297,7 +297,7 @@ impl Daemon {
     }
 
     /// The answer with the labels of the sessions that it names (SES-2).
-    fn labelled(&self, mut reply: Reply) -> Reply {
+    pub(super) fn labelled(&self, mut reply: Reply) -> Reply {
         self.engine.state().label_reply(&mut reply);
         reply
     }

@@ -219,6 +219,31 @@ impl Reader {
         }
     }
 
+    /// Whether a content was met as a secret, so that it is never kept.
+    pub fn is_secret(&self, hash: &Hash) -> bool {
+        self.waiting.is_secret(hash)
+    }
+
+    /// At most `limit` versions before fact `n`, newest first, but for those
+    /// that cannot be read.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn versions_before(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| record.n < n && schema::row_of(&record.fact).0 == VERSION);
+        let (stored, _) = self.records(
+            limit,
+            "SELECT n, time, body FROM fact WHERE n < ?1 AND kind = 2 ORDER BY n DESC",
+            [i64::try_from(n).unwrap_or(i64::MAX)],
+        )?;
+        let mut all = joined(stored.into_iter().rev().collect(), unstored);
+        all.reverse();
+        all.truncate(limit);
+        Ok(all)
+    }
+
     /// The newest fact of a path before `before` that cannot be read.
     ///
     /// # Errors

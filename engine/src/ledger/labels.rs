@@ -83,6 +83,10 @@ impl State {
                 let versions = list.versions.iter_mut();
                 versions.for_each(|version| self.in_version(version));
             }
+            Reply::FileLog(log) => {
+                let entries = log.entries.iter_mut();
+                entries.for_each(|entry| self.in_version(&mut entry.version));
+            }
             Reply::EditBegin(begun) => begun.files.iter_mut().for_each(|file| self.in_file(file)),
             Reply::EditMark(marked) => self.in_file(&mut marked.file),
             Reply::EditCommit(committed) => {

@@ -25,6 +25,7 @@ use touchmark_proto::daemon::{
 };
 use touchmark_proto::edits::{CommitFile, EditFile};
 use touchmark_proto::files::Snapshot;
+use touchmark_proto::history::{FileBlame, FileContent, FileDiff, FileLog, FileRestore};
 use touchmark_proto::hooks::{
     HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookOpencode,
 };
@@ -277,6 +278,12 @@ rows! {
         ReviewList:       Query,   Asks [session],  Names [paths], at_once;
         ReviewKeep:       Changes, Names [],        Names [],     at_once;
         ReviewUndo:       Changes, Names [],        Names [],     at_once;
+        // What they ask for is looked at by itself, too.
+        FileContent:      Query,   Names [],        Names [path], at_once;
+        FileDiff:         Query,   Names [],        Names [path paths], at_once;
+        FileBlame:        Query,   Names [],        Names [path], at_once;
+        FileLog:          Query,   Names [],        Names [paths], at_once;
+        FileRestore:      Changes, Names [],        Names [path], at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

@@ -187,7 +187,8 @@ fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     found
 }
 
-pub(crate) fn is_binary(content: &[u8]) -> bool {
+/// Whether a content is no text, as git decides it.
+pub fn is_binary(content: &[u8]) -> bool {
     content[..content.len().min(BINARY_PROBE)].contains(&0)
 }
 

@@ -20,6 +20,8 @@ export interface AgentHeard {
   lastSession: SessionId;
 }
 
+export type At = string;
+
 /** Compare everything that is believed with the disk. */
 export interface Audit {
   /** The answer is worthless after that many milliseconds. */
@@ -57,6 +59,48 @@ export interface Author {
 
 /** The sorts of writers. */
 export type AuthorKind = "agent" | "user" | "unknown";
+
+/** Who wrote a file. */
+export interface Blame {
+  /** The version; `None` for a file that nobody has named. */
+  clock?: Clock | null;
+  /** Its content. */
+  hash: Hash;
+  /** One for each line of the file. */
+  lines: BlameLine[];
+  /** Which. */
+  path: RelPath;
+  /** The number of the first of `lines`. */
+  start: number;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
+/** A line, with who put it there. */
+export interface BlameLine {
+  /**
+   * Who; unknown for what was there before touchmark looked, and where
+   * versions of several authors count as one, since not all are kept.
+   */
+  author: Author;
+  /** The bytes, where they are not UTF-8. */
+  base64?: string | null;
+  /**
+   * The version that the line came with; `None` in a file that nobody has
+   * named.
+   */
+  clock?: Clock | null;
+  /** The command in whose window it was written. */
+  command?: string | null;
+  /** The edit that wrote it. */
+  edit?: string | null;
+  /** What the name rests on. */
+  evidence: Evidence;
+  /** Without its line feed. Bytes that are not UTF-8 are replaced. */
+  text: string;
+  /** When that was seen. */
+  time: number;
+}
 
 /** Does this call repeat one of the session's? */
 export interface CallCheck {
@@ -501,6 +545,27 @@ export interface Configuration {
 /** What becomes of a change whose lines somebody else has changed since. */
 export type Conflicts = "keep" | "markers";
 
+/** A content. */
+export interface ContentAt {
+  /**
+   * The version; `None` for a file that nobody has named before, and for
+   * what a session saw and no version held.
+   */
+  clock?: Clock | null;
+  /** How it travels in `text`. */
+  encoding: TextEncoding;
+  /** Of the bytes. */
+  hash: Hash;
+  /** Which file. */
+  path: RelPath;
+  /** In bytes. */
+  size: number;
+  /** All of it. */
+  text: string;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
 /**
  * Remove every content that is kept for line counts and previews. Facts stay,
  * and so does what guarded writes kept.
@@ -549,6 +614,43 @@ export interface DeletedOperation {
   time?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
+}
+
+/** Lines that changed, with some around them. */
+export interface DiffHunk {
+  /** In the order of the file, of each change the removed ones first. */
+  lines: DiffLine[];
+  /** How many lines it has there. */
+  newLines: number;
+  /** Its first line in the newer version, likewise. */
+  newStart: number;
+  /** How many lines it has there. */
+  oldLines: number;
+  /**
+   * Its first line in the older version; the one before it where it has no
+   * line there.
+   */
+  oldStart: number;
+}
+
+/** A line of a difference. */
+export interface DiffLine {
+  /** Who put it there or, of a removed line, took it away. */
+  author: Author;
+  /** The bytes, where they are not UTF-8. */
+  base64?: string | null;
+  /** The version that did it; `None` in a file that nobody has named. */
+  clock?: Clock | null;
+  /** What the name rests on. */
+  evidence: Evidence;
+  /** In which version it is. */
+  kind: LineKind;
+  /** The file ends with it, without a line feed. */
+  noNewline?: boolean | null;
+  /** Without its line feed. Bytes that are not UTF-8 are replaced. */
+  text: string;
+  /** When that was seen. */
+  time: number;
 }
 
 /** A path of which something else is believed than is so. */
@@ -826,12 +928,102 @@ export interface FileAge {
   stale: boolean;
 }
 
+/** Who wrote each line of a file. */
+export interface FileBlame {
+  /** Which version; what the file holds now if absent. */
+  at?: At | null;
+  /** Which file. */
+  path?: ClientPath;
+  /** These lines; all if absent. */
+  range?: LineRange | null;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** What a file held. */
+export interface FileContent {
+  /** Which version; what the file holds now if absent. */
+  at?: At | null;
+  /** Which file. */
+  path?: ClientPath;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
 /** Compares a file with a snapshot of it. */
 export interface FileDetect {
   /** As `file/snapshot` answered it. */
   snapshot: Snapshot;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
+}
+
+/** What changed between two versions of a file, or of several. */
+export interface FileDiff {
+  /** Lines around each change; 3 unless told. */
+  context?: number | null;
+  /** Where the last answer stopped. */
+  cursor?: string | null;
+  /** The older version. */
+  from: At;
+  /** At most this many files (LIM-2). */
+  limit?: number | null;
+  /** One file: its hunks are the answer's own. Not together with `paths`. */
+  path?: ClientPath | null;
+  /**
+   * Files, and directories for what lies below them. Without these and
+   * without `path`: all that changed.
+   */
+  paths?: ClientPath[] | null;
+  /** The newer; what the file holds now if absent. */
+  to?: At | null;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** What changed in one file. */
+export interface FileDifference {
+  /** It is no text: there are no hunks. */
+  binary?: boolean | null;
+  /** Why there are no hunks of what is no longer kept, or never was. */
+  cause?: string | null;
+  /** The older version; `None` where that is not one. */
+  fromClock?: Clock | null;
+  /** The older content; null where there was no file. */
+  fromHash?: Hash | null;
+  /**
+   * What changed; `None` also where the request named the one `path`: they
+   * are the answer's own.
+   */
+  hunks?: DiffHunk[] | null;
+  /** What became of it, all in all. */
+  kind: VersionKind;
+  /** Lines added and removed; `None` for what is no text, or not kept. */
+  lines?: LineCounts | null;
+  /** Which. */
+  path: RelPath;
+  /** The newer version. */
+  toClock?: Clock | null;
+  /** The newer content; null where there is no file. */
+  toHash?: Hash | null;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
+/** What changed. */
+export interface FileDiffs {
+  /** Each file that differs, by path. */
+  files: FileDifference[];
+  /** What changed in the one `path` that was named; absent for `paths`. */
+  hunks?: DiffHunk[] | null;
+  /** There is more: ask again with this cursor. */
+  more?: string | null;
 }
 
 /** Replaces a text in a file, if the file is still what the session has seen. */
@@ -942,6 +1134,22 @@ export interface FileList {
   sync?: boolean | null;
   /** Read and hash every path spoken of (SYNC-4). */
   verify?: boolean | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** Versions of all files, or of some, the newest first. */
+export interface FileLog {
+  /** Only versions before this clock. */
+  before?: Clock | null;
+  /** At most this many (LIM-2). */
+  limit?: number | null;
+  /** Count the lines that each version added and removed. */
+  lines?: boolean;
+  /** Files, and directories for what lies below them; all if absent. */
+  paths?: ClientPath[] | null;
+  /** Only versions after that. A time, a clock or a checkpoint. */
+  since?: At | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -1102,6 +1310,21 @@ export interface FileRecords {
    * (LOSS-4).
    */
   pending?: RelPath[] | null;
+}
+
+/**
+ * Gives a file back what it held. What is there now is kept, and this is a
+ * version of the user's.
+ */
+export interface FileRestore {
+  /** Which version. One at which there was no file removes it. */
+  at: At;
+  /** Which file. */
+  path?: ClientPath;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
 }
 
 /** Takes down what a file is like at this moment. */
@@ -1431,12 +1654,31 @@ export interface LineCounts {
   removed: number;
 }
 
+/** In which of two versions a line is. */
+export type LineKind = "context" | "added" | "removed";
+
 /** Lines `start` to `end`, 1-based, both inclusive. */
 export interface LineRange {
   /** The last line. */
   end: number;
   /** The first line. */
   start: number;
+}
+
+/** Versions. */
+export interface LogEntries {
+  /** Newest first, without what was there before touchmark looked. */
+  entries: LogEntry[];
+  /** There may be more: ask again with `before` set to this clock. */
+  more?: Clock | null;
+}
+
+/** A version of some file. */
+export interface LogEntry {
+  /** Lines added and removed, where asked for and both texts are kept. */
+  lines?: LineCounts | null;
+  /** By the author that its newest correction names. */
+  version: Version;
 }
 
 /** A match. */
@@ -1770,6 +2012,34 @@ export interface Removed {
   removed: number;
 }
 
+/** What became of a file that was to be given back. */
+export type Restoration = "restored" | "removed" | "unchanged";
+
+/** Files that were given back. */
+export interface Restored {
+  /** The one. */
+  files: RestoredFile[];
+}
+
+/** A file that was given back. */
+export interface RestoredFile {
+  /**
+   * The version that it holds again; `None` for what a session saw and no
+   * version held.
+   */
+  clock?: Clock | null;
+  /** How many places of the file changed; 0 where that cannot be counted. */
+  hunks: number;
+  /** What became of it. */
+  outcome: Restoration;
+  /** Which. */
+  path: RelPath;
+  /** Absolute paths of what was there, kept (`recovery/list`). */
+  recovered: string[];
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
 /** What to do with a result. */
 export type RetentionAction = "keep" | "stub";
 
@@ -1809,6 +2079,88 @@ export interface RetentionRank {
 export interface RetentionRanked {
   /** In the order given. */
   items: RankedItem[];
+}
+
+/** Lines that lie beside one another and were changed by agents. */
+export interface ReviewHunk {
+  /** What stands there now, likewise. */
+  after: string;
+  /** Who changed these lines. */
+  authors: Author[];
+  /** What would stand there without it; bytes that are no UTF-8 are replaced. */
+  before: string;
+  /** The file was made by it; `None` otherwise. */
+  created?: boolean | null;
+  /** The file was deleted by it; `None` otherwise. */
+  deleted?: boolean | null;
+  /**
+   * Its name, which another change of the file does not alter, unless of
+   * these lines.
+   */
+  id: string;
+  /**
+   * Where it is in what the file holds now; an empty place is the line
+   * before it.
+   */
+  lines: LineRange;
+  /** In which file. */
+  path: RelPath;
+  /** When the newest of these changes was seen. */
+  time: number;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
+/** The queue, by file and place. */
+export interface ReviewHunks {
+  /** Each change. */
+  hunks: ReviewHunk[];
+  /** There are more; `None` where these are all. */
+  more?: boolean | null;
+}
+
+/** These were looked at and stay: they are in the queue no more. */
+export interface ReviewKeep {
+  /** Which. */
+  hunks: ReviewNamed[];
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** What was kept. */
+export interface ReviewKept {
+  /** How many. */
+  kept: number;
+}
+
+/** What did agents change that nobody has kept or undone yet? */
+export interface ReviewList {
+  /** At most this many (LIM-2). */
+  limit?: number | null;
+  /** Only in these files, or below these directories; everywhere unless told. */
+  paths?: ClientPath[] | null;
+  /** Only what this session changed, its sub-agents with it. */
+  session?: SessionId | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** A change of the queue. */
+export interface ReviewNamed {
+  /** Its name, as `review/list` tells it. */
+  id: string;
+  /** In which file. */
+  path?: ClientPath;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
+/** These were looked at and go. What they were is in `undo/list` from then on. */
+export interface ReviewUndo {
+  /** Which. */
+  hunks: ReviewNamed[];
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
 }
 
 /** What a client is. */
@@ -2499,16 +2851,21 @@ export interface Methods {
   "editor/didOpen": { params: EditorDidOpen; result: Done };
   "editor/didSave": { params: EditorDidSave; result: Done };
   "editor/dirty": { params: EditorDirty; result: Done };
+  "file/blame": { params: FileBlame; result: Blame };
+  "file/content": { params: FileContent; result: ContentAt };
   "file/detect": { params: FileDetect; result: SnapshotCompared };
+  "file/diff": { params: FileDiff; result: FileDiffs };
   "file/edit": { params: FileEdit; result: FileEdited };
   "file/history": { params: FileHistory; result: Versions };
   "file/invalidate": { params: FileInvalidate; result: Done };
   "file/isStale": { params: FileIsStale; result: FileAge };
   "file/list": { params: FileList; result: FileRecords };
+  "file/log": { params: FileLog; result: LogEntries };
   "file/mention": { params: FileMention; result: FileState };
   "file/read": { params: FileRead; result: FileReadResult };
   "file/readText": { params: FileReadText; result: FileText };
   "file/recent": { params: FileRecent; result: FileRecords };
+  "file/restore": { params: FileRestore; result: Restored };
   "file/snapshot": { params: FileSnapshot; result: Snapshot };
   "file/status": { params: FileStatus; result: FileStates };
   "file/untrack": { params: FileUntrack; result: Done };
@@ -2536,6 +2893,9 @@ export interface Methods {
   "recovery/show": { params: RecoveryShow; result: RecoveryShown };
   "redo": { params: Redo; result: Undone };
   "retention/rank": { params: RetentionRank; result: RetentionRanked };
+  "review/keep": { params: ReviewKeep; result: ReviewKept };
+  "review/list": { params: ReviewList; result: ReviewHunks };
+  "review/undo": { params: ReviewUndo; result: Undone };
   "search/grep": { params: SearchGrep; result: Matches };
   "session/close": { params: SessionClose; result: Done };
   "session/compacted": { params: SessionCompacted; result: Evicted };
@@ -2711,4 +3071,6 @@ export const ERRORS = {
   unknownSession: -32028,
   /** ask the user to change it; `guard.protect` in the user's configuration says what is protected */
   protected: -32029,
+  /** name another version; `file/log` has them */
+  notKept: -32030,
 } as const;

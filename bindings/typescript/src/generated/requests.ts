@@ -23,16 +23,21 @@ import type {
   EditorDidOpen,
   EditorDidSave,
   EditorDirty,
+  FileBlame,
+  FileContent,
   FileDetect,
+  FileDiff,
   FileEdit,
   FileHistory,
   FileInvalidate,
   FileIsStale,
   FileList,
+  FileLog,
   FileMention,
   FileRead,
   FileReadText,
   FileRecent,
+  FileRestore,
   FileSnapshot,
   FileStatus,
   FileUntrack,
@@ -60,6 +65,9 @@ import type {
   RecoveryShow,
   Redo,
   RetentionRank,
+  ReviewKeep,
+  ReviewList,
+  ReviewUndo,
   SearchGrep,
   SessionClose,
   SessionCompacted,
@@ -211,9 +219,24 @@ export abstract class Requests {
     return this.call("editor/dirty", params, ask);
   }
 
+  /** Who wrote each line of a file. */
+  fileBlame(params: FileBlame, ask?: Ask): Promise<Methods["file/blame"]["result"]> {
+    return this.call("file/blame", params, ask);
+  }
+
+  /** What a file held. */
+  fileContent(params: FileContent, ask?: Ask): Promise<Methods["file/content"]["result"]> {
+    return this.call("file/content", params, ask);
+  }
+
   /** Compares a file with a snapshot of it. */
   fileDetect(params: FileDetect, ask?: Ask): Promise<Methods["file/detect"]["result"]> {
     return this.call("file/detect", params, ask);
+  }
+
+  /** What changed between two versions of a file, or of several. */
+  fileDiff(params: FileDiff, ask?: Ask): Promise<Methods["file/diff"]["result"]> {
+    return this.call("file/diff", params, ask);
   }
 
   /** Replaces a text in a file, if the file is still what the session has seen. */
@@ -244,6 +267,11 @@ export abstract class Requests {
     return this.call("file/list", params, ask);
   }
 
+  /** Versions of all files, or of some, the newest first. */
+  fileLog(params: FileLog = {}, ask?: Ask): Promise<Methods["file/log"]["result"]> {
+    return this.call("file/log", params, ask);
+  }
+
   /** A message names a file: it is tracked from now on. */
   fileMention(params: FileMention, ask?: Ask): Promise<Methods["file/mention"]["result"]> {
     return this.call("file/mention", params, ask);
@@ -262,6 +290,14 @@ export abstract class Requests {
   /** Files that a session accessed lately, counted in its steps. */
   fileRecent(params: FileRecent, ask?: Ask): Promise<Methods["file/recent"]["result"]> {
     return this.call("file/recent", params, ask);
+  }
+
+  /**
+   * Gives a file back what it held. What is there now is kept, and this is a
+   * version of the user's.
+   */
+  fileRestore(params: FileRestore, ask?: Ask): Promise<Methods["file/restore"]["result"]> {
+    return this.call("file/restore", params, ask);
   }
 
   /** Takes down what a file is like at this moment. */
@@ -403,6 +439,21 @@ export abstract class Requests {
   /** Which tool results may be cut, and which go first? */
   retentionRank(params: RetentionRank, ask?: Ask): Promise<Methods["retention/rank"]["result"]> {
     return this.call("retention/rank", params, ask);
+  }
+
+  /** These were looked at and stay: they are in the queue no more. */
+  reviewKeep(params: ReviewKeep, ask?: Ask): Promise<Methods["review/keep"]["result"]> {
+    return this.call("review/keep", params, ask);
+  }
+
+  /** What did agents change that nobody has kept or undone yet? */
+  reviewList(params: ReviewList = {}, ask?: Ask): Promise<Methods["review/list"]["result"]> {
+    return this.call("review/list", params, ask);
+  }
+
+  /** These were looked at and go. What they were is in `undo/list` from then on. */
+  reviewUndo(params: ReviewUndo, ask?: Ask): Promise<Methods["review/undo"]["result"]> {
+    return this.call("review/undo", params, ask);
   }
 
   /** Searches files for a regular expression, as `rg` does. */
@@ -701,6 +752,11 @@ export abstract class SessionRequests {
   /** Which tool results may be cut, and which go first? */
   retentionRank(params: Omit<RetentionRank, "session">, ask?: Ask): Promise<Methods["retention/rank"]["result"]> {
     return this.call("retention/rank", { session: this.id, ...params }, ask);
+  }
+
+  /** What did agents change that nobody has kept or undone yet? */
+  reviewList(params: Omit<ReviewList, "session"> = {}, ask?: Ask): Promise<Methods["review/list"]["result"]> {
+    return this.call("review/list", { session: this.id, ...params }, ask);
   }
 
   /** Searches files for a regular expression, as `rg` does. */

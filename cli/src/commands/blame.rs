@@ -1,0 +1,135 @@
+//! `touchmark blame PATH`: who wrote each line.
+
+use std::path::PathBuf;
+
+use anstream::adapter::strip_str;
+use anstyle::Style;
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
+use touchmark_client::proto::history::{Blame, FileBlame};
+use touchmark_client::proto::{At, LineRange, Reply};
+
+use crate::commands::call::result_json;
+use crate::complete;
+use crate::context::{Context, zone};
+use crate::output::{Outcome, table};
+use crate::pager::{Page, harmless};
+use crate::style;
+use crate::trace;
+use crate::versions::{colour, file_and_version, name, version, when, who};
+
+/// Who wrote each line of a file.
+#[derive(Debug, Args)]
+#[command(after_help = super::log::VERSIONS)]
+pub(crate) struct Options {
+    /// The file; PATH@V for an earlier version
+    #[arg(value_name = "PATH", add = ArgValueCompleter::new(complete::file_and_version))]
+    file: PathBuf,
+    /// Which version, where `@` cannot say it
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
+    at: Option<At>,
+    /// Only these lines: 10,20 or 10,+5
+    #[arg(long, short = 'L', value_name = "A,B", value_parser = range)]
+    lines: Option<LineRange>,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t = Format::Plain)]
+    format: Format,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A line for each line
+    Plain,
+    /// A record of Agent Trace, as JSON
+    AgentTrace,
+}
+
+fn range(text: &str) -> Result<LineRange, String> {
+    let wrong = || "lines are 10,20 or 10,+5".to_owned();
+    let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+    let (start, end) = match text.split_once(',') {
+        None => (number(text)?, number(text)?),
+        Some((start, end)) => {
+            let start = number(start)?;
+            let end = match end.strip_prefix('+') {
+                Some(count) => start.saturating_add(number(count)?).saturating_sub(1),
+                None if end.is_empty() => u32::MAX,
+                None => number(end)?,
+            };
+            (start, end)
+        }
+    };
+    match start >= 1 && start <= end {
+        true => Ok(LineRange { start, end }),
+        false => Err(wrong()),
+    }
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let (path, at) = file_and_version(context, &workspace, &options.file, options.at)?;
+    let client = context.connect(&workspace)?;
+    let blame = client.call(FileBlame {
+        path,
+        at,
+        range: options.lines,
+    })?;
+    if options.format == Format::AgentTrace {
+        return context.json(&trace::record(&client, &workspace.root, &blame)?);
+    }
+    if context.global.json {
+        return context.json(&result_json(Reply::FileBlame(blame), &workspace.root));
+    }
+    show(&mut Page::open(context), &blame)
+}
+
+fn show(page: &mut Page, blame: &Blame) -> Outcome {
+    let zone = zone();
+    let last = blame.start as usize + blame.lines.len();
+    let digits = last.to_string().len();
+    let rows: Vec<_> = blame
+        .lines
+        .iter()
+        .zip(blame.start..)
+        .map(|(line, number)| {
+            vec![
+                (style::BOLD, name(line.clock)),
+                (colour(&line.author), who(&line.author)),
+                (style::DIM, when(line.time, &zone)),
+                (style::DIM, format!("{number:>digits$}")),
+                (Style::new(), String::new()),
+            ]
+        })
+        .collect();
+    // What the lines hold is no column: it may have any width.
+    let heads = table(&rows);
+    for (head, line) in heads.iter().zip(&blame.lines) {
+        let text = &line.text;
+        match page.is_terminal {
+            true => page.line(format!("{head}  {}", harmless(text)).trim_end())?,
+            false => {
+                let line = format!("{}  {text}\n", strip_str(head));
+                page.bytes(line.as_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_named_as_for_git() {
+        let of = |text| range(text).map(|range| (range.start, range.end)).ok();
+        assert_eq!(of("10,20"), Some((10, 20)));
+        assert_eq!(of("10,+5"), Some((10, 14)));
+        assert_eq!(of("10,"), Some((10, u32::MAX)));
+        assert_eq!(of("7"), Some((7, 7)));
+        for wrong in ["0,3", "5,4", "a", "", "3,+0"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `touchmark diff`: what changed between two versions, and who changed it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use touchmark_client::Workspace;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::checkpoints::CheckpointList;
+use touchmark_client::proto::history::{DiffHunk, FileDiff, FileDifference, FileDiffs};
+use touchmark_client::proto::sessions::SessionList;
+use touchmark_client::proto::{At, Millis, Reply};
+
+use crate::commands::call::result_json;
+use crate::complete;
+use crate::context::{Context, pages, zone};
+use crate::hunks;
+use crate::output::{Failure, Outcome};
+use crate::pager::Page;
+use crate::style::{self, paint};
+use crate::text::{called, escaped};
+use crate::versions::{By, file_and_version, files, version, when};
+
+/// What changed, and who changed it.
+///
+/// Without --from: since the newest checkpoint of any session, or since the newest session began, whichever is
+/// later. Agents' hooks make a checkpoint at each prompt.
+#[derive(Debug, Args)]
+#[command(after_help = super::log::VERSIONS)]
+pub(crate) struct Options {
+    /// Only these files, and what lies below these directories; one may be PATH@V, for --from V
+    #[arg(add = ArgValueCompleter::new(complete::file_and_version))]
+    paths: Vec<PathBuf>,
+    /// The older version
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
+    from: Option<At>,
+    /// The newer version [default: what the files hold now]
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
+    to: Option<At>,
+    /// Only hunks in which `me`, this session, or any `command` changed something
+    #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
+    by: Option<String>,
+    /// How many lines of each file changed, and by whom
+    #[arg(long)]
+    stat: bool,
+    /// Lines around each change
+    #[arg(long, short = 'U', value_name = "N", default_value_t = 3)]
+    unified: u32,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let by = By::said(&client, options.by.as_deref())?;
+    let (paths, since) = named(context, &workspace, options)?;
+    let (from, since) = match since {
+        Some(from) => (from, None),
+        None => {
+            let (from, told) = newest_moment(&client)?;
+            (from, Some(told))
+        }
+    };
+    let mut ask = FileDiff {
+        path: None,
+        paths,
+        from,
+        to: options.to.clone(),
+        context: Some(options.unified),
+        limit: None,
+        cursor: None,
+    };
+    // A version that one file alone has is asked for by its name.
+    if let (At::Hash(_) | At::Seen(_), Some([path])) = (&ask.from, ask.paths.as_deref()) {
+        ask.path = Some(path.clone());
+        ask.paths = None;
+    }
+    let mut found: Vec<(FileDifference, Vec<DiffHunk>)> = Vec::new();
+    loop {
+        let mut answer = client.call(ask.clone())?;
+        for mut file in answer.files {
+            let hunks = file.hunks.take().or_else(|| answer.hunks.take());
+            let mut hunks = hunks.unwrap_or_default();
+            if let Some(by) = &by {
+                hunks::only(by, &mut hunks);
+                if hunks.is_empty() {
+                    continue;
+                }
+            }
+            found.push((file, hunks));
+        }
+        ask.cursor = answer.more;
+        if ask.cursor.is_none() {
+            break;
+        }
+    }
+    if context.global.json {
+        let files = found.into_iter().map(|(mut file, hunks)| {
+            file.hunks = (file.lines.is_some()).then_some(hunks);
+            file
+        });
+        let diffs = FileDiffs {
+            files: files.collect(),
+            hunks: None,
+            more: None,
+        };
+        return context.json(&result_json(Reply::FileDiff(diffs), &workspace.root));
+    }
+    if found.is_empty() {
+        let since = since.map_or_else(String::new, |since| format!(" since {since}"));
+        return context.say(&format!("nothing changed{since}"));
+    }
+    let mut page = Page::open(context);
+    if let Some(since) = since.filter(|_| page.is_terminal && !context.global.quiet) {
+        page.line(&paint(style::DIM, &format!("since {since}")))?;
+    }
+    if options.stat {
+        return hunks::stat(&mut page, &found);
+    }
+    let mut files = found.iter();
+    files.try_for_each(|(file, hunks)| hunks::show(&mut page, file, hunks))
+}
+
+type Named = (Option<Vec<touchmark_client::proto::ClientPath>>, Option<At>);
+
+/// The files, and the version that one of them names.
+fn named(context: &Context, workspace: &Workspace, options: &Options) -> Outcome<Named> {
+    if let ([one], None) = (options.paths.as_slice(), &options.from)
+        && let (path, Some(at)) = file_and_version(context, workspace, one, None)?
+    {
+        return Ok((Some(vec![path]), Some(at)));
+    }
+    Ok((
+        files(context, workspace, &options.paths)?,
+        options.from.clone(),
+    ))
+}
+
+/// The newest checkpoint or beginning of a session, and what it is.
+fn newest_moment(client: &Client) -> Outcome<(At, String)> {
+    let sessions = pages(|cursor| {
+        let limit = None;
+        let answer = client.call(SessionList { limit, cursor })?;
+        Ok((answer.sessions, answer.more))
+    })?;
+    let mut newest: Option<(Millis, At, String)> = None;
+    let mut take = |time: Millis, at: At, told: String| {
+        if newest.as_ref().is_none_or(|newest| newest.0 < time) {
+            newest = Some((time, at, told));
+        }
+    };
+    for row in sessions {
+        let name = called(&row.session, row.label.as_deref());
+        let began = jiff::Timestamp::from_millisecond(i64::try_from(row.opened_at).unwrap_or(0));
+        if let Ok(began) = began {
+            let at = At::Time(touchmark_client::proto::at::When::Exact(began));
+            take(row.opened_at, at, format!("the beginning of {name}"));
+        }
+        let checkpoints = pages(|cursor| {
+            let session = row.session.clone();
+            let answer = client.call(CheckpointList {
+                session,
+                limit: None,
+                cursor,
+            })?;
+            Ok((answer.checkpoints, answer.more))
+        })?;
+        if let Some(last) = checkpoints.last() {
+            let at = At::Clock {
+                epoch: Some(last.clock.epoch),
+                n: last.clock.n,
+            };
+            let told = format!("{name}/{}", escaped(&last.checkpoint, 20));
+            take(last.time, at, told);
+        }
+    }
+    let (time, at, told) = newest.ok_or_else(|| {
+        Failure::Usage("since when? There is no session yet: name a version by --from".into())
+    })?;
+    Ok((at, format!("{told}, {}", when(time, &zone()))))
+}

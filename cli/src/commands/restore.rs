@@ -1,0 +1,99 @@
+//! `touchmark restore PATH@V`: gives a file back what it held.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use touchmark_client::proto::history::{FileDiff, FileRestore, Restoration};
+use touchmark_client::proto::{At, Reply};
+
+use crate::commands::call::result_json;
+use crate::complete;
+use crate::confirm;
+use crate::context::Context;
+use crate::hunks;
+use crate::output::{Failure, Outcome};
+use crate::pager::Page;
+use crate::text::path;
+use crate::versions::{file_and_version, name, version};
+
+/// Gives a file back what it held.
+///
+/// What is there now is kept: `touchmark recovered` lists it, and its version stays in `touchmark log`. A version
+/// without a file removes the file.
+#[derive(Debug, Args)]
+#[command(after_help = super::log::VERSIONS)]
+pub(crate) struct Options {
+    /// The file, and which version of it
+    #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]
+    file: PathBuf,
+    /// Which version, where `@` cannot say it
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
+    at: Option<At>,
+    /// Only show what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Without asking
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let (file, at) = file_and_version(context, &workspace, &options.file, options.at)?;
+    let at = at.ok_or_else(|| {
+        Failure::Usage("which version? Say PATH@V; `touchmark log PATH` has them".into())
+    })?;
+    let client = context.connect(&workspace)?;
+    if options.dry_run || !options.yes {
+        let diff = client.call(FileDiff {
+            path: Some(file.clone()),
+            paths: None,
+            from: At::Now,
+            to: Some(at.clone()),
+            context: None,
+            limit: None,
+            cursor: None,
+        })?;
+        if context.global.json && options.dry_run {
+            return context.json(&result_json(Reply::FileDiff(diff), &workspace.root));
+        }
+        let Some(changed) = diff.files.first() else {
+            return context.say("it holds that already");
+        };
+        if options.dry_run {
+            let hunks = diff.hunks.unwrap_or_default();
+            return hunks::show(&mut Page::open(context), changed, &hunks);
+        }
+        let what = match (changed.to_hash, changed.lines) {
+            (None, _) => "remove it".to_owned(),
+            (Some(_), Some(lines)) => format!("+{} -{} lines", lines.added, lines.removed),
+            (Some(_), None) => "all of it".to_owned(),
+        };
+        let question = format!(
+            "{}: back to version {} ({what})?",
+            path(&changed.path),
+            name(changed.to_clock)
+        );
+        let instead = "say --yes, or --dry-run to see what would change";
+        if !confirm::agreed(&question, instead)? {
+            return Err(Failure::No("nothing was restored".into()));
+        }
+    }
+    let restored = client.call(FileRestore { path: file, at })?;
+    if context.global.json {
+        return context.json(&result_json(Reply::FileRestore(restored), &workspace.root));
+    }
+    for file in &restored.files {
+        let of = path(&file.path);
+        context.say(&match file.outcome {
+            Restoration::Restored => format!("{of} is as in version {}", name(file.clock)),
+            Restoration::Removed => format!("{of} is removed, as in version {}", name(file.clock)),
+            Restoration::Unchanged => format!("{of} holds that already"),
+        })?;
+        if !file.recovered.is_empty() {
+            context.say("what was there is kept: touchmark recovered")?;
+        }
+    }
+    Ok(())
+}

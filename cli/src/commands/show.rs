@@ -1,0 +1,44 @@
+//! `touchmark show PATH@V`: what a file held.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use touchmark_client::proto::files::TextEncoding;
+use touchmark_client::proto::history::FileContent;
+use touchmark_client::proto::{At, Reply};
+
+use crate::commands::call::result_json;
+use crate::complete;
+use crate::context::Context;
+use crate::hunks::decoded;
+use crate::output::Outcome;
+use crate::pager::Page;
+use crate::versions::{file_and_version, version};
+
+/// What a file held.
+#[derive(Debug, Args)]
+#[command(after_help = super::log::VERSIONS)]
+pub(crate) struct Options {
+    /// The file, and which version of it [default: what it holds now]
+    #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]
+    file: PathBuf,
+    /// Which version, where `@` cannot say it
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
+    at: Option<At>,
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let (path, at) = file_and_version(context, &workspace, &options.file, options.at)?;
+    let client = context.connect(&workspace)?;
+    let content = client.call(FileContent { path, at })?;
+    if context.global.json {
+        return context.json(&result_json(Reply::FileContent(content), &workspace.root));
+    }
+    let bytes = match content.encoding {
+        TextEncoding::Utf8 => content.text.into_bytes(),
+        TextEncoding::Base64 => decoded(&content.text).unwrap_or_default(),
+    };
+    Page::open(context).bytes(&bytes)
+}

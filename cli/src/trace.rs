@@ -1,0 +1,145 @@
+//! A file's authors as a record of Agent Trace 0.1.0, a format that tools
+//! exchange.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::history::{Blame, BlameLine};
+use touchmark_client::proto::models::ModelList;
+use touchmark_client::proto::{Author, AuthorKind, Hash, SessionId};
+
+use crate::output::Outcome;
+
+/// The record of one file.
+pub(crate) fn record(client: &Client, root: &Path, blame: &Blame) -> Outcome<Value> {
+    let mut authors: Vec<&Author> = Vec::new();
+    for line in &blame.lines {
+        if !authors.contains(&&line.author) {
+            authors.push(&line.author);
+        }
+    }
+    let conversations: Vec<Value> = authors
+        .into_iter()
+        .map(|author| conversation(client, blame, author))
+        .collect();
+    let mut record = json!({
+        "version": "0.1.0",
+        "id": id(blame),
+        "timestamp": jiff::Timestamp::now().to_string(),
+        "tool": {"name": "touchmark", "version": env!("CARGO_PKG_VERSION")},
+        "files": [{"path": blame.path.to_string_lossy(), "conversations": conversations}],
+        "metadata": {"dev.touchmark": {
+            "clock": blame.clock.map(|clock| clock.to_string()),
+            "contentHash": format!("sha256:{}", blame.hash),
+        }},
+    });
+    if let Some(revision) = revision(root) {
+        record["vcs"] = json!({"type": "git", "revision": revision});
+    }
+    Ok(record)
+}
+
+fn conversation(client: &Client, blame: &Blame, author: &Author) -> Value {
+    let kind = match author.kind {
+        AuthorKind::Agent => "ai",
+        AuthorKind::User => "human",
+        AuthorKind::Unknown => "unknown",
+    };
+    let mut contributor = json!({ "type": kind });
+    let mut related = Vec::new();
+    if let Some(session) = &author.session {
+        if let Some(model) = model(client, session) {
+            contributor["model_id"] = model.into();
+        }
+        related.push(json!({"type": "session", "url": format!("urn:touchmark:session:{}", escaped(session))}));
+    }
+    let mut told =
+        json!({"contributor": contributor, "ranges": ranges(&blame.lines, blame.start, author)});
+    if !related.is_empty() {
+        told["related"] = related.into();
+    }
+    told
+}
+
+/// The model that answered a session last, as `provider/model`.
+fn model(client: &Client, session: &SessionId) -> Option<String> {
+    let mut cursor = None;
+    let mut last = None;
+    loop {
+        let session = session.clone();
+        let page = client
+            .call(ModelList {
+                session,
+                limit: None,
+                cursor,
+            })
+            .ok()?;
+        last = page.entries.into_iter().next_back().or(last);
+        cursor = page.more;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let entry = last?;
+    Some(format!("{}/{}", entry.provider_id, entry.model_id))
+}
+
+/// Runs of lines of one author.
+fn ranges(lines: &[BlameLine], start: u32, author: &Author) -> Vec<Value> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for (line, number) in lines.iter().zip(start..) {
+        if line.author != *author {
+            continue;
+        }
+        match ranges.last_mut() {
+            Some(last) if last.1 + 1 == number => last.1 = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let told = ranges.into_iter();
+    told.map(|(start, end)| json!({"start_line": start, "end_line": end}))
+        .collect()
+}
+
+/// The commit that is checked out, where the workspace is in a repository.
+fn revision(root: &Path) -> Option<String> {
+    let git = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(["rev-parse", "-q", "--verify", "HEAD"])
+        .output()
+        .ok()?;
+    let revision = String::from_utf8(git.stdout).ok()?;
+    git.status.success().then(|| revision.trim().to_owned())
+}
+
+/// A UUID (version 8) of what the record says: the same content has the same.
+fn id(blame: &Blame) -> String {
+    let said = format!("{} {:?} {}", blame.path, blame.clock, blame.hash);
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&Hash::of(said.as_bytes()).0[..16]);
+    bytes[6] = bytes[6] & 0x0f | 0x80;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ];
+    parts.join("-")
+}
+
+/// As a part of a URN.
+fn escaped(session: &SessionId) -> String {
+    let bytes = session.as_str().bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    });
+    bytes.collect()
+}

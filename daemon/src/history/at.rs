@@ -1,0 +1,259 @@
+//! Which version a name means (HIST-1).
+
+use jiff::tz::TimeZone;
+use touchmark_proto::checkpoints::CheckpointList;
+use touchmark_proto::daemon::Sync;
+use touchmark_proto::files::FileStatus;
+use touchmark_proto::sessions::SessionList;
+use touchmark_proto::{
+    At, ClientPath, Clock, Error, ErrorCode, ErrorData, Hash, Millis, SessionId, Version,
+};
+
+use super::Past;
+
+/// A moment of the whole workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// When that was the newest fact.
+    Fact(u64),
+    /// By the clock on the wall.
+    Time(Millis),
+}
+
+/// Where a name leads in a file's versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// To that one.
+    Version(usize),
+    /// Before the first.
+    Before,
+}
+
+impl Moment {
+    /// The version that a file had then.
+    fn place(self, versions: &[Version]) -> Place {
+        let had = versions.iter().rposition(|version| match self {
+            // When what is recorded nowhere came, nobody knows.
+            _ if version.clock.n == 0 => false,
+            Self::Fact(n) => version.clock.n <= n,
+            Self::Time(time) => version.time <= time,
+        });
+        had.map_or(Place::Before, Place::Version)
+    }
+}
+
+impl Past {
+    /// The version that a name means.
+    ///
+    /// # Errors
+    /// `notFound` for a version that the file never had, `unknownClock`,
+    /// `unknownSession`, `invalidParams` where several may be meant.
+    pub(super) async fn place(
+        &self,
+        versions: &[Version],
+        path: &ClientPath,
+        at: &At,
+    ) -> Result<Place, Error> {
+        match at {
+            At::Now => Ok(versions
+                .len()
+                .checked_sub(1)
+                .map_or(Place::Before, Place::Version)),
+            At::Hash(digits) => of_hash(versions, digits).map(Place::Version),
+            At::Seen(session) => {
+                let seen = self.seen(session, path).await?;
+                let held = versions.iter().rposition(|version| version.hash == seen);
+                held.map(Place::Version).ok_or_else(|| {
+                    missing(format!(
+                        "what session {session:?} saw of the file is no version of it"
+                    ))
+                })
+            }
+            at => match self.moment(at).await? {
+                Some(moment) => Ok(moment.place(versions)),
+                None => Err(Error::invalid("no moment is named")),
+            },
+        }
+    }
+
+    /// The moment that a name means; `None` for one that only means something
+    /// with a file (a hash, what a session saw) and for now.
+    pub(super) async fn moment(&self, at: &At) -> Result<Option<Moment>, Error> {
+        Ok(Some(match at {
+            At::Now | At::Hash(_) | At::Seen(_) => return Ok(None),
+            At::Clock { epoch, n } => {
+                let newest = self.inside.ask(Sync {}).await?.clock;
+                let epoch = epoch.unwrap_or(newest.epoch);
+                let wrong = |why: &str| {
+                    let clock = Clock { epoch, n: *n };
+                    Err(
+                        Error::new(ErrorCode::UnknownClock, format!("{clock}: {why}"))
+                            .with(ErrorData {
+                                clock: Some(clock),
+                                ..ErrorData::default()
+                            })
+                            .hint("`file/log` has the clocks of all versions (`touchmark log`)"),
+                    )
+                };
+                if epoch != newest.epoch {
+                    return wrong("of another life of the state");
+                }
+                if *n > newest.n {
+                    return wrong("has not been yet");
+                }
+                Moment::Fact(*n)
+            }
+            At::Time(when) => {
+                let time = when.millis(self.now, &TimeZone::system());
+                Moment::Time(time.ok_or_else(|| Error::invalid("there is no such time"))?)
+            }
+            At::Checkpoint { session, number } => {
+                Moment::Fact(self.checkpoint(session.as_ref(), *number).await?)
+            }
+        }))
+    }
+
+    /// When a checkpoint was made. No two sessions have one of the same number.
+    async fn checkpoint(&self, session: Option<&SessionId>, number: u64) -> Result<u64, Error> {
+        if let Some(session) = session {
+            let found = self.checkpoint_of(session, number).await?;
+            return found.ok_or_else(|| {
+                missing(format!("session {session:?} has no checkpoint k{number}"))
+                    .hint("`checkpoint/list` has them")
+            });
+        }
+        let mut cursor = None;
+        loop {
+            let limit = None;
+            let page = self.inside.ask(SessionList { limit, cursor }).await?;
+            for row in page.sessions {
+                if let Some(n) = self.checkpoint_of(&row.session, number).await? {
+                    return Ok(n);
+                }
+            }
+            cursor = page.more;
+            if cursor.is_none() {
+                return Err(missing(format!("no session has a checkpoint k{number}"))
+                    .hint("`checkpoint/list` has a session's"));
+            }
+        }
+    }
+
+    async fn checkpoint_of(&self, session: &SessionId, number: u64) -> Result<Option<u64>, Error> {
+        let ask = CheckpointList {
+            session: session.clone(),
+            limit: Some(1),
+            cursor: number.checked_sub(1).map(|before| before.to_string()),
+        };
+        let page = self.inside.ask(ask).await?;
+        let name = format!("k{number}");
+        let row = page
+            .checkpoints
+            .into_iter()
+            .find(|row| row.checkpoint == name);
+        Ok(row.map(|row| row.clock.n))
+    }
+
+    /// What a session saw of a file last; `None` where it removed it.
+    async fn seen(&self, session: &SessionId, path: &ClientPath) -> Result<Option<Hash>, Error> {
+        let ask = FileStatus {
+            session: session.clone(),
+            paths: Some(vec![path.clone()]),
+            state: Vec::new(),
+            sync: Some(false),
+            verify: None,
+            limit: None,
+            cursor: None,
+        };
+        let file = self.inside.ask(ask).await?.files.pop();
+        match file {
+            Some(file) if file.state != touchmark_proto::State::Unread => Ok(file.seen_hash),
+            _ => Err(missing(format!(
+                "session {session:?} has not seen the file"
+            ))),
+        }
+    }
+}
+
+fn missing(message: String) -> Error {
+    Error::new(ErrorCode::NotFound, message)
+        .hint("`file/log` has a file's versions (`touchmark log PATH`)")
+}
+
+/// The newest version that held the one content whose hash begins so.
+fn of_hash(versions: &[Version], digits: &str) -> Result<usize, Error> {
+    let begins = |version: &Version| {
+        let hash = version.hash?;
+        hash.to_string().starts_with(digits).then_some(hash)
+    };
+    let mut hashes: Vec<Hash> = versions.iter().filter_map(begins).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    match hashes.as_slice() {
+        [one] => {
+            let held = versions
+                .iter()
+                .rposition(|version| version.hash == Some(*one));
+            held.ok_or_else(|| Error::new(ErrorCode::InternalError, "a version is gone"))
+        }
+        [] => Err(missing(format!(
+            "no version of the file has the hash {digits}"
+        ))),
+        _ => Err(Error::invalid(format!(
+            "several contents of the file have a hash that begins with {digits}"
+        ))
+        .with(ErrorData {
+            candidates: Some(hashes.iter().map(|hash| hash.to_string()).collect()),
+            ..ErrorData::default()
+        })
+        .hint("give more digits")),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use touchmark_proto::RelPath;
+
+    use super::super::unnamed;
+    use super::*;
+
+    fn version(n: u64, time: Millis, text: &str) -> Version {
+        let path = RelPath::new(b"a").unwrap();
+        let bytes = text.as_bytes();
+        let mut version = unnamed(path, Hash::of(bytes), bytes, time);
+        version.clock = Clock { epoch: 1, n };
+        version
+    }
+
+    #[test]
+    fn a_moment_has_the_version_before_it() {
+        let versions = [version(5, 100, "a"), version(9, 200, "b")];
+        let at = |n| Moment::Fact(n).place(&versions);
+        assert_eq!(at(4), Place::Before);
+        assert_eq!((at(5), at(8)), (Place::Version(0), Place::Version(0)));
+        assert_eq!((at(9), at(99)), (Place::Version(1), Place::Version(1)));
+        let at = |time| Moment::Time(time).place(&versions);
+        assert_eq!((at(99), at(199)), (Place::Before, Place::Version(0)));
+        assert_eq!(at(200), Place::Version(1));
+        let and_unrecorded = [versions[0].clone(), version(0, 100, "c")];
+        let of_any = Moment::Fact(99).place(&and_unrecorded);
+        assert_eq!(of_any, Place::Version(0));
+    }
+
+    #[test]
+    fn a_hash_is_known_by_digits_that_no_other_has() {
+        let versions = [version(1, 1, "a"), version(2, 2, "b"), version(3, 3, "a")];
+        let a = Hash::of(b"a").to_string();
+        assert_eq!(of_hash(&versions, &a[..6]).unwrap(), 2, "the newest");
+        assert_eq!(of_hash(&versions, &a).unwrap(), 2);
+        assert_eq!(
+            of_hash(&versions, "000000").unwrap_err().code,
+            ErrorCode::NotFound
+        );
+        // Every hash begins so.
+        let several = of_hash(&versions, "").unwrap_err();
+        assert_eq!(several.code, ErrorCode::InvalidParams);
+        assert_eq!(several.data.candidates.unwrap().len(), 2);
+    }
+}

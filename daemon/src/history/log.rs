@@ -1,0 +1,182 @@
+//! `file/log`.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use touchmark_engine::recall::{VersionMarks, version_of};
+use touchmark_engine::text::lines;
+use touchmark_engine::{Fact, Record};
+use touchmark_proto::daemon::Sync;
+use touchmark_proto::history::{FileLog, LogEntries, LogEntry};
+use touchmark_proto::{Error, Evidence, Hash, RelPath, Version, native};
+
+use super::{Past, chain};
+use crate::store::Reader;
+
+/// Versions in an answer, unless told otherwise (LIM-2).
+const MOST: usize = 1_000;
+
+/// Versions of the log looked at in one go.
+const STEP: usize = 1_000;
+
+/// A version, and what its file held before it.
+struct Found {
+    version: Version,
+    before: Option<Hash>,
+}
+
+impl Past {
+    /// `file/log`.
+    pub(crate) async fn log(&self, ask: FileLog) -> Result<LogEntries, Error> {
+        let now = self.inside.ask(Sync {}).await?.clock;
+        let since = match &ask.since {
+            None => 0,
+            Some(at) => match self.moment(at).await? {
+                Some(moment) => self.fact(moment).await?,
+                None => {
+                    return Err(Error::invalid("`since` is a time, a clock or a checkpoint"));
+                }
+            },
+        };
+        let before = match ask.before {
+            Some(clock) if clock.epoch != now.epoch => {
+                return Err(Error::invalid("`before` is of another life of the state"));
+            }
+            Some(clock) => clock.n,
+            None => u64::MAX,
+        };
+        let limit = ask.limit.map_or(MOST, |limit| limit as usize);
+        let mut found: Vec<Found> = Vec::new();
+        let mut directories: Option<Vec<RelPath>> = ask.paths.is_none().then(Vec::new);
+        for path in ask.paths.into_iter().flatten() {
+            let name = self.name(&path)?;
+            let versions = match self.is_directory(&name) {
+                true => Vec::new(),
+                false => chain::versions(&self.inside, &path).await?,
+            };
+            if versions.is_empty() {
+                directories.get_or_insert_default().push(name);
+            }
+            found.extend(of_file(versions));
+        }
+        found.retain(|one| (since + 1..before).contains(&one.version.clock.n));
+        let (epoch, count_lines) = (self.epoch, ask.lines);
+        let answer = self.look(move |log| {
+            if let Some(below) = directories {
+                found.extend(of_all(log, epoch, &below, since..before, limit + 1)?);
+            }
+            found.sort_by_key(|one| std::cmp::Reverse(one.version.clock.n));
+            found.dedup_by_key(|one| one.version.clock.n);
+            let more = (found.len() > limit)
+                .then(|| {
+                    found
+                        .get(limit.saturating_sub(1))
+                        .map(|one| one.version.clock)
+                })
+                .flatten();
+            found.truncate(limit);
+            let entries = found.into_iter().map(|one| LogEntry {
+                lines: count_lines.then(|| counted(log, &one)).flatten(),
+                version: one.version,
+            });
+            Ok(LogEntries {
+                entries: entries.collect(),
+                more,
+            })
+        });
+        answer.await?
+    }
+
+    fn is_directory(&self, name: &RelPath) -> bool {
+        let root = PathBuf::from(native::name(&self.root).into_owned());
+        root.join(&*native::name(name.as_bytes())).is_dir()
+    }
+}
+
+/// A file's versions, without what was there before touchmark looked.
+fn of_file(versions: Vec<Version>) -> Vec<Found> {
+    let mut before = None;
+    let mut found = Vec::with_capacity(versions.len());
+    for (at, version) in versions.into_iter().enumerate() {
+        let hash = version.hash;
+        let baseline = at == 0 && version.evidence == Evidence::Gap;
+        if !baseline {
+            found.push(Found { version, before });
+        }
+        before = hash;
+    }
+    found
+}
+
+/// The newest versions of all files below some directories, or of all.
+fn of_all(
+    log: &Reader,
+    epoch: u64,
+    below: &[RelPath],
+    span: std::ops::Range<u64>,
+    limit: usize,
+) -> Result<Vec<Found>, Error> {
+    let wanted = |path: &RelPath| {
+        below.is_empty()
+            || below
+                .iter()
+                .any(|directory| path == directory || path.below(directory).is_some())
+    };
+    let mut corrections: HashMap<u64, Record> = HashMap::new();
+    let mut found = Vec::new();
+    // What corrects a version comes after it: those that this page begins
+    // with may be corrected on the one before.
+    let mut at = match span.end {
+        u64::MAX => u64::MAX,
+        end => end.saturating_add(STEP as u64),
+    };
+    while found.len() < limit {
+        let records = log.versions_before(at, STEP)?;
+        let Some(oldest) = records.last().map(|record| record.n) else {
+            break;
+        };
+        for record in records {
+            let Fact::Version(fact) = &record.fact else {
+                continue;
+            };
+            if record.n <= span.start {
+                return Ok(found);
+            }
+            if let Some(amended) = fact.amends {
+                corrections.entry(amended).or_insert(record);
+                continue;
+            }
+            if record.n >= span.end || !wanted(&fact.path) || found.len() == limit {
+                continue;
+            }
+            let before = fact.before;
+            let marks = VersionMarks::default();
+            let mut version = version_of(epoch, record.n, record.time, fact, marks);
+            if let Some(Record {
+                fact: Fact::Version(by),
+                ..
+            }) = corrections.remove(&record.n).as_ref()
+            {
+                let by = version_of(epoch, record.n, record.time, by, marks);
+                version.author = by.author;
+                version.evidence = by.evidence;
+                version.edit = by.edit;
+                version.candidates = by.candidates;
+                version.formatted = by.formatted;
+            }
+            found.push(Found { version, before });
+        }
+        at = oldest;
+    }
+    Ok(found)
+}
+
+/// Lines that a version added and removed.
+fn counted(log: &Reader, one: &Found) -> Option<touchmark_proto::LineCounts> {
+    let content = |hash: Option<Hash>| match hash {
+        None => Some([].into()),
+        Some(hash) => log.content(&hash).ok().flatten(),
+    };
+    let (old, new) = (content(one.before)?, content(one.version.hash)?);
+    lines::count(&old, &new)
+}

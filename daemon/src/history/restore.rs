@@ -1,0 +1,99 @@
+//! `file/restore`: a file gets back what it held (HIST-4).
+
+use std::sync::Arc;
+
+use touchmark_engine::text::lines;
+use touchmark_engine::{WriteOrder, WriteOutcome};
+use touchmark_proto::history::{FileRestore, Restoration, Restored, RestoredFile};
+use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Version};
+
+use super::{Past, aside, chain, clock};
+
+/// How often somebody may save meanwhile.
+const TRIES: usize = 5;
+
+impl Past {
+    /// `file/restore`. What is there now is kept first, whoever wrote it.
+    pub(crate) async fn restore(&self, ask: FileRestore) -> Result<Restored, Error> {
+        let name = self.name(&ask.path)?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let versions = chain::versions(&self.inside, &ask.path).await?;
+            let version = self.version(&versions, &ask.path, &ask.at).await?.clone();
+            let now = versions.last().cloned();
+            match self.restored(&name, version, now).await? {
+                Ok(file) => return Ok(Restored { files: vec![file] }),
+                Err(error) if error.code == ErrorCode::Conflict && tries < TRIES => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The inner error is that of the guarded write.
+    async fn restored(
+        &self,
+        name: &RelPath,
+        version: Version,
+        now: Option<Version>,
+    ) -> Result<Result<RestoredFile, Error>, Error> {
+        let base = now.as_ref().and_then(|now| now.hash);
+        let mut file = RestoredFile {
+            path: name.clone(),
+            outcome: Restoration::Unchanged,
+            clock: clock(&version),
+            hunks: 0,
+            recovered: Vec::new(),
+        };
+        if base == version.hash {
+            return Ok(Ok(file));
+        }
+        let bytes = self.kept(version.clone()).await?;
+        if let Some(now) = &now
+            && let Ok(before) = self.kept(now.clone()).await
+        {
+            let places = lines::places(&before, &bytes).map_or(0, |places| places.len());
+            file.hunks = u32::try_from(places).unwrap_or(u32::MAX);
+        }
+        let order = WriteOrder {
+            path: name.clone(),
+            ticket: 0,
+            base,
+            hash: touchmark_proto::Hash::of(&bytes),
+            bytes,
+            keep_base: base.is_some(),
+            base_author: now.map(|now| now.author),
+            create_directories: true,
+        };
+        let (guard, umask) = (Arc::clone(&self.guard), self.umask);
+        let removes = version.hash.is_none();
+        let outcome = aside(move || match order.base.filter(|_| removes) {
+            Some(base) => guard.remove_and_keep(&order.path, base, order.base_author),
+            None => guard.write(&order, umask),
+        })
+        .await?;
+        Ok(match outcome {
+            WriteOutcome::Done { recovered, .. } => {
+                file.outcome = match removes {
+                    true => Restoration::Removed,
+                    false => Restoration::Restored,
+                };
+                file.recovered = recovered;
+                Ok(file)
+            }
+            WriteOutcome::Conflict {
+                found,
+                cause,
+                recovered,
+            } => Err(
+                Error::new(ErrorCode::Conflict, format!("not restored: {cause}")).with(ErrorData {
+                    path: Some(name.clone()),
+                    hash: found,
+                    recovered: Some(recovered),
+                    ..ErrorData::default()
+                }),
+            ),
+            WriteOutcome::Failed(error) => Err(error),
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Questions about files as they were: each answered in a task aside.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Semaphore;
+use touchmark_engine::requests::ForShell;
+use touchmark_proto::{Error, ErrorCode, Reply, RequestId};
+
+use super::Daemon;
+use super::say::storage;
+use crate::event::Event;
+use crate::history::Past;
+
+/// So many are answered at the same time: each may hold a file's whole history
+/// in memory.
+const AT_ONCE: usize = 2;
+
+/// The questions under way.
+#[derive(Debug)]
+pub(super) struct Histories(Arc<Semaphore>);
+
+impl Default for Histories {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+}
+
+impl Daemon {
+    /// `file/content`, `file/diff`, `file/blame`, `file/log`, `file/restore`.
+    pub(super) fn look_back(&mut self, request: RequestId, ask: ForShell) {
+        let (events, at_once) = (self.events.clone(), Arc::clone(&self.histories.0));
+        let past = self.past(request);
+        tokio::spawn(async move {
+            // A task of its own: the client is answered, whatever becomes of it.
+            let answered = tokio::spawn(async move {
+                let _one_of_few = at_once.acquire().await;
+                let past = past?;
+                match ask {
+                    ForShell::FileContent(ask) => past.content(ask).await.map(Reply::FileContent),
+                    ForShell::FileDiff(ask) => past.diff(ask).await.map(Reply::FileDiff),
+                    ForShell::FileBlame(ask) => past.blame(ask).await.map(Reply::FileBlame),
+                    ForShell::FileLog(ask) => past.log(ask).await.map(Reply::FileLog),
+                    ForShell::FileRestore(ask) => past.restore(ask).await.map(Reply::FileRestore),
+                    _ => Err(broken("no question about files as they were")),
+                }
+            });
+            let answered = answered.await;
+            let _loop_has_ended = events.send(Event::Answered {
+                request,
+                outcome: answered.unwrap_or_else(|error| Err(broken(&error.to_string()))),
+            });
+        });
+    }
+
+    /// What such a question is answered with.
+    fn past(&mut self, request: RequestId) -> Result<Past, Error> {
+        let contents = self.store.reader();
+        let contents = contents.map_err(|error| storage(&error.to_string()))?;
+        Ok(Past {
+            umask: self.umask_of(request),
+            inside: self.inside(request),
+            contents: Arc::new(Mutex::new(contents)),
+            files: self.reader.clone(),
+            guard: Arc::clone(&self.guard),
+            root: Arc::clone(&self.hub.root),
+            now: self.time.now(),
+            epoch: self.engine.state().epoch,
+            largest: self.options.config.contents_file,
+        })
+    }
+}
+
+fn broken(cause: &str) -> Error {
+    tracing::error!("a look back broke off: {cause}");
+    Error::new(ErrorCode::InternalError, cause)
+}

@@ -1,0 +1,602 @@
+//! Files as they were: versions by every name, who wrote which line, and the
+//! way back (HIST).
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use touchmark_tests::snippets::{of, run_shell};
+use touchmark_tests::wire::Client;
+use touchmark_tests::{Session, World, sha256, text, user};
+
+/// As long as the ids of real agents.
+const AGENT: &str = "0199c0de-7a1b-7e44-9d7e-1f2e3d4c5b6a";
+
+fn out(world: &World, args: &[&str]) -> String {
+    let output = world.run(args);
+    assert!(
+        output.status.success(),
+        "touchmark {args:?}\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What stands on the standard error of a command that fails so.
+fn err(world: &World, args: &[&str], code: i32) -> String {
+    let output = world.run(args);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "touchmark {args:?}\n{said}"
+    );
+    said
+}
+
+fn write(agent: &mut Session, path: &str, content: &str) {
+    let params = json!({"path": path, "text": content, "force": true});
+    agent.ok("file/write", params);
+}
+
+fn on_disk(world: &World, path: &str) -> String {
+    fs::read_to_string(world.path(path)).unwrap()
+}
+
+/// The clocks of a file's versions, the oldest first.
+fn clocks(agent: &mut Session, path: &str) -> Vec<String> {
+    let versions = agent.history(path);
+    let newest_first = versions.iter().map(|version| text(version, "clock"));
+    let mut clocks: Vec<String> = newest_first.collect();
+    clocks.reverse();
+    clocks
+}
+
+fn content(client: &mut Client, path: &str, at: &str) -> String {
+    let content = client.ok("file/content", json!({"path": path, "at": at}));
+    text(&content, "text")
+}
+
+/// Three versions: the file as it was, the agent's, the user's.
+fn three(world: &World) -> Session {
+    world.file("src/a.txt", "one\ntwo\nthree\n");
+    let mut agent = world.session(AGENT);
+    agent.read("src/a.txt");
+    agent.ok("checkpoint/create", json!({}));
+    write(&mut agent, "src/a.txt", "one\n2\nthree\n");
+    user::write(&world.path("src/a.txt"), "one\n2\nthree\nmine\n");
+    agent.sync();
+    agent
+}
+
+#[test]
+fn hist1_a_version_goes_by_many_names() {
+    let mut world = World::new();
+    let mut agent = three(&world);
+    let clocks = clocks(&mut agent, "src/a.txt");
+    assert_eq!(clocks.len(), 3);
+    let texts = [
+        "one\ntwo\nthree\n",
+        "one\n2\nthree\n",
+        "one\n2\nthree\nmine\n",
+    ];
+    let mut client = world.client();
+    for (clock, held) in clocks.iter().zip(texts) {
+        assert_eq!(content(&mut client, "src/a.txt", clock), held);
+        let (_, n) = clock.split_once(':').unwrap();
+        assert_eq!(content(&mut client, "src/a.txt", n), held);
+        assert_eq!(content(&mut client, "src/a.txt", &sha256(held)[..8]), held);
+        // As people say it.
+        assert_eq!(out(&world, &["show", &format!("src/a.txt@{n}")]), held);
+    }
+    for (at, held) in [
+        ("now", texts[2]),
+        ("k1", texts[0]),
+        ("agent-1/k1", texts[0]),
+        (&format!("{AGENT}/k1"), texts[0]),
+        ("seen:agent-1", texts[1]),
+        ("@0s", texts[2]),
+    ] {
+        assert_eq!(content(&mut client, "src/a.txt", at), held, "{at}");
+        assert_eq!(
+            out(&world, &["show", "src/a.txt", "--at", at]),
+            held,
+            "{at}"
+        );
+    }
+    // A clock between two versions names the older, and so does a time.
+    let versions = agent.history("src/a.txt");
+    let time = |version: &Value| version["time"].as_u64().unwrap();
+    let then = time(&versions[1]);
+    let exact = format!("@{}.{:03}Z", date(then / 1000), then % 1000);
+    // The newest of those of that millisecond.
+    let had = versions.iter().position(|version| time(version) <= then);
+    let held = texts[2 - had.unwrap()];
+    assert_eq!(content(&mut client, "src/a.txt", &exact), held);
+
+    let mut refused = |at: &str, code: &str| {
+        client.refused("file/content", json!({"path": "src/a.txt", "at": at}), code);
+    };
+    refused("@10m", "notFound");
+    refused("1", "notFound");
+    refused("000000", "notFound");
+    refused("1:1", "unknownClock");
+    refused("99999999", "unknownClock");
+    refused("k9", "notFound");
+    refused("agent-1/k9", "notFound");
+    refused("nobody/k1", "unknownSession");
+    refused("seen:nobody", "unknownSession");
+    refused("yesterday", "invalidParams");
+    let mut other = world.session("other");
+    let mut client = world.client();
+    client.refused(
+        "file/content",
+        json!({"path": "src/a.txt", "at": "seen:other"}),
+        "notFound",
+    );
+    // A checkpoint's number is no other session's.
+    other.ok("checkpoint/create", json!({}));
+    assert_eq!(content(&mut client, "src/a.txt", "other/k2"), texts[2]);
+    client.refused(
+        "file/content",
+        json!({"path": "src/a.txt", "at": "other/k1"}),
+        "notFound",
+    );
+    world.healthy();
+}
+
+/// A time in seconds as RFC 3339 has it, without its end.
+fn date(seconds: u64) -> String {
+    let output = Command::new("date")
+        .args(["-u", "-d", &format!("@{seconds}"), "+%Y-%m-%dT%H:%M:%S"])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn hist1_a_name_with_an_at_in_it_is_a_file_if_there_is_one() {
+    let mut world = World::new();
+    world.file("a@17", "a file\n");
+    world.file("b@x", "one\n");
+    let mut agent = world.session("s");
+    agent.read("b@x");
+    write(&mut agent, "b@x", "two\n");
+    assert_eq!(out(&world, &["show", "a@17"]), "a file\n");
+    assert_eq!(out(&world, &["show", "b@x@seen:s"]), "two\n");
+    let first = clocks(&mut agent, "b@x")[0].clone();
+    assert_eq!(out(&world, &["show", "b@x", "--at", &first]), "one\n");
+    world.healthy();
+}
+
+#[test]
+fn hist2_each_line_has_its_author() {
+    let mut world = World::new();
+    let mut agent = three(&world);
+    let mut client = world.client();
+    let blame = client.ok("file/blame", json!({"path": "src/a.txt"}));
+    let lines: Vec<String> = blame["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| format!("{} {}", text(line, "text"), text(&line["author"], "kind")))
+        .collect();
+    let told = ["one unknown", "2 agent", "three unknown", "mine user"];
+    assert_eq!(lines, told);
+    let part = client.ok(
+        "file/blame",
+        json!({"path": "src/a.txt", "range": {"start": 2, "end": 3}}),
+    );
+    assert_eq!(
+        (&part["start"], part["lines"].as_array().unwrap().len()),
+        (&json!(2), 2)
+    );
+
+    let diff = client.ok(
+        "file/diff",
+        json!({"path": "src/a.txt", "from": "k1", "context": 0}),
+    );
+    let hunks = diff["hunks"].as_array().unwrap();
+    let lines = hunks
+        .iter()
+        .flat_map(|hunk| hunk["lines"].as_array().unwrap());
+    let lines: Vec<String> = lines
+        .map(|line| {
+            let (kind, by) = (text(line, "kind"), text(&line["author"], "kind"));
+            format!("{kind} {} {by}", text(line, "text"))
+        })
+        .collect();
+    let told = ["removed two agent", "added 2 agent", "added mine user"];
+    assert_eq!(lines, told);
+    // All files: the same, each with its hunks.
+    let all = client.ok("file/diff", json!({"from": "k1"}));
+    assert_eq!(all["files"][0]["path"], "src/a.txt", "{all}");
+    assert_eq!(all["files"][0]["lines"], json!({"added": 2, "removed": 1}));
+    assert!(all["hunks"].is_null(), "{all}");
+    let same = client.ok("file/diff", json!({"path": "src/a.txt", "from": "now"}));
+    assert_eq!((&same["files"], &same["hunks"]), (&json!([]), &json!([])));
+
+    // Of a file that nobody has named nobody is named.
+    world.file("new.txt", "a\nb\n");
+    let blame = client.ok("file/blame", json!({"path": "new.txt"}));
+    assert_eq!(blame["lines"].as_array().unwrap().len(), 2);
+    assert_eq!(blame["lines"][0]["author"]["kind"], "unknown");
+    assert!(blame["clock"].is_null(), "{blame}");
+    agent.sync();
+    world.healthy();
+}
+
+#[test]
+fn hist2_a_patch_is_one_that_git_takes() {
+    let mut world = World::new();
+    let now = "one\n2\nthree\nmine";
+    let mut agent = three(&world);
+    user::write(&world.path("src/a.txt"), now);
+    write(&mut agent, "new.txt", "made\n");
+    agent.sync();
+    let patch = out(&world, &["diff"]);
+    assert!(patch.contains("@@ agent-1, you"), "{patch}");
+    let mut git = Command::new("git")
+        .args(["apply", "-R"])
+        .current_dir(world.workspace())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    git.stdin
+        .take()
+        .unwrap()
+        .write_all(patch.as_bytes())
+        .unwrap();
+    assert!(git.wait().unwrap().success(), "{patch}");
+    assert_eq!(on_disk(&world, "src/a.txt"), "one\ntwo\nthree\n");
+    assert!(!world.path("new.txt").exists());
+    world.healthy();
+}
+
+#[test]
+fn hist2_nobody_is_named_for_lines_that_may_be_anothers() {
+    let mut world = World::new();
+    world.configure("[contents]\nfile = \"64 B\"\n");
+    world.restart();
+    world.file("a.txt", "one\n");
+    let mut agent = world.session("s");
+    agent.read("a.txt");
+    // The user's line comes with so much that the version is not kept.
+    let large = format!("one\nmine\n{}", "x\n".repeat(100));
+    user::write(&world.path("a.txt"), &large);
+    agent.sync();
+    write(&mut agent, "a.txt", "one\nmine\nagent's\n");
+    let mut client = world.client();
+    let blame = client.ok("file/blame", json!({"path": "a.txt"}));
+    let kinds: Vec<&Value> = blame["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| &line["author"]["kind"])
+        .collect();
+    assert_eq!(kinds, ["unknown", "unknown", "unknown"], "{blame}");
+    let clock = clocks(&mut agent, "a.txt")[1].clone();
+    let refused = client.refused(
+        "file/content",
+        json!({"path": "a.txt", "at": clock}),
+        "notKept",
+    );
+    assert!(
+        text(&refused.data, "cause").contains("209 bytes"),
+        "{refused}"
+    );
+    world.healthy();
+}
+
+#[test]
+fn hist3_what_is_not_kept_says_why() {
+    let mut world = World::new();
+    world.file(".env", "TOKEN=1\n");
+    world.file("a.txt", "one\n");
+    let mut agent = world.session("s");
+    agent.read(".env");
+    agent.read("a.txt");
+    user::write(&world.path(".env"), "TOKEN=2\n");
+    user::write(&world.path("a.txt"), "two\n");
+    agent.sync();
+    let mut client = world.client();
+    let mut not_kept = |path: &str, at: &str| {
+        let refused = client.refused("file/content", json!({"path": path, "at": at}), "notKept");
+        text(&refused.data, "cause")
+    };
+    let first = clocks(&mut agent, ".env")[0].clone();
+    assert!(not_kept(".env", &first).contains("secret"));
+    let said = err(&world, &["restore", "--yes", &format!(".env@{first}")], 4);
+    assert!(
+        said.contains("secret") && said.contains("contents.exclude"),
+        "{said}"
+    );
+    assert_eq!(on_disk(&world, ".env"), "TOKEN=2\n");
+
+    let first = clocks(&mut agent, "a.txt")[0].clone();
+    agent.client.ok("contents/forget", json!({}));
+    assert!(not_kept("a.txt", &first).contains("no longer"));
+    // What it holds now can be had all the same.
+    let mut client = world.client();
+    assert_eq!(content(&mut client, "a.txt", "now"), "two\n");
+    assert_eq!(content(&mut client, "a.txt", &sha256("two\n")), "two\n");
+    // One file that cannot be compared keeps none from being shown.
+    user::write(&world.path("a.txt"), "three\n");
+    agent.sync();
+    let all = client.ok("file/diff", json!({"from": "seen:s"}));
+    let files = all["files"].as_array().unwrap();
+    assert_eq!(files.len(), 2, "{all}");
+    assert!(files.iter().all(|file| file["cause"].is_string()), "{all}");
+    world.healthy();
+}
+
+#[test]
+fn hist4_a_file_gets_back_what_it_held() {
+    let mut world = World::new();
+    let mut agent = three(&world);
+    agent.read("src/a.txt");
+    let first = clocks(&mut agent, "src/a.txt")[0].clone();
+    let named = format!("src/a.txt@{first}");
+    // Nobody can be asked here.
+    assert!(err(&world, &["restore", &named], 2).contains("--yes"));
+    assert!(err(&world, &["restore", "--yes", "src/a.txt"], 2).contains("which version"));
+    let shown = out(&world, &["restore", &named, "--dry-run"]);
+    assert!(shown.contains("-mine") && shown.contains("+two"), "{shown}");
+    assert_eq!(on_disk(&world, "src/a.txt"), "one\n2\nthree\nmine\n");
+
+    let done = out(&world, &["restore", "--yes", "--json", &named]);
+    let done: Value = serde_json::from_str(&done).unwrap();
+    let file = &done["files"][0];
+    assert_eq!(
+        (&file["path"], &file["outcome"], &file["hunks"]),
+        (&json!("src/a.txt"), &json!("restored"), &json!(2))
+    );
+    assert_eq!(on_disk(&world, "src/a.txt"), "one\ntwo\nthree\n");
+    // What was there is kept, and is a version.
+    let kept = file["recovered"][0].as_str().unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "one\n2\nthree\nmine\n");
+    assert_eq!(agent.state("src/a.txt"), "stale");
+    assert_eq!(agent.story("src/a.txt").last().unwrap(), "user unmarked");
+    let again = out(&world, &["restore", "--yes", &named]);
+    assert!(again.contains("already"), "{again}");
+    let back = clocks(&mut agent, "src/a.txt")[2].clone();
+    out(&world, &["restore", "--yes", &format!("src/a.txt@{back}")]);
+    assert_eq!(on_disk(&world, "src/a.txt"), "one\n2\nthree\nmine\n");
+    world.healthy();
+}
+
+#[test]
+fn hist4_what_is_gone_comes_back_and_what_was_not_there_goes() {
+    let mut world = World::new();
+    world.file("dir/a.sh", "one\n");
+    fs::set_permissions(world.path("dir/a.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut agent = world.session("s");
+    agent.read("dir/a.sh");
+    write(&mut agent, "new.txt", "made\n");
+    fs::remove_dir_all(world.path("dir")).unwrap();
+    agent.sync();
+    let first = clocks(&mut agent, "dir/a.sh")[0].clone();
+    out(&world, &["restore", "--yes", &format!("dir/a.sh@{first}")]);
+    assert_eq!(on_disk(&world, "dir/a.sh"), "one\n");
+
+    // The version in which it was gone removes it, and keeps what it held.
+    let gone = clocks(&mut agent, "dir/a.sh")[1].clone();
+    let mut client = world.client();
+    client.refused(
+        "file/content",
+        json!({"path": "dir/a.sh", "at": gone}),
+        "notFound",
+    );
+    let done = out(
+        &world,
+        &["restore", "--yes", "--json", &format!("dir/a.sh@{gone}")],
+    );
+    let done: Value = serde_json::from_str(&done).unwrap();
+    assert_eq!(done["files"][0]["outcome"], "removed", "{done}");
+    assert!(!world.path("dir/a.sh").exists());
+    let kept = done["files"][0]["recovered"][0].as_str().unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "one\n");
+    // A directory where the file was is left alone.
+    fs::create_dir_all(world.path("dir/a.sh/below")).unwrap();
+    err(
+        &world,
+        &["restore", "--yes", &format!("dir/a.sh@{first}")],
+        4,
+    );
+    assert!(world.path("dir/a.sh/below").is_dir());
+    err(&world, &["restore", "--yes", "../a@1"], 4);
+    world.healthy();
+}
+
+#[test]
+fn hist5_the_log_is_newest_first_and_by_whom_one_asks_for() {
+    let mut world = World::new();
+    let mut agent = three(&world);
+    write(&mut agent, "b.txt", "new\n");
+    let log = |args: &[&str]| -> Vec<String> {
+        let args = [&["log"], args].concat();
+        // Columns are as wide as they have to be.
+        let lines = out(&world, &args);
+        let narrow = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        lines.lines().map(narrow).collect()
+    };
+    let all = log(&[]);
+    assert_eq!(all.len(), 3, "{all:#?}");
+    assert!(all[0].contains("agent-1") && all[0].contains("created") && all[0].ends_with("b.txt"));
+    assert!(
+        all[1].contains("you") && all[2].contains("agent-1"),
+        "{all:#?}"
+    );
+    assert_eq!(log(&["--by", "me"]), [all[1].clone()]);
+    assert_eq!(log(&["--by", "agent-1"]).len(), 2);
+    assert_eq!(
+        log(&["--by", "command"]),
+        ["no versions: nothing that a session knows was changed"]
+    );
+    assert_eq!(log(&["src"]).len(), 2);
+    assert_eq!(log(&["b.txt", "src/a.txt"]), all);
+    assert_eq!(log(&["-n", "1"]), [all[0].clone()]);
+    assert_eq!(log(&["--since", "1h"]), all);
+    assert_eq!(log(&["--since", "0s"]).len(), 1);
+    let stat = log(&["--stat", "src"]);
+    assert!(
+        stat[0].contains("+1 -0") && stat[1].contains("+1 -1"),
+        "{stat:#?}"
+    );
+    let patch = log(&["-p", "src"]).join("\n");
+    assert!(patch.contains("+mine") && patch.contains("-two"), "{patch}");
+    let json = out(&world, &["log", "--json", "-p"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        json["entries"][2]["hunks"][0]["lines"][1]["text"], "two",
+        "{json}"
+    );
+    world.healthy();
+}
+
+#[test]
+fn hist5_what_is_printed_fits_into_eighty_columns() {
+    let mut world = World::new();
+    three(&world);
+    let commands: &[&[&str]] = &[
+        &["log", "--stat"],
+        &["log", "-p"],
+        &["diff"],
+        &["diff", "--stat"],
+        &["blame", "src/a.txt"],
+        &["recovered"],
+    ];
+    for command in commands {
+        for line in out(&world, command).lines() {
+            assert!(line.chars().count() <= 80, "{command:?}: {line}");
+            assert!(!line.contains(&AGENT[..8]), "{command:?}: {line}");
+        }
+    }
+    world.healthy();
+}
+
+#[test]
+fn hist6_what_a_notice_names_brings_the_bytes_back() {
+    let mut world = World::new();
+    world.file("a b.txt", "one\n");
+    let mut agent = world.session("s");
+    agent.read("a b.txt");
+    let edit = agent.begin("a b.txt", Some("agent's\n")).unwrap();
+    user::write(&world.path("a b.txt"), "the user's\n");
+    agent.sync();
+    user::write(&world.path("a b.txt"), "agent's\n");
+    let done = agent.commit(&edit, "a b.txt", Some("agent's\n"));
+    assert_eq!(done["outcome"], "clobbered", "{done}");
+    let said = out(&world, &["modified", "--session", "s"]);
+    let (_, command) = said.split_once("was overwritten (").expect(&said);
+    let (command, _) = command.split_once(')').unwrap();
+    assert!(command.starts_with("touchmark restore "), "{said}");
+    shell(&world, &format!("{command} --yes"));
+    assert_eq!(on_disk(&world, "a b.txt"), "the user's\n");
+    world.healthy();
+}
+
+fn shell(world: &World, command: &str) -> String {
+    let snippet = touchmark_tests::snippets::Snippet {
+        language: "sh".into(),
+        line: 0,
+        text: command.to_owned(),
+    };
+    run_shell(world, "a notice", &snippet)
+}
+
+#[test]
+fn hist7_the_authors_of_a_file_as_agent_trace_has_them() {
+    let mut world = World::new();
+    let mut agent = three(&world);
+    agent.ok(
+        "model/record",
+        json!({"modelId": "claude-x", "providerId": "anthropic", "mode": "act"}),
+    );
+    let record = out(&world, &["blame", "src/a.txt", "--format", "agent-trace"]);
+    let record: Value = serde_json::from_str(&record).unwrap();
+    assert_eq!(record["version"], "0.1.0");
+    let file = &record["files"][0];
+    assert_eq!(file["path"], "src/a.txt");
+    let conversations = file["conversations"].as_array().unwrap();
+    let told: Vec<(&Value, &Value)> = conversations
+        .iter()
+        .map(|one| (&one["contributor"]["type"], &one["ranges"]))
+        .collect();
+    let range = |start: u32, end: u32| json!({"start_line": start, "end_line": end});
+    assert_eq!(
+        told,
+        [
+            (&json!("unknown"), &json!([range(1, 1), range(3, 3)])),
+            (&json!("ai"), &json!([range(2, 2)])),
+            (&json!("human"), &json!([range(4, 4)])),
+        ]
+    );
+    assert_eq!(
+        conversations[1]["contributor"]["model_id"],
+        "anthropic/claude-x"
+    );
+    let session = format!("urn:touchmark:session:{AGENT}");
+    assert_eq!(conversations[1]["related"][0]["url"], session);
+    world.healthy();
+}
+
+/// The page about all this, as it stands.
+#[test]
+fn hist8_the_page_about_versions_runs() {
+    let page = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/history.md"));
+    let snippets = of(page);
+    assert!(snippets.len() >= 5, "{snippets:?}");
+    let world = World::asleep();
+    for snippet in snippets {
+        match snippet.language.as_str() {
+            "sh" => drop(run_shell(&world, "history.md", &snippet)),
+            "text" => {}
+            other => panic!("nobody runs {other:?}"),
+        }
+    }
+    assert_eq!(on_disk(&world, "cart.txt"), "apples\npears\n");
+    let _ = world.run(&["stop"]);
+}
+
+#[test]
+fn hist9_a_shell_completes_versions_and_sessions() {
+    let mut world = World::new();
+    let mut agent = three(&world);
+    let (_, n) = clocks(&mut agent, "src/a.txt")[1]
+        .clone()
+        .split_once(':')
+        .map(|(e, n)| (e.to_owned(), n.to_owned()))
+        .unwrap();
+    let offered = |words: &[&str]| {
+        let mut command = world.command(&[&["--", "touchmark"], words].concat());
+        let output = command.env("COMPLETE", "fish").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let versions = offered(&["show", "src/a.txt@"]);
+    let offers = |value: &str| {
+        versions
+            .lines()
+            .any(|line| line.split('\t').next() == Some(value))
+    };
+    for version in [&n, "agent-1/k1", "seen:agent-1", "now"] {
+        assert!(
+            offers(&format!("src/a.txt@{version}")),
+            "{version}: {versions}"
+        );
+    }
+    assert!(offered(&["show", "src/"]).contains("src/a.txt"));
+    let whose = offered(&["log", "--by", ""]);
+    assert!(
+        whose.contains("me\n") && whose.contains("agent-1"),
+        "{whose}"
+    );
+    assert!(offered(&["diff", "--from", "agent"]).contains("agent-1/k1"));
+    world.healthy();
+}
