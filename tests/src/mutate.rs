@@ -257,6 +257,41 @@ pub fn samples() -> Vec<(&'static str, Value)> {
                 "replaceAll": true, "force": true, "step": 1}),
         ),
         ("recovery/list", json!({"id": "x"})),
+        (
+            "undo",
+            json!({"session": "m", "prompt": "k1", "command": "c1", "edit": "e1", "last": true,
+                "path": "a.txt", "at": "1", "paths": ["a.txt"], "dryRun": true, "now": true,
+                "conflicts": "keep"}),
+        ),
+        ("redo", json!({"undo": "u1", "dryRun": true})),
+        ("undo/list", json!({})),
+        (
+            "review/list",
+            json!({"session": "m", "paths": ["a.txt"], "limit": 3}),
+        ),
+        (
+            "review/keep",
+            json!({"hunks": [{"path": "a.txt", "id": "0123456789abcdef"}]}),
+        ),
+        (
+            "review/undo",
+            json!({"hunks": [{"path": "a.txt", "id": "0123456789abcdef"}]}),
+        ),
+        ("file/content", json!({"path": "a.txt", "at": "now"})),
+        (
+            "file/diff",
+            json!({"path": "a.txt", "paths": ["a.txt"], "from": "@10m", "to": "now",
+                "context": 3, "limit": 3, "cursor": "a.txt"}),
+        ),
+        (
+            "file/blame",
+            json!({"path": "a.txt", "at": "now", "range": range}),
+        ),
+        (
+            "file/log",
+            json!({"paths": ["a.txt"], "since": "@10m", "lines": true, "limit": 3, "before": "1:1"}),
+        ),
+        ("file/restore", json!({"path": "a.txt", "at": "now"})),
         ("recovery/show", json!({"id": "x"})),
         ("recovery/restore", json!({"id": "x"})),
         ("recovery/delete", json!({"id": "x"})),

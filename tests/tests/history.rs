@@ -242,6 +242,8 @@ fn hist2_a_patch_is_one_that_git_takes() {
     agent.sync();
     let patch = out(&world, &["diff"]);
     assert!(patch.contains("@@ agent-1, you"), "{patch}");
+    // Within another repository git would pass over what is not its own.
+    user::git(world.workspace(), &["init", "-q"]);
     let mut git = Command::new("git")
         .args(["apply", "-R"])
         .current_dir(world.workspace())
@@ -554,6 +556,8 @@ fn hist8_the_page_about_versions_runs() {
     let snippets = of(page);
     assert!(snippets.len() >= 5, "{snippets:?}");
     let world = World::asleep();
+    // The workspace is this directory, whatever lies above it.
+    world.file(".touchmark.toml", "");
     for snippet in snippets {
         match snippet.language.as_str() {
             "sh" => drop(run_shell(&world, "history.md", &snippet)),

@@ -5,9 +5,13 @@ use std::sync::{Arc, PoisonError};
 
 use touchmark_engine::Fact;
 use touchmark_engine::recall::{command_name, edit_name};
+use touchmark_proto::at::AtError;
 use touchmark_proto::checkpoints::CheckpointList;
+use touchmark_proto::history::FileContent;
 use touchmark_proto::undo::Undo;
-use touchmark_proto::{Author, AuthorKind, Clock, Error, ErrorCode, Evidence, RelPath, SessionId};
+use touchmark_proto::{
+    Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, Evidence, RelPath, SessionId,
+};
 
 use super::Undoer;
 
@@ -58,9 +62,9 @@ impl Chosen {
             (_, None) => None,
         };
         let version = match (&ask.path, &ask.at) {
-            (Some(path), Some(at)) => {
-                let path = undoer.place(path)?;
-                Some((path, clock(at)?))
+            (Some(spoken), Some(at)) => {
+                let path = undoer.place(spoken)?;
+                Some((path, version(undoer, spoken, at).await?))
             }
             (None, None) => None,
             _ => {
@@ -208,12 +212,22 @@ async fn turn(undoer: &Undoer, session: &SessionId, prompt: &str) -> Result<(u64
     Ok((rows[at].clock.n, to))
 }
 
-/// A version's number as a clock names it.
-fn clock(at: &str) -> Result<u64, Error> {
-    let clock: Option<Clock> = at.parse().ok();
-    let n = clock.map(|clock| clock.n).or_else(|| at.parse().ok());
-    n.ok_or_else(|| {
-        Error::invalid("`at` is no clock").hint("`file/history` tells the clock of each version")
+/// The number of the version that a name means.
+async fn version(undoer: &Undoer, path: &ClientPath, at: &str) -> Result<u64, Error> {
+    if let Ok(n) = at.parse() {
+        return Ok(n);
+    }
+    let content = FileContent {
+        path: path.clone(),
+        at: Some(
+            at.parse()
+                .map_err(|error: AtError| Error::invalid(error.to_string()))?,
+        ),
+    };
+    let found = undoer.inside.ask(content).await?;
+    found.clock.map(|clock| clock.n).ok_or_else(|| {
+        Error::new(ErrorCode::NotFound, "that version is not on record")
+            .hint("`file/log` tells the clock of each version")
     })
 }
 

@@ -179,7 +179,7 @@ impl Weave {
     /// Which lines are on after a version.
     pub(super) fn on_after(&self, step: usize) -> Vec<bool> {
         let mut on = vec![false; self.lines.len()];
-        for change in &self.changes[..=step] {
+        for change in self.changes.iter().take(step + 1) {
             change.turn(&mut on);
         }
         on

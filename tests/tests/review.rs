@@ -1,0 +1,134 @@
+//! REV: what agents changed stays in a queue until somebody has looked at it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+
+use serde_json::{Value, json};
+use touchmark_tests::{Client, Session, World, text, user};
+
+fn ten() -> String {
+    (1..=10).map(|n| format!("line {n}\n")).collect()
+}
+
+fn on_disk(world: &World, path: &str) -> String {
+    fs::read_to_string(world.path(path)).unwrap()
+}
+
+fn edit(world: &World, agent: &mut Session, path: &str, old: &str, new: &str) {
+    let now = on_disk(world, path);
+    let params = json!({"path": path, "text": now.replace(old, new), "force": true});
+    assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
+}
+
+fn queue(client: &mut Client) -> Vec<Value> {
+    let listed = client.ok("review/list", json!({}));
+    listed["hunks"].as_array().unwrap().clone()
+}
+
+/// As `path before>after`, line ends left out.
+fn told(queue: &[Value]) -> Vec<String> {
+    let flat = |hunk: &Value, field| text(hunk, field).replace('\n', "|");
+    let told = queue.iter().map(|hunk| {
+        format!(
+            "{} {}>{}",
+            text(hunk, "path"),
+            flat(hunk, "before"),
+            flat(hunk, "after")
+        )
+    });
+    told.collect()
+}
+
+fn named(hunk: &Value) -> Value {
+    json!({"hunks": [{"path": hunk["path"], "id": hunk["id"]}]})
+}
+
+#[test]
+fn rev1_a_change_stays_in_the_queue_until_it_is_kept_undone_or_committed() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    world.file("f", ten());
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "f"]);
+    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    edit(&world, &mut agent, "f", "line 2\n", "two\n");
+    edit(&world, &mut agent, "f", "line 5\n", "five\n");
+    edit(&world, &mut agent, "f", "line 8\n", "eight\n");
+    let now = on_disk(&world, "f");
+    user::replace(&world.path("f"), &format!("mine\n{now}"));
+    let all = queue(&mut client);
+    assert_eq!(
+        told(&all),
+        ["f line 2|>two|", "f line 5|>five|", "f line 8|>eight|"]
+    );
+    assert_eq!(all[0]["lines"], json!({"start": 3, "end": 3}));
+    assert_eq!(all[0]["authors"][0]["session"], "a");
+
+    assert_eq!(client.ok("review/keep", named(&all[0]))["kept"], 1);
+    // A save elsewhere changes no name.
+    user::replace(&world.path("f"), &format!("mine too\nmine\n{now}"));
+    let undone = client.ok("review/undo", named(&all[1]));
+    assert_eq!(undone["files"][0]["outcome"], "undone", "{undone}");
+    let left = now.replace("five", "line 5");
+    assert_eq!(on_disk(&world, "f"), format!("mine too\nmine\n{left}"));
+    assert_eq!(told(&queue(&mut client)), ["f line 8|>eight|"]);
+    // What is not as it was listed is not touched.
+    let before = on_disk(&world, "f");
+    client.refused("review/undo", named(&all[1]), "notFound");
+    user::replace(&world.path("f"), &before.replace("eight", "8"));
+    client.refused("review/undo", named(&all[2]), "notFound");
+    user::replace(&world.path("f"), &before);
+
+    // What is kept is known after a restart.
+    world.restart();
+    let mut client = world.client();
+    assert_eq!(told(&queue(&mut client)), ["f line 8|>eight|"]);
+    user::git(world.workspace(), &["commit", "-q", "-a", "-m", "second"]);
+    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    // And an undo can be taken back.
+    client.ok("redo", json!({}));
+    assert!(on_disk(&world, "f").contains("five"));
+    world.healthy();
+}
+
+#[test]
+fn rev1_files_that_agents_made_and_deleted() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    world.file("gone", ten());
+    agent.read("gone");
+    agent.ok("file/write", json!({"path": "made", "text": "1\n2\n"}));
+    let begun = agent.ok("command/begin", json!({"label": "rm"}));
+    fs::remove_file(world.path("gone")).unwrap();
+    agent
+        .client
+        .ok("command/end", json!({"command": begun["command"]}));
+    let all = queue(&mut client);
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!(all[0]["deleted"], true, "{all:?}");
+    assert_eq!(all[1]["created"], true, "{all:?}");
+    for hunk in &all {
+        client.ok("review/undo", named(hunk));
+    }
+    assert_eq!(on_disk(&world, "gone"), ten());
+    assert!(!world.path("made").exists());
+    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    world.healthy();
+}
+
+#[test]
+fn review_on_the_command_line() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("f", ten());
+    edit(&world, &mut agent, "f", "line 2\n", "two\n");
+    let run = |args: &[&str]| String::from_utf8(world.run(args).stdout).unwrap();
+    let listed = run(&["review", "--list"]);
+    assert_eq!(listed, "f: line 2  by agent-1\n-line 2\n+two\n");
+    assert_eq!(run(&["review", "--keep-all"]), "kept: 1 change\n");
+    assert_eq!(run(&["review", "--list"]), "nothing is left to look at\n");
+    world.healthy();
+}
