@@ -44,7 +44,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use touchmark_engine::{Effect, Engine, Input, Learned, Question, Record};
+use touchmark_engine::{Effect, Engine, Fact, Input, Learned, Question, Record};
 use touchmark_proto::daemon::{Configuration, Degraded};
 use touchmark_proto::{ConnectionId, Hash, Millis, Places, RelPath, RequestId};
 
@@ -438,6 +438,9 @@ impl Daemon {
             Effect::Record(record) => {
                 self.newest_fact = record.n;
                 self.forgotten |= record.forgets();
+                if let Fact::SessionForgotten { session } = &record.fact {
+                    self.journal.forget(Some(session));
+                }
                 self.named
                     .extend(checkpoints::named(&record, self.engine.state()));
                 self.facts.push(record);

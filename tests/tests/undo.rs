@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use touchmark_tests::hooks::Talk;
-use touchmark_tests::{Session, World, text, user};
+use touchmark_tests::{Session, World, snippets, text, user};
 
 /// Ten lines, `line 1` to `line 10`.
 fn ten() -> String {
@@ -292,6 +292,30 @@ fn undo4_a_turn_is_not_undone_while_it_goes_on_and_the_agent_is_told() {
 }
 
 #[test]
+fn sec3_what_is_forgotten_is_in_no_undo_either() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut other = world.session("b");
+    world.file("f", ten());
+    world.file("g", ten());
+    edit(&world, &mut agent, "f", "line 2\n", "two of a\n");
+    edit(&world, &mut other, "g", "line 2\n", "two of b\n");
+    undo(&mut agent, json!({}));
+    other.client.ok("undo", json!({"session": "b"}));
+    let undos = |client: &mut touchmark_tests::Client| {
+        let listed = client.ok("undo/list", json!({}));
+        listed["undos"].as_array().unwrap().len()
+    };
+    let mut client = world.client();
+    assert_eq!(undos(&mut client), 2);
+    client.ok("session/close", json!({"session": "a", "forget": true}));
+    assert_eq!(undos(&mut client), 1);
+    client.ok("contents/forget", json!({}));
+    assert_eq!(undos(&mut client), 0);
+    world.healthy();
+}
+
+#[test]
 fn undo_on_the_command_line() {
     let mut world = World::new();
     let mut agent = world.session("a");
@@ -427,4 +451,21 @@ fn undo5_a_race_of_undo_saves_and_kills_loses_nothing() {
         "the editor saved next to nothing"
     );
     world.audit();
+}
+
+#[test]
+fn the_page_about_undo_runs() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/undo.md");
+    let world = World::asleep();
+    world.file(".touchmark.toml", "");
+    for snippet in snippets::of(page.as_ref()) {
+        if snippet.language == "sh" {
+            drop(snippets::run_shell(&world, "undo.md", &snippet));
+        }
+    }
+    assert_eq!(
+        on_disk(&world, "cart.txt").unwrap(),
+        "apples\nplums\nhoney\nmilk\n"
+    );
+    let _ = world.run(&["stop"]);
 }

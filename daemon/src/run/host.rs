@@ -193,6 +193,7 @@ impl Daemon {
 
     /// Answered once they are gone.
     fn forget_contents(&self, request: RequestId) {
+        self.journal.forget(None);
         let events = self.events.clone();
         self.store.forget_contents(move || {
             let _loop_has_ended = events.send(Event::Answered {

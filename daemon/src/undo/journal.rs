@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use touchmark_proto::undo::UndoRow;
-use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, Millis, RelPath};
+use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, Millis, RelPath, SessionId};
 
 use super::plan::Plan;
 use crate::failpoint;
@@ -194,6 +194,19 @@ impl Journal {
             }
         }
         left
+    }
+
+    /// Removes those of a session's changes, or all: they hold contents (SEC-3).
+    pub(crate) fn forget(&self, session: Option<&SessionId>) {
+        for entry in self.all() {
+            let is_of = |author: &Author| author.session.as_ref() == session;
+            if session.is_none() || entry.authors.iter().any(is_of) {
+                let directory = self.of(entry.number);
+                if let Err(error) = fs::remove_dir_all(&directory) {
+                    tracing::warn!("{}: {error}", directory.display());
+                }
+            }
+        }
     }
 
     /// An undo by its name, the newest without one. One that was taken back

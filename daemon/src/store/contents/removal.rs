@@ -86,7 +86,7 @@ pub(super) fn evict(
 ) -> Result<bool, rusqlite::Error> {
     let oldest: Option<(i64, Option<[u8; 32]>)> = connection
         .prepare_cached(if all {
-            "SELECT rowid, hash FROM content LIMIT 1"
+            "SELECT rowid, hash FROM content ORDER BY used LIMIT 1"
         } else {
             "SELECT rowid, hash FROM content WHERE pinned = 0 ORDER BY used LIMIT 1"
         })?

@@ -25,6 +25,10 @@ const SECRETS: usize = 100_000;
 /// as one takes.
 const PATIENCE: Duration = Duration::from_millis(4);
 
+/// How many times as much as unpinned contents may take, pinned ones may: an
+/// agent that writes without end fills no disk.
+const PINNED: u64 = 4;
+
 /// Notes taken in one transaction, and of those that wait at most: where the
 /// table cannot be written to, pins are the least of it.
 const NOTES: usize = 1_000;
@@ -206,8 +210,17 @@ impl Table {
                 asked += 1;
             }
         }
-        while Instant::now() < until && sums.extent.bytes > self.cap && !self.all_pinned {
-            self.all_pinned = !evict(connection, self.cap == 0, &mut sums)?;
+        while Instant::now() < until && sums.extent.bytes > self.cap {
+            let most = self.cap.saturating_mul(PINNED);
+            let all = self.cap == 0 || sums.extent.bytes > most;
+            if self.all_pinned && !all {
+                break;
+            }
+            let gone = evict(connection, all, &mut sums)?;
+            self.all_pinned = !gone;
+            if all && !gone {
+                break;
+            }
         }
         let mut written = Vec::new();
         // Nothing is written before it is known what it follows.

@@ -314,7 +314,7 @@ fn keep2_what_is_pinned_stays_until_it_is_let_go() {
     fill(&mut kit);
     assert!(pinned.iter().all(|hash| kit.has(hash)));
     // It stays even where nothing else can.
-    kit.table = Table::new(5_000);
+    kit.table = Table::new(15_000);
     kit.settle();
     assert!(pinned.iter().all(|hash| kit.has(hash)));
     assert_eq!(kit.number("SELECT count(*) FROM content"), 4);
@@ -332,6 +332,20 @@ fn keep2_what_is_pinned_stays_until_it_is_let_go() {
     );
     kit.ask(Asked::Expire(kit.n * 10 + 1));
     assert!(!kit.has(&lost));
+    kit.check();
+}
+
+#[test]
+fn keep2_an_agent_that_writes_without_end_fills_no_disk() {
+    let mut kit = Kit::new(10_000);
+    let mut before = None;
+    for seed in 0..30 {
+        before = Some(kit.version(&noise(seed, 10_000), before, true));
+    }
+    kit.settle();
+    let sum = kit.number("SELECT sum(length(body)) FROM content");
+    assert!(sum <= 4 * 10_000, "{sum}");
+    assert!(before.is_some_and(|newest| kit.has(&newest)));
     kit.check();
 }
 
