@@ -30,6 +30,9 @@ fn sample(schema: &Value, all: &Value) -> Value {
     if let Some(value) = schema.get("const") {
         return value.clone();
     }
+    if let Some(value) = schema["examples"].get(0) {
+        return value.clone();
+    }
     if let Some(values) = schema["enum"].as_array() {
         return values[0].clone();
     }

@@ -258,7 +258,7 @@ impl JsonSchema for At {
         "At".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "minLength": 1})
+        json_schema!({"type": "string", "minLength": 1, "examples": ["now"]})
     }
 }
 

@@ -179,6 +179,26 @@ fn undo1_files_that_came_went_and_moved() {
 }
 
 #[test]
+fn undo1_a_file_stays_where_its_old_name_cannot_be_given_back() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("d/old", ten());
+    agent.read("d/old");
+    let begun = agent.ok("command/begin", json!({"label": "mv"}));
+    fs::rename(world.path("d/old"), world.path("new")).unwrap();
+    agent
+        .client
+        .ok("command/end", json!({"command": begun["command"]}));
+    // A file where the directory was.
+    fs::remove_dir(world.path("d")).unwrap();
+    world.file("d", "mine\n");
+    let undone = undo(&mut agent, json!({}));
+    assert_eq!(on_disk(&world, "new").unwrap(), ten(), "{undone}");
+    assert_eq!(on_disk(&world, "d").unwrap(), "mine\n", "{undone}");
+    world.healthy();
+}
+
+#[test]
 fn undo2_one_edit_one_version_one_prompt_and_some_files() {
     let mut world = World::new();
     let mut agent = world.session("a");

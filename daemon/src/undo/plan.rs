@@ -36,7 +36,7 @@ pub(crate) struct Plan {
     /// would hold there.
     from: Option<(RelPath, Option<Arc<[u8]>>)>,
     /// The name that it gets back.
-    to: Option<RelPath>,
+    pub(super) to: Option<RelPath>,
     /// The facts of its versions.
     versions: BTreeSet<u64>,
 }

@@ -39,8 +39,9 @@ impl<'u> Transaction<'u> {
         authors: Vec<Author>,
         redo_of: Option<&Entry>,
     ) -> Result<Self, Error> {
-        // What is written comes first, in the entry's order.
-        plans.sort_by_key(|plan| !plan.writes());
+        // What is written comes first, in the entry's order, and what is
+        // removed after that: it may have got another name.
+        plans.sort_by_key(|plan| (!plan.writes(), plan.after.is_none()));
         let writes: Vec<&Plan> = plans.iter().filter(|plan| plan.writes()).collect();
         let number = redo_of.map(|entry| entry.number);
         let entry = match writes.is_empty() {
@@ -88,6 +89,9 @@ impl<'u> Transaction<'u> {
     }
 
     async fn file(&mut self, entry: &mut Entry, at: usize, chosen: &Chosen, style: Conflicts) {
+        if let Some(cause) = self.is_needed(at) {
+            return self.plans[at].fail(UndoOutcome::Failed, cause);
+        }
         for _ in 0..TRIES {
             let plan = &self.plans[at];
             let outcome = self.write(plan).await;
@@ -125,6 +129,15 @@ impl<'u> Transaction<'u> {
         }
         let cause = "somebody is writing to the file all the time";
         self.plans[at].fail(UndoOutcome::Changed, cause.into());
+    }
+
+    /// Why a file may not go: it is to have its old name back, and has not.
+    fn is_needed(&self, at: usize) -> Option<String> {
+        let to = self.plans[at].to.as_ref()?;
+        let old = self.plans.iter().find(|plan| plan.path == *to)?;
+        let cause = || old.cause.clone().unwrap_or_default();
+        (!is_written(old.outcome))
+            .then(|| format!("its old name could not be given back: {}", cause()))
     }
 
     async fn write(&self, plan: &Plan) -> WriteOutcome {

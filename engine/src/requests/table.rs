@@ -30,7 +30,7 @@ use touchmark_proto::hooks::{
     HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookOpencode,
 };
 use touchmark_proto::retention::RetentionItem;
-use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewUndo};
+use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewNamed, ReviewUndo};
 use touchmark_proto::search::SearchGrep;
 use touchmark_proto::sessions::Truncated;
 use touchmark_proto::undo::{Redo, Undo, UndoList};
@@ -276,8 +276,8 @@ rows! {
         Redo:             Changes, Names [],        Names [],     at_once;
         UndoList:         Query,   Names [],        Names [],     at_once;
         ReviewList:       Query,   Asks [session],  Names [paths], at_once;
-        ReviewKeep:       Changes, Names [],        Names [],     at_once;
-        ReviewUndo:       Changes, Names [],        Names [],     at_once;
+        ReviewKeep:       Changes, Names [],        Names [hunks], at_once;
+        ReviewUndo:       Changes, Names [],        Names [hunks], at_once;
         // What they ask for is looked at by itself, too.
         FileContent:      Query,   Names [],        Names [path], at_once;
         FileDiff:         Query,   Names [],        Names [path paths], at_once;
@@ -507,4 +507,6 @@ macro_rules! names_by_path {
     };
 }
 
-names_by_path! { CommitFile DeletedOperation EditFile RetentionItem Snapshot Truncated }
+names_by_path! {
+    CommitFile DeletedOperation EditFile RetentionItem ReviewNamed Snapshot Truncated
+}
