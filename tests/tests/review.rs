@@ -81,8 +81,10 @@ fn rev1_a_change_stays_in_the_queue_until_it_is_kept_undone_or_committed() {
     client.refused("review/undo", named(&all[2]), "notFound");
     user::replace(&world.path("f"), &before);
 
-    // What is kept is known after a restart.
-    world.restart();
+    // What is kept is known after a restart. A daemon that is killed may not
+    // have written yet what files held (KEEP-3).
+    world.stop();
+    world.start();
     let mut client = world.client();
     assert_eq!(told(&queue(&mut client)), ["f line 8|>eight|"]);
     user::git(world.workspace(), &["commit", "-q", "-a", "-m", "second"]);

@@ -4,7 +4,8 @@
 mod diffs;
 mod numbers;
 mod runs;
-#[cfg(test)]
+// The tests of a daemon run on Linux alone.
+#[cfg(all(test, target_os = "linux"))]
 mod table;
 
 use std::borrow::Cow;

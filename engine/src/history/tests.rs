@@ -65,6 +65,9 @@ fn what_others_have_taken_back_already_is_no_conflict() {
     // A line that was removed, and typed again.
     let versions = ["a\nb one\nc\n", "a\nc\n", "mine\na\nb one\nc\n"];
     assert_eq!(without(&versions, &[1]), (versions[2].into(), 0));
+    // Changed, and changed back.
+    let versions = ["a\nb\n", "a\nB\n", "a\nmine\n", "a\nB\n"];
+    assert_eq!(without(&versions, &[1]), ("a\nb\n".into(), 0));
     // All of it, as by `git stash`, and then back.
     let versions = ["a\nb\n", "a\nB\n", "a\nb\n", "a\nB\n", "a\nB\nmine\n"];
     assert_eq!(without(&versions, &[1]), ("a\nb\nmine\n".into(), 0));

@@ -153,9 +153,18 @@ impl Weave {
             lines: given.clone(),
             ..Kept::default()
         };
-        for (at, change) in self.changes.iter().enumerate().rev() {
-            let What::Hunks(hunks) = &change.what else {
-                continue;
+        let mut next = self.changes.len();
+        while let Some(at) = next.checked_sub(1) {
+            next = at;
+            let hunks = match &self.changes[at].what {
+                What::Nothing => continue,
+                // What it took back has not been.
+                What::Restored(of) if !asked.contains(&at) => {
+                    next = of + 1;
+                    continue;
+                }
+                What::Restored(_) => continue,
+                What::Hunks(hunks) => hunks,
             };
             for hunk in hunks {
                 for part in parts(at, hunk) {

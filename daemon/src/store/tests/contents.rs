@@ -325,6 +325,7 @@ fn keep2_what_is_pinned_stays_until_it_is_let_go() {
     assert_eq!(extent.bytes, extent.pinned);
     kit.check();
     // After their time they go like the rest.
+    kit.table = Table::new(6_000);
     kit.ask(Asked::Expire(kit.n * 10));
     assert!(
         !kit.has(&again) && kit.has(&lost),
