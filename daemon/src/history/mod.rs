@@ -12,7 +12,7 @@ mod writers;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::Step;
-use touchmark_engine::{Found, ReadOrder};
+use touchmark_engine::{Found, ReadOrder, within};
 use touchmark_proto::{
     Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, RelPath,
     Version, VersionKind,
@@ -108,13 +108,7 @@ impl Past {
 
     /// A path as it was named.
     fn name(&self, path: &ClientPath) -> Result<RelPath, Error> {
-        path.normalise(&self.root).map_err(|error| {
-            let spoken = String::from_utf8_lossy(path.as_bytes()).into_owned();
-            Error::new(ErrorCode::OutsideWorkspace, error.to_string()).with(ErrorData {
-                spoken: Some(spoken),
-                ..ErrorData::default()
-            })
-        })
+        within(path, &self.root)
     }
 
     /// Looks something up in the log, or among kept contents.

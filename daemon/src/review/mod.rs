@@ -15,7 +15,7 @@ use touchmark_proto::undo::Undone;
 use touchmark_proto::{AuthorKind, ClientPath, Error, ErrorCode, RelPath, SessionId};
 
 use crate::history::Chain;
-use crate::undo::{Plan, Undoer};
+use crate::undo::{Plan, Undoer, is_below, is_of};
 pub(crate) use kept::Kept;
 
 /// Rows of a list, unless told (LIM-2).
@@ -47,10 +47,7 @@ impl Undoer {
         let limit = ask.limit.unwrap_or(ROWS) as usize;
         let mut listed = ReviewHunks::default();
         for path in self.written_by_agents().await? {
-            let is_meant = |below: &Vec<RelPath>| {
-                let is = |one: &RelPath| path == *one || path.below(one).is_some();
-                below.iter().any(is)
-            };
+            let is_meant = |below: &Vec<RelPath>| below.iter().any(|one| is_below(&path, one));
             if !below.as_ref().is_none_or(is_meant) {
                 continue;
             }
@@ -171,7 +168,7 @@ impl Undoer {
         if let Some(session) = session {
             found.retain(|hunk| {
                 let mut steps = hunk.steps.iter();
-                steps.any(|step| crate::undo::is_of(&chain.versions[*step].author, session))
+                steps.any(|step| is_of(&chain.versions[*step].author, session))
             });
         }
         if let (Some(committed), Some(Step::Held(now))) = (committed, chain.steps.last()) {

@@ -15,6 +15,7 @@ mod whose;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use touchmark_engine::within;
 use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone};
 use touchmark_proto::{
     Author, ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, native,
@@ -31,7 +32,7 @@ pub(crate) use plan::Plan;
 use transaction::Transaction;
 pub(crate) use transaction::resume;
 use whose::Chosen;
-pub(crate) use whose::is_of;
+pub(crate) use whose::{is_below, is_of};
 
 /// Files of one undo at most.
 const MOST_FILES: usize = 10_000;
@@ -171,8 +172,7 @@ impl Undoer {
 
     /// A path that a request names.
     pub(crate) fn place(&self, path: &ClientPath) -> Result<RelPath, Error> {
-        let inside = path.normalise(&native::bytes(&self.root));
-        inside.map_err(|error| Error::new(ErrorCode::OutsideWorkspace, error.to_string()))
+        within(path, &native::bytes(&self.root))
     }
 
     /// Refuses while one of the sessions whose work it is may go on with it.

@@ -157,10 +157,9 @@ pub(crate) fn is_of(author: &Author, session: &SessionId) -> bool {
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn is_below(path: &RelPath, directory: &RelPath) -> bool {
-    let below = path.as_bytes().strip_prefix(directory.as_bytes());
-    let everything = directory.as_bytes().is_empty();
-    everything || below.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+/// Whether a path is that one, or lies below it.
+pub(crate) fn is_below(path: &RelPath, directory: &RelPath) -> bool {
+    path == directory || path.below(directory).is_some()
 }
 
 /// The newest edit or command among them; the newest version where neither is
