@@ -6,11 +6,14 @@
 //! a home of its own and needs no key, no login and no network.
 //!
 //! - [`scenarios`]: what is played with each of them.
+//! - [`compared`]: what becomes of a user's changes, without touchmark and with
+//!   it.
 //! - [`cost`]: what the hooks take of its time.
 //! - [`matrix`]: what came of it, as the documents show it.
 
 mod claude;
 mod codex;
+pub mod compared;
 pub mod cost;
 mod gemini;
 pub mod matrix;

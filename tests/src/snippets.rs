@@ -82,6 +82,55 @@ pub fn run_shell(world: &World, page: &str, snippet: &Snippet) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Runs the `sh` blocks of a page in order, each in the directory in which the
+/// one before ended. A `text` block directly after one shows what it prints:
+/// the same but for numbers (times, clocks) and the width of columns.
+pub fn run_page(world: &World, page: &Path) {
+    let name = page.file_name().expect("a page").to_string_lossy();
+    let place = world.state().join("place");
+    let mut printed: Option<String> = None;
+    for snippet in of(page) {
+        match snippet.language.as_str() {
+            "sh" => {
+                let (place, text) = (place.display(), &snippet.text);
+                let moved = Snippet {
+                    text: format!(
+                        "if test -e '{place}'; then cd \"$(cat '{place}')\"; fi\n{text}\npwd > '{place}'\n"
+                    ),
+                    ..snippet
+                };
+                printed = Some(run_shell(world, &name, &moved));
+            }
+            "text" => {
+                if let Some(printed) = printed.take() {
+                    let line = snippet.line;
+                    assert_eq!(
+                        without_numbers(&printed),
+                        without_numbers(&snippet.text),
+                        "{name}:{line}: the block before prints\n{printed}"
+                    );
+                }
+            }
+            // Shown, not run: what goes on beside the page, or elsewhere.
+            "console" => {}
+            other => panic!("{name}:{}: nothing runs {other:?}", snippet.line),
+        }
+    }
+}
+
+/// A text with 0 for each number, and one space for several.
+fn without_numbers(text: &str) -> String {
+    let mut plain = String::new();
+    for letter in text.trim_end().chars() {
+        let letter = if letter.is_ascii_digit() { '0' } else { letter };
+        let repeats = matches!(letter, '0' | ' ') && plain.ends_with(letter);
+        if !repeats {
+            plain.push(letter);
+        }
+    }
+    plain.replace(" \n", "\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +142,14 @@ mod tests {
         assert_eq!((snippets[0].language.as_str(), snippets[0].line), ("sh", 2));
         assert_eq!(snippets[0].text, "x\ny\n");
         assert_eq!(snippets[1].text, "{}\n");
+    }
+
+    #[test]
+    fn numbers_and_columns_do_not_count() {
+        assert_eq!(
+            without_numbers("13  you      10:02 \n"),
+            without_numbers("6 you 9:11\n")
+        );
+        assert_ne!(without_numbers("6 you"), without_numbers("6 claude"));
     }
 }

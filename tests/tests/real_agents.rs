@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use touchmark_tests::agents::{cost, matrix};
+use touchmark_tests::agents::{compared, cost, matrix};
 use touchmark_tests::parts;
 
 /// Who measures does so with nothing beside it.
@@ -29,6 +29,18 @@ fn the_documents_table_has_all_agents_and_scenarios() {
     for ((scenario, agent), cell) in table {
         assert!(!cell.is_empty(), "{agent}: {scenario}");
     }
+}
+
+#[test]
+fn without_touchmark_and_with_it_it_is_as_documented() {
+    let documented = compared::documented();
+    assert!(compared::is_whole(&documented), "{documented:?}");
+    if !parts::heavy("the real agents without touchmark and with it") {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = compared::table();
+    assert_eq!(found.join("\n"), documented.join("\n"));
 }
 
 /// Nothing is expected of a busy machine; the numbers are printed.

@@ -39,7 +39,7 @@ impl Cell {
 }
 
 /// The table's head: an agent with its version.
-fn title(agent: &Agent) -> String {
+pub(super) fn title(agent: &Agent) -> String {
     format!("{} {}", agent.title, agent.version())
 }
 

@@ -1,0 +1,204 @@
+//! What becomes of a user's changes with each agent, without touchmark and with
+//! it. What is true is taken from outside: the bytes on disk, and what the
+//! model was sent.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use super::matrix::{fetched, title};
+use super::{AGENTS, Agent, Does, Setting, Stage};
+use crate::network;
+
+/// One situation.
+struct Situation {
+    /// As the documents' table calls it.
+    name: &'static str,
+    /// Plays it, and says in a word or two what happened.
+    play: fn(&Stage) -> &'static str,
+}
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        name: "you change a file that it has read; it writes the whole file",
+        play: |stage| over(stage, &Does::Read("f.txt")),
+    },
+    Situation {
+        name: "the same, and it had read the file by `cat`",
+        play: |stage| over(stage, &Does::Shell("cat f.txt")),
+    },
+    Situation {
+        name: "it writes a whole file that it has never read",
+        play: |stage| over(stage, &Does::Shell("true")),
+    },
+    Situation {
+        name: "you change a file that it has read; it goes on with something else",
+        play: changed,
+    },
+    Situation {
+        name: "you change a line; it edits another line of the file",
+        play: edited,
+    },
+    Situation {
+        name: "you change a file, and continue the conversation later",
+        play: continued,
+    },
+    Situation {
+        name: "its own shell command changes a file that it has read",
+        play: by_command,
+    },
+];
+
+const BEFORE: &str = "one\ntwo\nthree\n";
+const YOURS: &str = "one\nby hand\nthree\n";
+
+/// It writes a whole file in which you have changed a line since it looked.
+fn over(stage: &Stage, looks: &Does) -> &'static str {
+    stage.world.file("f.txt", BEFORE);
+    let mut run = stage.ask("Write f.txt.");
+    run.does(looks);
+    stage.world.file("f.txt", YOURS);
+    run.does(&Does::Write("f.txt", "one\ntwo\nthree\nfour\n"));
+    run.ends();
+    match stage.text("f.txt").contains("by hand") {
+        true => "refused",
+        false => "your line is lost",
+    }
+}
+
+fn changed(stage: &Stage) -> &'static str {
+    stage.world.file("f.txt", BEFORE);
+    let mut run = stage.ask("Read f.txt.");
+    run.does(&Does::Read("f.txt"));
+    stage.world.file("f.txt", YOURS);
+    let sent = run.does(&Does::Shell("true"));
+    run.ends();
+    told(&sent)
+}
+
+fn edited(stage: &Stage) -> &'static str {
+    let lines: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+    stage.world.file("f.txt", &lines);
+    let mut run = stage.ask("Change line 18 of f.txt.");
+    run.does(&Does::Read("f.txt"));
+    let yours = lines.replace("line 2\n", "by hand\n");
+    stage.world.file("f.txt", &yours);
+    let sent = run.does(&Does::Edit("f.txt", "line 18", "the eighteenth"));
+    run.ends();
+    let text = stage.text("f.txt");
+    match (text.contains("the eighteenth"), sent.contains("by hand")) {
+        _ if !text.contains("by hand") => "your line is lost",
+        (true, true) => "edited; told your line",
+        (true, false) => "edited; not told",
+        (false, _) => "refused",
+    }
+}
+
+fn continued(stage: &Stage) -> &'static str {
+    stage.world.file("f.txt", BEFORE);
+    let mut run = stage.ask("Read f.txt.");
+    run.does(&Does::Read("f.txt"));
+    let before = mentions(&run.sent());
+    run.ends();
+    stage.world.file("f.txt", YOURS);
+    let mut run = stage.ask_further("What now?");
+    run.does(&Does::Shell("true"));
+    let now = mentions(&run.sent());
+    run.ends();
+    match now > before {
+        true => "told",
+        false => "not told",
+    }
+}
+
+/// How often a model was sent the file's name.
+fn mentions(sent: &str) -> usize {
+    sent.matches("f.txt").count()
+}
+
+fn by_command(stage: &Stage) -> &'static str {
+    stage.world.file("f.txt", BEFORE);
+    let mut run = stage.ask("Change f.txt by a command.");
+    run.does(&Does::Read("f.txt"));
+    let sent = run.does(&Does::Shell("sed -i s/two/2/ f*"));
+    run.ends();
+    told(&sent)
+}
+
+/// Whether something was said of the file that was read.
+fn told(sent: &str) -> &'static str {
+    match mentions(sent) {
+        0 => "not told",
+        _ => "told",
+    }
+}
+
+/// The table, line by line as Markdown: each cell without touchmark, then with
+/// it. Of agents that cannot be fetched there is no column.
+pub fn table() -> Vec<String> {
+    let agents = fetched();
+    let heads = agents.iter().map(|(agent, _)| title(agent));
+    let mut lines = vec![
+        row("situation", heads),
+        row("---", agents.iter().map(|_| "---".to_owned())),
+    ];
+    for situation in SITUATIONS {
+        let cells = agents.iter().map(|(agent, packages)| {
+            let [alone, with] = [true, false].map(|bare| played(agent, packages, situation, bare));
+            match alone == with {
+                true => alone,
+                false => format!("{alone} → **{with}**"),
+            }
+        });
+        lines.push(row(situation.name, cells));
+        println!("{}", lines[lines.len() - 1]);
+    }
+    lines
+}
+
+fn row(name: &str, cells: impl Iterator<Item = String>) -> String {
+    let cells: Vec<String> = cells.collect();
+    format!("| {name} | {} |", cells.join(" | "))
+}
+
+fn played(
+    agent: &'static Agent,
+    packages: &Path,
+    situation: &Situation,
+    bare: bool,
+) -> String {
+    let setting = Setting {
+        bare,
+        ..Setting::default()
+    };
+    let play = || (situation.play)(&Stage::new(agent, packages, setting));
+    let played =
+        network::loopback_alone("the real agents", || catch_unwind(AssertUnwindSafe(play)));
+    played.map_or_else(|_| "did not play".to_owned(), str::to_owned)
+}
+
+/// The lines of the documents' table.
+///
+/// # Panics
+/// If there is none.
+pub fn documented() -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/why.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let rows = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| situation |"))
+        .take_while(|line| line.starts_with('|'));
+    rows.map(str::to_owned).collect()
+}
+
+/// Whether the documents' table has a row for each situation and a column for
+/// each agent.
+pub fn is_whole(documented: &[String]) -> bool {
+    let heads = AGENTS.iter().map(|agent| title(agent));
+    documented.len() == SITUATIONS.len() + 2
+        && documented[0] == row("situation", heads)
+        && documented[2..]
+            .iter()
+            .zip(SITUATIONS)
+            .all(|(line, one)| line.starts_with(&format!("| {} |", one.name)))
+}
