@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use touchmark_proto::METHODS;
 
@@ -148,6 +148,69 @@ fn the_page_of_measurements_has_its_drawings() {
         let drawing = fs::read_to_string(format!("{TOP}/docs/{drawing}")).expect(drawing);
         assert!(drawing.starts_with("<svg ") && !drawing.contains("NaN"));
     }
+}
+
+/// The Markdown pages of the repository.
+fn pages(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if entry.file_type().unwrap().is_dir() {
+            if !["target", "node_modules", ".git"].contains(&&*name) {
+                pages(&path, found);
+            }
+        } else if name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+}
+
+/// The anchors of a page, as forges make them of its headings.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let mut fenced = false;
+    let heading = |line: &str| {
+        let text = line.trim_start_matches('#').trim().to_lowercase();
+        text.chars()
+            .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter))
+            .map(|letter| if letter == ' ' { '-' } else { letter })
+            .collect()
+    };
+    page.lines()
+        .filter(|line| {
+            fenced ^= line.starts_with("```");
+            !fenced && line.starts_with('#')
+        })
+        .map(heading)
+        .collect()
+}
+
+#[test]
+fn every_link_between_pages_leads_somewhere() {
+    let mut all = Vec::new();
+    pages(Path::new(TOP), &mut all);
+    assert!(all.len() > 20, "the pages were not found: {all:?}");
+    let mut dead = Vec::new();
+    for page in all {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1) {
+            let link = link.split([')', ' ']).next().unwrap();
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().unwrap().join(file),
+            };
+            let there = target.exists()
+                && (anchor.is_empty()
+                    || anchors(&fs::read_to_string(&target).unwrap()).contains(anchor));
+            if !there {
+                dead.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
 /// What stands between backticks.
