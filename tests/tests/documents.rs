@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use touchmark_proto::METHODS;
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -147,6 +148,35 @@ fn the_page_of_measurements_has_its_drawings() {
     for drawing in drawn {
         let drawing = fs::read_to_string(format!("{TOP}/docs/{drawing}")).expect(drawing);
         assert!(drawing.starts_with("<svg ") && !drawing.contains("NaN"));
+    }
+}
+
+#[test]
+fn the_glossary_has_the_protocols_words() {
+    let glossary = fs::read_to_string(format!("{TOP}/docs/glossary.md")).unwrap();
+    let schema = fs::read_to_string(format!("{TOP}/docs/protocol.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let explained = [
+        ("AuthorKind", "author"),
+        ("CommandScope", "window"),
+        ("Evidence", "evidence"),
+        ("Guard", "guard"),
+        ("Outcome", "outcome"),
+        ("State", "state"),
+        ("UndoOutcome", "outcome"),
+        ("Verdict", "verdict"),
+        ("VersionKind", "kind"),
+    ];
+    for (name, entry) in explained {
+        let values = schema["$defs"][name]["oneOf"].as_array().expect(name);
+        assert!(!values.is_empty());
+        for value in values {
+            let value = value["const"].as_str().expect(name);
+            let said = glossary.lines().any(|line| {
+                line.starts_with(&format!("**{entry}**")) && quoted(line).any(|one| one == value)
+            });
+            assert!(said, "{entry} does not say what {value} is");
+        }
     }
 }
 
