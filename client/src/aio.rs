@@ -1,5 +1,24 @@
 //! A connection for tokio: many calls at once over one socket.
 
+/// Awaits a call's future.
+macro_rules! wait {
+    ($call:expr) => {
+        $call.await
+    };
+}
+
+/// Makes functions `async`.
+macro_rules! methods {
+    (impl $type:ident { $($(#[$doc:meta])* $visible:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block)* }) => {
+        impl $type {
+            $($(#[$doc])* $visible async fn $name($($arguments)*) -> $result $body)*
+        }
+    };
+}
+
+#[path = "requests.rs"]
+mod requests;
+#[path = "session.rs"]
 mod session;
 mod start;
 mod tools;
@@ -29,6 +48,14 @@ pub use start::{connect, connect_or_start};
 pub use tools::{Tool, Tools};
 
 type Answer = Result<Reply>;
+
+/// Writes a file in place, on a thread that may block.
+async fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let (name, bytes) = (path.to_owned(), bytes.to_owned());
+    let written = tokio::task::spawn_blocking(move || std::fs::write(name, bytes));
+    let written = written.await.unwrap_or_else(|error| Err(error.into()));
+    written.map_err(|error| Error::io(format!("write {}", path.display()), error))
+}
 
 /// A connection to a daemon. A cheap handle: clones share the connection,
 /// answers find their callers by id. Closed when the last clone is dropped.
@@ -155,7 +182,7 @@ impl Client {
     }
 
     /// Sends a request whose answer nobody waits for.
-    pub(crate) fn send_only<M: Method>(&self, params: M) {
+    fn abandon<M: Method>(&self, params: M) {
         // A connection that is gone has ended what was bound to it already.
         let _ = self.send(params.into_request(), None, None);
     }

@@ -1,6 +1,28 @@
 //! A connection for code without an async runtime.
 
+/// Leaves a call's result as it is; `aio` awaits it.
+macro_rules! wait {
+    ($call:expr) => {
+        $call
+    };
+}
+
+/// Leaves functions as they are; `aio` makes them `async`.
+macro_rules! methods {
+    (impl $type:ident { $($(#[$doc:meta])* $visible:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block)* }) => {
+        impl $type {
+            $($(#[$doc])* $visible fn $name($($arguments)*) -> $result $body)*
+        }
+    };
+}
+
+#[path = "requests.rs"]
+mod requests;
+#[path = "session.rs"]
+mod session;
+
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +38,23 @@ use crate::local::{Stream, send_at_once};
 use crate::wire::{self, Inbox, Incoming};
 use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
 
+pub use session::{Edit, Session};
+
 /// Requests sent ahead of their answers at most: enough to hide the round
 /// trip, little enough that neither side's socket buffer fills.
 const PIPELINE: usize = 64;
 
 /// A read waits longer than its deadline by at most this fraction of it.
 const DEADLINE_PLAY: u32 = 256;
+
+/// How long the abort of a dropped edit may hold up its thread. The daemon ends
+/// the edit with the connection in any case (ATTR-9).
+const ABORT_DEADLINE: Duration = Duration::from_millis(500);
+
+/// Writes a file in place.
+fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).map_err(|error| Error::io(format!("write {}", path.display()), error))
+}
 
 /// A connection to a daemon. A cheap handle: clones share the connection,
 /// and calls on it take turns. Closed when the last clone is dropped.
@@ -105,6 +138,11 @@ impl Client {
     /// As [`Client::call`].
     pub fn call_within<M: Method>(&self, params: M, deadline: Duration) -> Result<M::Result> {
         self.lock().call(params, deadline)
+    }
+
+    /// Sends a request of which nothing depends.
+    fn abandon<M: Method>(&self, params: M) {
+        let _ = self.call_within(params, ABORT_DEADLINE);
     }
 
     /// Asks without types.

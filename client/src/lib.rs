@@ -27,8 +27,15 @@
 //! - [`tools`]: tools that do not do twice what was done already.
 //! - [`feed`]: events across restarts of the daemon.
 //!
+//! # Features
+//!
+//! - `aio` (default): the module of that name. Without it tokio is not compiled.
+//!
 //! Every call has a deadline: a daemon that is gone, hung or slow becomes an
 //! [`Error`] at that time, never a hang (LIFE-4). This crate prints nothing.
+
+// `session.rs` and `requests.rs` are one source for both kinds of connection.
+#![allow(clippy::duplicate_mod)]
 
 use std::time::Duration;
 
@@ -36,6 +43,7 @@ use sha2::{Digest as _, Sha256};
 use touchmark_proto::daemon::{Initialize, Program, Role};
 use touchmark_proto::{Hash, PROTOCOL, SessionId};
 
+#[cfg(feature = "aio")]
 pub mod aio;
 pub mod blocking;
 mod dial;
@@ -43,21 +51,20 @@ mod error;
 pub mod feed;
 pub mod find;
 mod local;
-mod requests;
 #[cfg_attr(not(target_os = "linux"), path = "scratch/fallback.rs")]
 mod scratch;
-mod session;
 pub mod start;
 pub mod tools;
+mod values;
 mod wire;
 
-// A daemon of a few lines needs sockets.
-#[cfg(test)]
+// A daemon of a few lines needs sockets. It is asked by both connections.
+#[cfg(all(test, feature = "aio"))]
 mod tests;
 
+pub use blocking::{Edit, Session};
 pub use error::{Error, Result};
 pub use find::{Environment, Workspace};
-pub use session::{Edit, Session};
 pub use start::{Start, connect_or_start};
 /// The words of the protocol.
 pub use touchmark_proto as proto;

@@ -11,7 +11,9 @@ use rustix::process::{Pid, geteuid, test_kill_process};
 use touchmark_proto::trust::Me;
 
 pub(crate) use std::os::unix::net::UnixStream as Stream;
+#[cfg(feature = "aio")]
 pub(crate) use tokio::net::UnixStream as AsyncStream;
+#[cfg(feature = "aio")]
 pub(crate) use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 pub(crate) use calls::{MAX_SOCKET_BYTES, check_peer, send_at_once, try_dial};

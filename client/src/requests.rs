@@ -1,8 +1,8 @@
-//! A session's requests by name, one table for both kinds of connection: what
-//! [`crate::Session`] and [`crate::aio::Session`] have beside what they do
-//! differently.
+//! A session's methods that are one request each, or one list. Compiled twice,
+//! as `session.rs` is.
 
 use serde_json::Value;
+use touchmark_proto::at::At;
 use touchmark_proto::calls::{CallCheck, CallClear, CallRecord, CallStats};
 use touchmark_proto::checkpoints::{
     CheckpointCreate, CheckpointDelete, CheckpointDetect, CheckpointList, CheckpointRow,
@@ -13,102 +13,74 @@ use touchmark_proto::files::{
     FileDetect, FileInvalidate, FileIsStale, FileList, FileMention, FileRecent, FileRecord,
     FileSnapshot, FileUntrack, Snapshot,
 };
+use touchmark_proto::history::{FileBlame, FileContent, FileDiff, FileRestore};
 use touchmark_proto::models::{ModelEntry, ModelList, ModelRecord};
 use touchmark_proto::retention::{RetentionItem, RetentionRank};
 use touchmark_proto::search::SearchGrep;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionTruncated, Truncated};
 use touchmark_proto::tasks::{Task, TaskCleanup, TaskList, TaskRemove, TaskRow, TaskSave};
+use touchmark_proto::undo::{Redo, Undo};
 use touchmark_proto::writes::{FileEdit, FileWrite, QuotesMatch, QuotesNormalize};
 use touchmark_proto::{ClientPath, FreeJson, Method, SessionId};
 
+use super::session::Session;
 use crate::error::Result;
 
-/// One request each; its errors are the daemon's own.
+/// Methods that are one request each.
 macro_rules! requests {
     ($(
         $(#[$doc:meta])*
         fn $name:ident($session:ident $(, $argument:ident: $type:ty)*) -> $method:ident
             { $params:expr }
     )*) => {
-        impl crate::Session {
-            $(
-                $(#[$doc])*
-                ///
-                /// # Errors
-                /// The daemon's own.
-                pub fn $name(&self $(, $argument: $type)*) -> Result<<$method as Method>::Result> {
-                    let $session = self.id().clone();
-                    self.client().call::<$method>($params)
-                }
-            )*
-        }
-
-        impl crate::aio::Session {
-            $(
-                $(#[$doc])*
-                ///
-                /// # Errors
-                /// The daemon's own.
-                pub async fn $name(
-                    &self $(, $argument: $type)*
-                ) -> Result<<$method as Method>::Result> {
-                    let $session = self.id().clone();
-                    self.client().call::<$method>($params).await
-                }
-            )*
+        methods! {
+            impl Session {
+                $(
+                    $(#[$doc])*
+                    ///
+                    /// # Errors
+                    /// The daemon's own.
+                    pub fn $name(&self $(, $argument: $type)*)
+                        -> Result<<$method as Method>::Result>
+                    {
+                        let $session = self.id().clone();
+                        wait!(self.client().call::<$method>($params))
+                    }
+                )*
+            }
         }
     };
 }
 
-/// Lists, asked for until there is no more (LIM-2).
+/// Methods that request a list until there is no more of it (LIM-2).
 macro_rules! lists {
     ($(
         $(#[$doc:meta])*
         fn $name:ident($session:ident, $cursor:ident $(, $argument:ident: $type:ty)*)
             -> $method:ident, $rows:ident: $row:ty { $params:expr }
     )*) => {
-        impl crate::Session {
-            $(
-                $(#[$doc])*
-                ///
-                /// # Errors
-                /// The daemon's own.
-                pub fn $name(&self $(, $argument: $type)*) -> Result<Vec<$row>> {
-                    let mut rows = Vec::new();
-                    let mut $cursor: Option<String> = None;
-                    loop {
-                        let $session = self.id().clone();
-                        let answer = self.client().call::<$method>($params)?;
-                        rows.extend(answer.$rows);
-                        $cursor = answer.more;
-                        if $cursor.is_none() {
-                            return Ok(rows);
+        methods! {
+            impl Session {
+                $(
+                    $(#[$doc])*
+                    ///
+                    /// # Errors
+                    /// The daemon's own.
+                    pub fn $name(&self $(, $argument: $type)*) -> Result<Vec<$row>> {
+                        let mut rows = Vec::new();
+                        let mut $cursor: Option<String> = None;
+                        loop {
+                            let $session = self.id().clone();
+                            let answer = wait!(self.client().call::<$method>($params))?;
+                            rows.extend(answer.$rows);
+                            $cursor = answer.more;
+                            if $cursor.is_none() {
+                                return Ok(rows);
+                            }
                         }
                     }
-                }
-            )*
-        }
-
-        impl crate::aio::Session {
-            $(
-                $(#[$doc])*
-                ///
-                /// # Errors
-                /// The daemon's own.
-                pub async fn $name(&self $(, $argument: $type)*) -> Result<Vec<$row>> {
-                    let mut rows = Vec::new();
-                    let mut $cursor: Option<String> = None;
-                    loop {
-                        let $session = self.id().clone();
-                        let answer = self.client().call::<$method>($params).await?;
-                        rows.extend(answer.$rows);
-                        $cursor = answer.more;
-                        if $cursor.is_none() {
-                            return Ok(rows);
-                        }
-                    }
-                }
-            )*
+                )*
+            }
         }
     };
 }
@@ -154,6 +126,48 @@ requests! {
     /// What differs from a snapshot.
     fn detect(_session, snapshot: Snapshot) -> FileDetect {
         FileDetect { snapshot }
+    }
+
+    /// Returns a file's content at a version, by default the current one.
+    fn content(_session, path: impl Into<ClientPath>, at: Option<At>) -> FileContent {
+        FileContent { path: path.into(), at }
+    }
+
+    /// Returns who wrote each line of a file, at a version, by default the
+    /// current one.
+    fn blame(_session, path: impl Into<ClientPath>, at: Option<At>) -> FileBlame {
+        FileBlame { path: path.into(), at, range: None }
+    }
+
+    /// Returns what differs between two versions of a file, line by line with
+    /// the authors. `to`: by default the current content.
+    fn diff(_session, path: impl Into<ClientPath>, from: At, to: Option<At>) -> FileDiff {
+        FileDiff {
+            path: Some(path.into()),
+            paths: None,
+            from,
+            to,
+            context: None,
+            limit: None,
+            cursor: None,
+        }
+    }
+
+    /// Gives a file the content of a version again, by a guarded write.
+    fn restore(_session, path: impl Into<ClientPath>, at: At) -> FileRestore {
+        FileRestore { path: path.into(), at }
+    }
+
+    /// Takes away what this session changed, and leaves all other authors'
+    /// lines (UNDO-1). `dry_run`: only says what would be done.
+    fn undo(session, dry_run: bool) -> Undo {
+        // A session that asks for it is in the middle of its own turn.
+        Undo { session: Some(session), dry_run, now: true, ..Undo::default() }
+    }
+
+    /// Takes back an undo, by default the newest.
+    fn redo(_session, undo: Option<&str>) -> Redo {
+        Redo { undo: undo.map(str::to_owned), dry_run: false }
     }
 
     /// Writes a file through the daemon, unless it is something else by then

@@ -457,7 +457,7 @@ fn async_events_and_a_dropped_edit() {
         assert_eq!(events.recv().await.unwrap().clock.n, 1);
         assert_eq!(events.recv().await.unwrap().clock.n, 2);
         let session = aio::Session::open(&client, "s").await.unwrap();
-        drop(session.edit("a", Some(b"x")).await.unwrap());
+        drop(session.edit_to("a", b"x").await.unwrap());
         client.call(Ping {}).await.unwrap();
     });
     let methods = fake.methods();

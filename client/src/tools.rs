@@ -33,8 +33,8 @@ use touchmark_proto::calls::{CallChecked, Duplicate};
 use touchmark_proto::files::{FileText, TextEncoding};
 use touchmark_proto::native;
 
+use crate::blocking::Session;
 use crate::error::{Error, Result};
-use crate::session::Session;
 use crate::{Hello, Start, Workspace, connect_or_start};
 
 /// Without a daemon, this long no other is looked for.

@@ -77,10 +77,10 @@ fn a_guarded_edit_overwrites_nothing_that_was_saved_in_between() {
             .await
             .unwrap();
         let session = aio::Session::open(&client, "s").await.unwrap();
-        let edit = session.edit("a.txt", None).await.unwrap();
+        let edit = session.edit("a.txt").await.unwrap();
         assert!(edit.before().is_some());
         edit.write(b"mine\n").await.unwrap();
-        let edit = session.edit("a.txt", None).await.unwrap();
+        let edit = session.edit("a.txt").await.unwrap();
         user::write(&world.path("a.txt"), "user\n");
         assert_eq!(edit.write(b"x\n").await.unwrap_err().code(), "stale");
     });
@@ -223,5 +223,47 @@ fn the_same_names_for_tokio() {
         assert_eq!(session.checkpoints().await.unwrap().len(), 1);
         assert_eq!(session.files(true).await.unwrap().len(), 1);
         assert!(session.snapshot("a.txt").await.unwrap().hash.is_some());
+    });
+}
+
+/// Both kinds of sessions are one source; here the one for tokio.
+#[test]
+fn versions_are_looked_at_restored_and_undone() {
+    let world = World::new();
+    world.file("a.txt", "one\ntwo\n");
+    let held = || fs::read_to_string(world.path("a.txt")).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        use touchmark_client::aio;
+        let client = aio::Client::connect(world.socket(), &Hello::new("tests", "1"))
+            .await
+            .unwrap();
+        let session = aio::Session::open(&client, "s").await.unwrap();
+        session.read("a.txt").await.unwrap();
+        let written = session.write("a.txt", b"one\n2\n").await.unwrap();
+        let version = written.files[0].version.clone().unwrap();
+        user::write(&world.path("a.txt"), "zero\none\n2\n");
+        let blame = session.blame("a.txt", None).await.unwrap();
+        let kinds: Vec<_> = blame.lines.iter().map(|line| line.author.kind).collect();
+        assert_eq!(kinds[0], AuthorKind::User);
+        assert_eq!(kinds[2], AuthorKind::Agent);
+        let at = version.clock.to_string().parse().unwrap();
+        let content = session.content("a.txt", Some(at)).await.unwrap();
+        assert_eq!(content.text, "one\n2\n");
+        // What the session did goes, the user's line stays.
+        let undone = session.undo(false).await.unwrap();
+        assert_eq!(held(), "zero\none\ntwo\n", "{undone:?}");
+        session.redo(None).await.unwrap();
+        assert_eq!(held(), "zero\none\n2\n");
+        let at = version.clock.to_string().parse().unwrap();
+        session.restore("a.txt", at).await.unwrap();
+        assert_eq!(held(), "one\n2\n");
+        // An edit that is given up leaves nothing open.
+        session.read("a.txt").await.unwrap();
+        session.edit("a.txt").await.unwrap().abort().await.unwrap();
+        assert_eq!(client.call(Status {}).await.unwrap().open_edits, 0);
     });
 }

@@ -161,12 +161,7 @@ fn row(name: &str, cells: impl Iterator<Item = String>) -> String {
     format!("| {name} | {} |", cells.join(" | "))
 }
 
-fn played(
-    agent: &'static Agent,
-    packages: &Path,
-    situation: &Situation,
-    bare: bool,
-) -> String {
+fn played(agent: &'static Agent, packages: &Path, situation: &Situation, bare: bool) -> String {
     let setting = Setting {
         bare,
         ..Setting::default()
