@@ -1,5 +1,6 @@
 //! The pages that are read from top to bottom, run as they stand.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 
