@@ -11,9 +11,11 @@ use crate::commands::{
     sessions, setup, show, socket, start, stats, status, stop, tasks, undo, warning, watch,
 };
 
-/// Tells coding agents which of their file copies are out of date, and who changed what.
+/// Tell coding agents which of their file copies are out of date, and you who
+/// changed what.
 ///
-/// One daemon per workspace watches the files that agents have read. Commands start it where none runs.
+/// One daemon per workspace watches the files that agents have read. Commands
+/// start it if none runs.
 #[derive(Debug, Parser)]
 #[command(
     name = "touchmark",
@@ -52,81 +54,81 @@ pub(crate) struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Live feed: who changed or read what, and whose copy is now stale
+    /// Show a live feed of who reads and changes which files
     Watch(watch::Options),
-    /// Put touchmark into the agents on this machine, or take it out again
+    /// Connect the agents on this machine, or disconnect them
     Setup(setup::Options),
-    /// A tour in a temporary workspace with a real daemon; ends by itself
+    /// Give a tour in a temporary workspace, with a real daemon
     Demo(demo::Options),
-    /// The daemon in the foreground
+    /// Run the daemon in the foreground
     Daemon(daemon::Options),
     /// Start the daemon in the background
     Start(start::Options),
-    /// End the daemon
+    /// Stop the daemon
     Stop(stop::Options),
-    /// End the daemon and start another; state and open edits survive
+    /// Stop the daemon and start another; state and open edits survive
     Restart(start::RestartOptions),
-    /// How the daemon is
+    /// Show the state of the daemon
     Status(status::Options),
-    /// The path of the socket, whether or not a daemon runs
+    /// Print the socket's path, whether or not a daemon runs
     Socket(socket::Options),
-    /// Any request of the protocol; its result as JSON
+    /// Send any request of the protocol; print the result as JSON
     Call(call::Options),
-    /// What changed
+    /// List what changed, for a session or since a clock
     Modified(modified::Options),
-    /// Who changed which files, newest first
+    /// List who changed which files, newest first
     Log(log::Options),
-    /// What changed since a prompt, a time or a version, and by whom
+    /// Show what changed since a prompt, a time or a version
     Diff(diff::Options),
-    /// What a file held
+    /// Print a version of a file
     Show(show::Options),
-    /// Who wrote each line of a file
+    /// Show who wrote each line of a file
     Blame(blame::Options),
-    /// Give a file back what it held
+    /// Restore a version of a file
     Restore(restore::Options),
-    /// All that is recorded of a file, with its beginning and corrections
+    /// List everything recorded about a file, with corrections
     History(history::Options),
-    /// The files a session knows, and what its copies are worth
+    /// List the files a session has read, and which copies are stale
     Files(files::Options),
-    /// Bytes that touchmark kept: list, show, restore, delete
+    /// List, show, restore or delete bytes that lost their file name
     Recovered(recovered::Options),
-    /// Take changes away by their author, and leave everybody else's lines
+    /// Take away what one author changed; all other lines stay
     Undo(undo::Options),
-    /// Walk through what agents changed and nobody has looked at
+    /// Go through agents' changes that you have not looked at yet
     Review(review::Options),
     /// Take an undo back
     Redo(undo::RedoOptions),
-    /// The sessions
+    /// List the sessions
     Sessions(sessions::Options),
-    /// Background tasks that agents have saved
+    /// List background tasks that agents have saved
     Tasks(tasks::Options),
-    /// The models that sessions used
+    /// List the models that sessions used
     Models(models::Options),
-    /// What was saved: counted, not estimated
+    /// Show what was refused, repeated and saved, as counted
     Stats(stats::Options),
-    /// Moments of a session: create, list, delete, and detect what was edited since
+    /// Create, list or delete checkpoints; list what changed since one
     Checkpoint(checkpoint::Options),
-    /// What a session is to be told once: take
+    /// Take a session's warning, which is returned once
     Warning(warning::Options),
-    /// Remove stored state: a session's, kept contents, or everything
+    /// Remove stored state: a session's, contents, or everything
     Forget(forget::Options),
-    /// Run a command whose changes are a session's; exits as it does
+    /// Run a command whose changes are attributed to a session
     Run(run::Options),
-    /// Agents' hooks: what they call, and how they get into an agent's settings
+    /// Install or remove one agent's hooks; also what the hooks run
     Hook(hook::Options),
-    /// A Model Context Protocol server on standard input and output
+    /// Serve the Model Context Protocol on standard input and output
     Mcp(mcp::Options),
-    /// The systemd user units that start this workspace's daemon: install, uninstall, status
+    /// Install, remove or show this workspace's systemd user units
     Service(service::Options),
-    /// What can be wrong, and how to mend it; starts nothing
+    /// Check the system, the daemon and the connected agents
     Doctor(doctor::Options),
-    /// Compare everything the daemon believes with the disk
+    /// Compare all tracked files with the disk
     Audit(audit::Options),
-    /// The daemon's log
+    /// Show the daemon's log
     Logs(logs::Options),
-    /// A script of completions for a shell
+    /// Print the completion script of a shell
     Completions(completions::Options),
-    /// The manual page
+    /// Print the manual page, or write all of them
     Man(man::Options),
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::FromArgMatches as _;
 
 mod args;
 mod commands;
@@ -10,6 +10,7 @@ mod complete;
 mod confirm;
 mod context;
 mod feed;
+mod help;
 mod hunks;
 mod mcp;
 mod output;
@@ -29,8 +30,9 @@ fn main() -> ExitCode {
         return code;
     }
     // A shell that completes asks by a variable; else nothing happens.
-    clap_complete::CompleteEnv::with_factory(args::Arguments::command).complete();
-    let arguments = match args::Arguments::try_parse() {
+    clap_complete::CompleteEnv::with_factory(help::command).complete();
+    let parsed = help::command().try_get_matches();
+    let arguments = match parsed.and_then(|found| args::Arguments::from_arg_matches(&found)) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version with 0, wrong use with 2; of `run`, whose

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 
-use crate::args::Arguments;
+use crate::help;
 use crate::output::Outcome;
 
 /// The manual page.
@@ -18,7 +18,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
-    let command = Arguments::command();
+    let command = help::command();
     match &options.dir {
         Some(directory) => {
             std::fs::create_dir_all(directory)

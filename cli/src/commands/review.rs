@@ -35,11 +35,6 @@ q  quit; what was answered stays answered";
 ///
 /// What a commit contains is kept. Where nobody can be asked, the queue is listed.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  touchmark review                  everything, file by file
-  touchmark review claude-1 -- src  what one session changed below src
-  touchmark review --list           only show the queue
-  touchmark review --keep-all       keep everything that is in the queue")]
 pub(crate) struct Options {
     /// Only what this session changed
     #[arg(value_name = "SESSION", value_parser = context::session)]

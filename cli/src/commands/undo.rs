@@ -27,13 +27,6 @@ const SHOWN: usize = 4;
 /// changed the same lines since, that change stays and is listed as a conflict. Every undo can be taken
 /// back with `touchmark redo`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  touchmark undo claude-1 --dry-run        what would be undone of a session
-  touchmark undo claude-1 --prompt last    what it did since its last prompt
-  touchmark undo --last                    the newest edit or command of any agent
-  touchmark undo src/a.rs@17               one version, by its clock (touchmark history)
-  touchmark undo claude-1 -- src           only below src
-  touchmark redo                           take the newest undo back")]
 pub(crate) struct Options {
     /// Whose changes: a session's id or label; or one version, as PATH@CLOCK
     #[arg(value_name = "SESSION | PATH@V")]

@@ -1,0 +1,404 @@
+//! What `--help` and the manual pages say beyond the options: the commands by
+//! what one wants to do, and examples of each.
+
+use std::fmt::Write as _;
+
+use clap::{Command, CommandFactory as _};
+
+use crate::args::Arguments;
+use crate::style::{self, paint};
+
+/// The commands, as `touchmark help` lists them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Connect agents", &["setup", "doctor", "run", "hook", "mcp"]),
+    (
+        "See who changed what",
+        &[
+            "watch", "log", "diff", "blame", "show", "history", "sessions", "files", "modified",
+        ],
+    ),
+    (
+        "Get something back",
+        &["undo", "redo", "review", "restore", "recovered"],
+    ),
+    (
+        "The daemon",
+        &[
+            "status", "start", "stop", "restart", "service", "logs", "audit", "daemon", "socket",
+        ],
+    ),
+    (
+        "What is stored",
+        &[
+            "stats",
+            "checkpoint",
+            "warning",
+            "tasks",
+            "models",
+            "forget",
+        ],
+    ),
+    (
+        "Learn, and use in scripts",
+        &["demo", "call", "completions", "man"],
+    ),
+];
+
+/// For each command what one types, behind `touchmark`, and what that does.
+const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+    (
+        "audit",
+        &[("audit", "compare all tracked files with the disk")],
+    ),
+    (
+        "blame",
+        &[
+            ("blame src/a.rs", "who wrote each line"),
+            ("blame src/a.rs -L 10,20", "of lines 10 to 20"),
+            ("blame src/a.rs --at 2h", "as it was two hours ago"),
+        ],
+    ),
+    (
+        "call",
+        &[
+            ("call ping", "ask whether the daemon answers"),
+            (
+                r#"call file/status '{"session":"claude-1"}'"#,
+                "what a session's copies are worth",
+            ),
+        ],
+    ),
+    (
+        "checkpoint",
+        &[
+            (
+                "checkpoint create --session claude-1 before-refactoring",
+                "remember this moment",
+            ),
+            (
+                "checkpoint detect --session claude-1 k1",
+                "which files were edited since",
+            ),
+        ],
+    ),
+    (
+        "completions",
+        &[("completions bash", "the script that bash reads")],
+    ),
+    (
+        "daemon",
+        &[(
+            "daemon",
+            "run it in the foreground, as a service manager does",
+        )],
+    ),
+    (
+        "demo",
+        &[("demo", "a tour of a minute, in a directory of its own")],
+    ),
+    (
+        "diff",
+        &[
+            ("diff", "what changed since the last prompt"),
+            ("diff --from 10m src", "in ten minutes, below src"),
+            ("diff --by claude-1", "what one session changed"),
+            (
+                "diff --from seen:claude-1",
+                "what a session does not know yet",
+            ),
+        ],
+    ),
+    (
+        "doctor",
+        &[("doctor", "which agents are connected, and what is wrong")],
+    ),
+    (
+        "files",
+        &[
+            ("files --session claude-1", "what a session has read"),
+            (
+                "files --session claude-1 --stale",
+                "which copies are out of date",
+            ),
+        ],
+    ),
+    (
+        "forget",
+        &[
+            ("forget --session claude-1", "what one session knew"),
+            ("forget --contents", "the kept contents of all files"),
+            ("forget --vanished", "workspaces that no longer exist"),
+        ],
+    ),
+    (
+        "history",
+        &[("history src/a.rs", "every version, with its evidence")],
+    ),
+    (
+        "hook",
+        &[
+            ("hook install claude", "the hooks of one agent alone"),
+            ("hook uninstall claude", "and out again"),
+        ],
+    ),
+    (
+        "log",
+        &[
+            ("log", "who changed which files"),
+            ("log --since 2h --by me", "your changes of two hours"),
+            ("log -p src/a.rs", "one file's changes, as patches"),
+        ],
+    ),
+    (
+        "logs",
+        &[("logs --follow", "what the daemon logs from now on")],
+    ),
+    (
+        "man",
+        &[("man --dir man1", "write all manual pages into man1")],
+    ),
+    (
+        "mcp",
+        &[(
+            "mcp --session fix-42",
+            "serve an MCP client on standard input",
+        )],
+    ),
+    ("models", &[("models", "which models the sessions used")]),
+    (
+        "modified",
+        &[(
+            "modified --session claude-1",
+            "what changed that a session has not seen",
+        )],
+    ),
+    (
+        "recovered",
+        &[
+            ("recovered list", "bytes that lost their file's name"),
+            ("recovered restore 3", "give number 3 its name back"),
+        ],
+    ),
+    (
+        "redo",
+        &[
+            ("redo", "take the newest undo back"),
+            ("redo u2", "take the undo u2 back"),
+        ],
+    ),
+    ("restart", &[("restart", "after an update of touchmark")]),
+    (
+        "restore",
+        &[
+            ("restore src/a.rs@17", "the version that `log` calls 17"),
+            (
+                "restore src/a.rs --at 10m --dry-run",
+                "show what that would change",
+            ),
+        ],
+    ),
+    (
+        "review",
+        &[
+            ("review", "go through what agents changed, hunk by hunk"),
+            ("review --list", "only list it"),
+            (
+                "review --keep-all claude-1",
+                "keep all that one session did",
+            ),
+        ],
+    ),
+    (
+        "run",
+        &[
+            (
+                "run --session fix-42 -- make fmt",
+                "what it changes is the session's",
+            ),
+            (
+                "run --formatter -- prettier -w .",
+                "what it changes is a formatter's",
+            ),
+        ],
+    ),
+    (
+        "service",
+        &[
+            ("service install", "have systemd start and watch the daemon"),
+            ("service status", "whether it does"),
+        ],
+    ),
+    (
+        "sessions",
+        &[("sessions", "who has worked here, and on how much")],
+    ),
+    (
+        "setup",
+        &[
+            ("setup", "connect the agents on this machine; asks first"),
+            ("setup --dry-run", "only show what would be written"),
+            ("setup --remove", "take it out again"),
+        ],
+    ),
+    (
+        "show",
+        &[
+            ("show src/a.rs@10m", "as it was ten minutes ago"),
+            ("show src/a.rs@seen:claude-1", "as a session saw it last"),
+        ],
+    ),
+    ("socket", &[("socket", "where editors and scripts connect")]),
+    (
+        "start",
+        &[("start", "have it run before the first agent comes")],
+    ),
+    ("stats", &[("stats", "what was refused, repeated, saved")]),
+    (
+        "status",
+        &[
+            ("status", "one screen"),
+            ("status --all", "all your workspaces"),
+        ],
+    ),
+    ("stop", &[("stop", "end this workspace's daemon")]),
+    ("tasks", &[("tasks", "which background tasks still run")]),
+    (
+        "undo",
+        &[
+            ("undo claude-1", "all that a session did; asks first"),
+            ("undo claude-1 --prompt last", "since its last prompt"),
+            (
+                "undo --last --dry-run",
+                "show what the newest change's undo does",
+            ),
+            ("undo --command c5", "what one shell command did"),
+            ("undo src/a.rs@17", "one version, as `log` names it"),
+            ("undo claude-1 -- src", "only below src"),
+        ],
+    ),
+    (
+        "warning",
+        &[(
+            "warning take --session claude-1",
+            "what a session is told once",
+        )],
+    ),
+    (
+        "watch",
+        &[
+            ("watch", "everything, as it happens"),
+            ("watch --session claude-1", "what concerns one session"),
+        ],
+    ),
+];
+
+/// Returns the command line's definition, with groups and examples.
+pub(crate) fn command() -> Command {
+    let mut command = Arguments::command();
+    let groups = groups(&command);
+    for (name, examples) in EXAMPLES {
+        command = command.mut_subcommand(name, |command| {
+            let text = shown(examples);
+            let more = command.get_after_help().map(ToString::to_string);
+            command.after_help(more.map_or(text.clone(), |more| format!("{more}\n\n{text}")))
+        });
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n{}\n{{options}}{{after-help}}",
+        heading("Options:")
+    ))
+}
+
+fn heading(text: &str) -> String {
+    paint(style::BOLD.underline(), text)
+}
+
+/// Returns the list of commands in their groups.
+fn groups(command: &Command) -> String {
+    let about = |name: &str| {
+        let command = command.find_subcommand(name);
+        let about = command.and_then(Command::get_about);
+        about.map(ToString::to_string).unwrap_or_default()
+    };
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        let _ = writeln!(text, "\n{}", heading(&format!("{title}:")));
+        for name in *names {
+            let padding = " ".repeat(13_usize.saturating_sub(name.len()));
+            let _ = writeln!(
+                text,
+                "  {}{padding}{}",
+                paint(style::BOLD, name),
+                about(name)
+            );
+        }
+    }
+    text
+}
+
+/// Returns the lines of some examples.
+fn shown(examples: &[(&str, &str)]) -> String {
+    let mut text = heading("Examples:");
+    for (line, what) in examples {
+        let _ = write!(text, "\n  touchmark {line}\n      {what}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn names() -> BTreeSet<String> {
+        let command = Arguments::command();
+        let names = command.get_subcommands().map(|one| one.get_name().into());
+        names.collect()
+    }
+
+    #[test]
+    fn every_command_is_in_one_group_and_has_examples() {
+        let grouped: Vec<String> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().map(|name| (*name).to_owned()))
+            .collect();
+        assert_eq!(grouped.len(), names().len());
+        assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), names());
+        let shown = EXAMPLES.iter().map(|(name, _)| (*name).to_owned());
+        assert_eq!(shown.collect::<BTreeSet<_>>(), names());
+    }
+
+    /// A line as a shell splits it: at spaces, but not between single quotes.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec!["touchmark".to_owned()];
+        for (number, part) in line.split('\'').enumerate() {
+            match number % 2 {
+                0 => words.extend(part.split_whitespace().map(str::to_owned)),
+                _ => words.push(part.to_owned()),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn every_example_is_understood() {
+        for (name, examples) in EXAMPLES {
+            for (line, _) in *examples {
+                assert_eq!(line.split(' ').next(), Some(*name), "{line}");
+                if let Err(error) = command().try_get_matches_from(words(line)) {
+                    panic!("{line}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_of_commands_fits_a_terminal() {
+        let listed = groups(&Arguments::command());
+        for line in anstream::adapter::strip_str(&listed).to_string().lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+}
