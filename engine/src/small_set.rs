@@ -126,7 +126,7 @@ impl<'a, T: Ord> IntoIterator for &'a SmallSet<T> {
 
 /// A list that is mostly empty. An empty one is as large as a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::box_collection)] // so that it is one word
+#[allow(clippy::box_collection)] // a boxed list is as large as one pointer
 pub struct Seldom<T>(Option<Box<Vec<T>>>);
 
 impl<T> Default for Seldom<T> {

@@ -114,12 +114,12 @@ pub struct Knowledge {
     pub unsure: RangeSet,
     /// The entries of `seen` from before the session's own last write, in case
     /// that write turns out to be another's.
-    #[allow(clippy::box_collection)] // rare, and there are many of these
+    #[allow(clippy::box_collection)] // rare, and there are many `Knowledge` values
     pub displaced: Option<Box<Vec<Seen>>>,
     /// What others had done to the name that the session used, before it became
     /// a name of this file (FILE-2). Kept while the session's copy is out of
     /// date.
-    #[allow(clippy::box_collection)] // rare as well
+    #[allow(clippy::box_collection)] // rare, and there are many `Knowledge` values
     pub brought: Option<Box<Vec<KeptVersion>>>,
 }
 

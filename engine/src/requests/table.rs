@@ -183,7 +183,7 @@ macro_rules! rows {
 
         /// A request that the shell answers, in the order of its connection.
         #[derive(Clone, Debug, PartialEq, Eq)]
-        #[allow(missing_docs)] // each is its parameters' type, documented there
+        #[allow(missing_docs)] // each variant has its parameters' name, and is documented there
         pub enum ForShell { $($shell($shell),)* }
 
         impl Engine {

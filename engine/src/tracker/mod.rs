@@ -223,7 +223,7 @@ impl Tracker {
 
     /// Returns the paths that the daemon is writing.
     pub(crate) fn written(&self) -> impl ExactSizeIterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.writing.keys()
     }
 

@@ -69,7 +69,7 @@ impl Reads {
 
     /// Returns all paths of which a read is in progress or may find a change.
     pub(super) fn owed(&self) -> impl Iterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.0.keys()
     }
 
@@ -135,7 +135,7 @@ impl Reads {
 
     /// Notes that a read is complete. Returns `None` if it is not the one in
     /// progress, else the read that begins now, if one follows.
-    #[allow(clippy::option_option)] // whether it counts, and what follows
+    #[allow(clippy::option_option)] // whether the read counts, and which one follows
     pub(super) fn done(&mut self, path: &RelPath, ticket: u64) -> Option<Option<Next>> {
         self.change(path, |owed| {
             let read = owed.read.as_mut().filter(|read| read.under_way == ticket)?;

@@ -268,7 +268,7 @@ impl Tracker {
 
     /// Returns the paths with contents that are no versions yet (ATTR-5).
     pub(crate) fn held_back(&self) -> impl Iterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.live
             .iter()
             .filter_map(|(path, live)| (!live.passing.contents().is_empty()).then_some(path))
@@ -277,7 +277,7 @@ impl Tracker {
     /// Returns the paths found in the middle of a save that may end soon
     /// (ATTR-12).
     pub(crate) fn unclosed(&self, now: Millis) -> impl Iterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // whether there are any is all that is asked
+        #[allow(clippy::iter_over_hash_type)] // callers only check whether there is one
         self.unsettled.iter().filter(move |path| {
             let live = self.live(path);
             let live = live.filter(|live| matches!(live.passing, Passing::Tentative(_)));
@@ -288,7 +288,7 @@ impl Tracker {
 
     /// Returns the paths with closed contents that need a second look (ATTR-5).
     pub(crate) fn unconfirmed(&self) -> impl ExactSizeIterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.unconfirmed.iter()
     }
 }
