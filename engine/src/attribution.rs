@@ -12,11 +12,11 @@ const FORMATTER_WINDOW: Millis = 5_000;
 /// A new content of a path, and what was observed with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {
-    /// The path.
+    /// The path whose content changed.
     pub path: &'a RelPath,
     /// The new content; `None` if there is no file.
     pub hash: Option<Hash>,
-    /// When it was read.
+    /// When the content was read.
     pub now: Millis,
     /// A writer may still have the file open (ATTR-5).
     pub writing: bool,
@@ -26,7 +26,7 @@ pub struct Observation<'a> {
     pub changes: u32,
     /// The path was not watched when the content came (ATTR-13).
     pub gap: bool,
-    /// The most time between an editor's report and the version that it
+    /// The longest time between an editor's report and the version that it
     /// explains (ATTR-2). In milliseconds.
     pub editor_window: Millis,
     /// Whether the content may be held back for a declared writer that has not
@@ -39,9 +39,9 @@ pub struct Observation<'a> {
 pub enum Decision {
     /// The content is a version.
     By {
-        /// The author.
+        /// Who wrote the content.
         author: Author,
-        /// The evidence.
+        /// The evidence for the author.
         evidence: Evidence,
         /// The edit that the evidence is from; `None` if it is from no edit.
         edit: Option<u64>,
@@ -144,7 +144,7 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
     }
 
     // ATTR-8: a one-call mark is used up by the first closed change. The
-    // content read is that of the last one.
+    // content that was read is the result of the last one.
     let mut changes = seen.changes;
     for (edit, file) in state.edits_on(seen.path) {
         if file.expect.is_some()

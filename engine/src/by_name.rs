@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use touchmark_proto::RelPath;
 
-/// The most entries of a list. A list that would become longer is split.
+/// The maximum number of entries of a list. A list that would become longer is
+/// split.
 const FULL: usize = 64;
 
 /// A map from paths to values, in the order of the paths.

@@ -55,7 +55,7 @@ pub struct Config {
     /// How long a bound edit or command window stays open after its connection
     /// ended (ATTR-9).
     pub bind_grace: Millis,
-    /// The most time between an editor's report and the version that it
+    /// The longest time between an editor's report and the version that it
     /// explains (ATTR-2).
     pub editor_window: Millis,
     /// How long the engine waits before it records an absence that no request
@@ -66,12 +66,13 @@ pub struct Config {
     /// Patterns of names whose contents are never kept: `contents.exclude`.
     /// None by default.
     pub secrets: Patterns,
-    /// The most tool calls that are kept for each session: `calls.keep`.
+    /// The maximum number of tool calls that are kept for each session:
+    /// `calls.keep`.
     pub calls_keep: u64,
     /// How long a tool call is kept: `calls.age`.
     pub calls_age: Millis,
-    /// The most bytes of tool calls that are kept for each session:
-    /// `calls.bytes`.
+    /// The maximum number of bytes of tool calls that are kept for each
+    /// session: `calls.bytes`.
     pub calls_bytes: u64,
     /// Tools whose calls are never kept: `calls.never`.
     pub calls_never: BTreeSet<String>,
@@ -81,21 +82,22 @@ pub struct Config {
     /// The offset of the local time zone from UTC, in milliseconds. Used for
     /// times of day in messages.
     pub utc_offset: i64,
-    /// The most bytes of text in one answer: `limits.read_text`.
+    /// The maximum number of bytes of text in one answer: `limits.read_text`.
     pub read_text: u64,
-    /// The most rows in one answer if the request has no `limit` (LIM-2).
+    /// The maximum number of rows in one answer if the request has no `limit`
+    /// (LIM-2).
     pub list_limit: u32,
-    /// The most sessions, closed ones included (LIM-1).
+    /// The maximum number of sessions, closed ones included (LIM-1).
     pub sessions: usize,
-    /// The most paths that are tracked or have a history (LIM-1).
+    /// The maximum number of paths that are tracked or have a history (LIM-1).
     pub tracked: usize,
-    /// The most files in all open edits together (LIM-1). Each new version is
-    /// checked against all of them.
+    /// The maximum number of files in all open edits together (LIM-1). Each new
+    /// version is checked against all of them.
     pub marked: usize,
-    /// The most files with unsaved changes that one connection's editor may
-    /// report (LIM-1).
+    /// The maximum number of files with unsaved changes that one connection's
+    /// editor may report (LIM-1).
     pub unsaved: usize,
-    /// The most open command windows (LIM-1).
+    /// The maximum number of open command windows (LIM-1).
     pub windows: usize,
     /// The number of files in open edits, and of tracked paths, that each
     /// session may have even when the overall limits are reached. So a session

@@ -38,7 +38,7 @@ pub enum Effect {
     Write {
         /// The request that the write is for.
         request: RequestId,
-        /// The order.
+        /// The path and the contents before and after.
         order: WriteOrder,
     },
     /// Answer a question of the engine; then pass
@@ -46,19 +46,19 @@ pub enum Effect {
     Learn {
         /// The request that the question is for.
         request: RequestId,
-        /// The question.
+        /// The question to answer.
         question: Question,
     },
     /// Answer a request.
     Reply {
-        /// The request.
+        /// The request to answer.
         request: RequestId,
-        /// The answer.
+        /// The answer, or the error that the request is refused with.
         answer: Result<Box<Answer>, Error>,
     },
     /// Answer a request from the log; see [`crate::ledger::recall`].
     Recall {
-        /// The request.
+        /// The request to answer.
         request: RequestId,
         /// What to look up.
         recall: Recall,
@@ -66,7 +66,7 @@ pub enum Effect {
     /// Answer this request in the shell. All requests before it have taken
     /// effect.
     Host {
-        /// The request.
+        /// The request to answer.
         request: RequestId,
         /// The connection that sent it.
         connection: ConnectionId,
@@ -136,7 +136,7 @@ pub struct WriteOrder {
 /// An answer, with the parts that the shell fills in from kept contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The answer.
+    /// The answer itself.
     pub reply: Reply,
     /// The line counts to fill in. Each names a change in the reply by its
     /// index.
@@ -162,9 +162,9 @@ impl From<Reply> for Answer {
 pub struct LinesWanted {
     /// The index of the change in the reply.
     pub index: usize,
-    /// The older content.
+    /// The older content; `None` for an absent file.
     pub old: Option<Hash>,
-    /// The newer content.
+    /// The newer content; `None` for an absent file.
     pub new: Option<Hash>,
     /// The contents before and after the requesting session's own last writes,
     /// if the newer content may have taken back some of their lines (SEEN-7).
@@ -189,7 +189,7 @@ impl LinesWanted {
 pub enum Recall {
     /// For `file/history`: baselines and versions of one path, newest first.
     History {
-        /// The path.
+        /// The path whose history is requested.
         path: RelPath,
         /// Only facts with a lower number than this; `None` for all.
         before: Option<u64>,
@@ -199,7 +199,7 @@ pub enum Recall {
         earlier: Vec<(RelPath, u64)>,
         /// The name to use in the answer.
         spoken: RelPath,
-        /// The most versions in the answer.
+        /// The maximum number of versions in the answer.
         limit: usize,
         /// What the state says about these versions beyond the log.
         marks: Marks,
@@ -212,7 +212,7 @@ pub enum Recall {
         /// Only paths that sort after this one, from the request's cursor;
         /// `None` for all.
         cursor: Option<RelPath>,
-        /// The most paths in the answer.
+        /// The maximum number of paths in the answer.
         limit: usize,
         /// Leave out the versions that this session itself declared; `None` to
         /// keep all.
@@ -240,7 +240,7 @@ pub enum Question {
     /// Which versions after a moment are in the log (CHK-1)? Everything
     /// recorded earlier is in the log by then.
     Edited {
-        /// The moment.
+        /// Versions after this moment are wanted.
         moment: Moment,
         /// Only these paths; `None` for all.
         paths: Option<Vec<RelPath>>,
@@ -262,7 +262,8 @@ pub struct LinesOrder {
     pub size: u64,
     /// The wanted lines. The file may end before the last of them.
     pub range: LineRange,
-    /// The most bytes to return. If there are more, one more byte is returned.
+    /// The maximum number of bytes to return. If there are more, one more byte
+    /// is returned.
     pub most: u64,
 }
 
@@ -300,7 +301,7 @@ pub struct Marks {
 pub struct Notice {
     /// The clock of the fact that the event reports.
     pub clock: Clock,
-    /// What happened.
+    /// The event.
     pub happening: Happening,
     /// For a version: the content before and after, for line counts. `None` for
     /// other events.

@@ -77,7 +77,7 @@ pub struct Engine {
 /// What one run of the engine leaves for the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
-    /// The durable state.
+    /// The durable state; see [`Engine::state`].
     pub state: State,
     /// Stats that save reads after a restart. May be empty.
     pub stamps: Files,
@@ -112,25 +112,25 @@ pub(crate) enum Timer {
 /// Counters, since the engine started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Hints received.
+    /// The number of hints received.
     pub hints: u64,
-    /// Versions recorded.
+    /// The number of versions recorded.
     pub versions: u64,
-    /// Fences ordered.
+    /// The number of fences ordered.
     pub fences: u64,
-    /// Queue overflows.
+    /// The number of queue overflows.
     pub overflows: u64,
     /// The number of times that all tracked paths were compared with the disk.
     pub rescans: u64,
-    /// Requests answered.
+    /// The number of requests answered.
     pub requests: u64,
     /// Hook events that were not understood and named no known session.
     pub unclear_hooks: u64,
-    /// Paths tracked.
+    /// The number of paths that are tracked now.
     pub tracked: u64,
-    /// Sessions open.
+    /// The number of sessions that are open now.
     pub sessions: u64,
-    /// Edits open.
+    /// The number of edits that are open now.
     pub open_edits: u64,
 }
 
@@ -372,7 +372,7 @@ impl Engine {
         self.state.n
     }
 
-    /// Publishes an event to the subscribers.
+    /// Publishes an event to the subscribers, if there are any.
     pub(crate) fn publish(
         &mut self,
         mut happening: Happening,
@@ -416,7 +416,8 @@ impl Engine {
         self.turn().unwatch(path);
     }
 
-    /// Handles that these paths were not watched for some time (ATTR-13).
+    /// Begins a comparison of paths that were not watched for some time
+    /// (ATTR-13).
     fn lose_coverage(&mut self, paths: Vec<RelPath>) {
         for path in &paths {
             self.note_for_audits(path);

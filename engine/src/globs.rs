@@ -3,12 +3,13 @@
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use touchmark_proto::RelPath;
 
-/// The most globs of one window, and the most bytes of one glob.
+/// The maximum number of globs of one window, and the maximum number of bytes
+/// of one glob.
 const GLOBS: usize = 1_000;
 const GLOB_BYTES: usize = 1_024;
 
-/// The most bytes of all globs of one window. They are compiled and kept as
-/// long as the window is open.
+/// The maximum number of bytes of all globs of one window. They are compiled
+/// and kept as long as the window is open.
 const ALL_BYTES: usize = 64 << 10;
 
 /// A window's globs as the client sent them. A glob is relative to the

@@ -18,7 +18,7 @@ pub enum Input {
     Hint {
         /// A tracked path, or a path that may become one.
         path: RelPath,
-        /// What the watcher saw.
+        /// The event that the watcher saw.
         hint: Hint,
     },
     /// The watcher reports one event that may concern several names, since each
@@ -26,15 +26,15 @@ pub enum Input {
     Hints {
         /// The paths, each as in [`Hint`](Self::Hint).
         paths: Vec<RelPath>,
-        /// What the watcher saw.
+        /// The event that the watcher saw.
         hint: Hint,
     },
     /// The watcher saw a rename inside watched directories. For a directory,
     /// everything below it was renamed too.
     Renamed {
-        /// The old name.
+        /// The name before the rename.
         from: RelPath,
-        /// The new name.
+        /// The name after the rename.
         to: RelPath,
     },
     /// The watcher saw two names exchanged, and has already reported the first
@@ -58,7 +58,7 @@ pub enum Input {
     /// Changes of these paths may cause no event (LOSS-2). Each path is read
     /// before the next answer that covers it.
     Unwatched {
-        /// Tracked paths.
+        /// The tracked paths whose changes may be missed.
         paths: Vec<RelPath>,
         /// Whether they are also read when no request covers them.
         at_once: bool,
@@ -79,14 +79,14 @@ pub enum Input {
     Read {
         /// The path that was read.
         path: RelPath,
-        /// The number of the order.
+        /// The number of the order (`ReadOrder::ticket`).
         ticket: u64,
-        /// The result.
+        /// What the read found.
         outcome: ReadOutcome,
     },
     /// A comparison that the engine ordered is complete.
     Compared {
-        /// The number of the order.
+        /// The number of the order (`Comparison::number`).
         number: u64,
         /// The paths whose content may differ, or whose name may resolve to
         /// another file now.
@@ -96,21 +96,21 @@ pub enum Input {
     Written {
         /// The path of the order.
         path: RelPath,
-        /// The number of the order.
+        /// The number of the order (`WriteOrder::ticket`).
         ticket: u64,
-        /// The result.
+        /// The result of the write.
         outcome: WriteOutcome,
     },
     /// Every hint about a change before this fence was ordered has been passed
     /// to the engine.
     FenceReached {
-        /// The number of the order.
+        /// The number in the order ([`Effect::Fence`](crate::Effect::Fence)).
         fence: u64,
     },
     /// No fence can be made here. Requests that wait for it are answered from
     /// reads of the paths that they name (SYNC-2).
     FenceFailed {
-        /// The number of the order.
+        /// The number in the order ([`Effect::Fence`](crate::Effect::Fence)).
         fence: u64,
     },
     /// A connection ended. Its pending requests have no effect, and its bound
@@ -128,7 +128,7 @@ pub enum Input {
     Learned {
         /// The request that the question was asked for.
         request: RequestId,
-        /// The answer.
+        /// The answer to the question.
         learned: Result<Learned, Error>,
     },
     /// The client never received the answer that opened this command window, so
@@ -169,7 +169,7 @@ pub enum Input {
         session: SessionId,
         /// The session whose knowledge it is.
         from: SessionId,
-        /// Whether `from` ends with this.
+        /// Whether the session `from` is over: both sessions were one agent's.
         over: bool,
     },
     /// The time that [`Engine::deadline`](crate::Engine::deadline) returned has
@@ -347,7 +347,7 @@ pub enum Found {
     File(Content),
     /// A regular file that changed during every attempt to read it.
     Unstable {
-        /// Its size in bytes at the last attempt.
+        /// The file's size in bytes at the last attempt.
         size: u64,
     },
     /// The file could not be read.
@@ -374,7 +374,7 @@ pub struct Content {
     /// The number of lines: of line feeds, and one more if the last line has
     /// none.
     pub lines: u32,
-    /// The file's modification time.
+    /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
     /// The stat, as far as it identifies a state of the file.
     pub stamp: Stamp,

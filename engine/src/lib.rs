@@ -5,8 +5,8 @@
 //! ([`Input`]) are observations and the current time. Its outputs ([`Effect`])
 //! are orders to the shell. The same inputs give the same outputs.
 
-// The order of a hash map's entries is random. Code sorts them before it
-// iterates, so that the same inputs give the same outputs.
+// The order of a hash map's entries is arbitrary. Code that iterates over one
+// sorts the entries first, so that the same inputs give the same outputs.
 #![warn(clippy::iter_over_hash_type)]
 
 pub mod attribution;

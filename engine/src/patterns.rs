@@ -94,10 +94,10 @@ pub const PROTECTED: &[&str] = &[
     ".envrc",
 ];
 
-/// The most bytes of a pattern. No path is longer.
+/// The maximum number of bytes of a pattern. No path is longer.
 const PATTERN_BYTES: usize = 4_096;
 
-/// The most alternatives (`{a,b}`) in one pattern.
+/// The maximum number of alternatives (`{a,b}`) in one pattern.
 const ALTERNATIVES: usize = 32;
 
 /// Checks whether a pattern from outside may be compiled. The library handles

@@ -21,9 +21,9 @@ use crate::text::tokens;
 
 /// The number of a tool's last calls that a new call is compared with.
 const COMPARED: usize = 3;
-/// The most bytes of a tool's name.
+/// The maximum number of bytes of a tool's name.
 const NAME: usize = 200;
-/// The most files that one result may depend on.
+/// The maximum number of files that one result may depend on.
 const FILES: usize = 1_000;
 
 /// The arguments of a call in the form in which they are compared.
@@ -38,11 +38,11 @@ struct Arguments {
 /// The place that the arguments of a call name.
 #[derive(Clone, PartialEq, Eq)]
 enum Place {
-    /// No place in the workspace.
+    /// The arguments name no place in the workspace.
     Nothing,
-    /// A file or directory.
+    /// The arguments name a file or directory.
     Path(RelPath),
-    /// The workspace's top directory.
+    /// The arguments name the workspace's top directory.
     Workspace,
 }
 

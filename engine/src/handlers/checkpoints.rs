@@ -22,11 +22,12 @@ use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, PendingWarning};
 use crate::requests::pending::{Pending, Step};
 
-/// The most characters that are kept of a label, a message's name or a note.
+/// The maximum number of characters that are kept of a label, a message's name
+/// or a note.
 const LABEL: usize = 1_000;
-/// The most checkpoints of one session.
+/// The maximum number of checkpoints of one session.
 const CHECKPOINTS: usize = 10_000;
-/// The most files that one warning may name.
+/// The maximum number of files that one warning may name.
 const WARNED: usize = 1_000;
 /// Operations that only read.
 const READS: &[&str] = &["read_tool", "read_file", "file_mentioned"];

@@ -22,10 +22,11 @@ use crate::requests::limits::too_long;
 use crate::requests::pending::{Ask, Pending, Stage, Step};
 use crate::text::tokens::masked;
 
-/// The most characters of a label that are kept.
+/// The maximum number of characters of a label that are kept.
 const LABEL: usize = 200;
 
-/// The most commands in a list, unless the request names another limit.
+/// The maximum number of commands in a list, unless the request names another
+/// limit.
 const LISTED: u32 = 100;
 
 /// What a look at the whole workspace found about a window.
@@ -365,7 +366,7 @@ impl Engine {
         }
     }
 
-    /// Handles that the first process of a window's command has begun.
+    /// Handles the beginning of the first process of a window's command.
     pub(crate) fn command_began(&mut self, name: &str, time: Millis) {
         if let Some(command) = command_number(name) {
             self.ask_internally(Ask::CommandBegan(command, time));

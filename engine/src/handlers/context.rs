@@ -74,7 +74,7 @@ impl Context<'_> {
         self.0.ensure_session(session);
     }
 
-    /// Returns what a session remembers beside files, or `None` if the session
+    /// Returns what a session remembers besides files, or `None` if the session
     /// is not known.
     pub(super) fn memory(&self, session: &SessionId) -> Option<&SessionMemory> {
         Some(&self.0.state.sessions.get(session)?.memory)

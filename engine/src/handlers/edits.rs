@@ -23,8 +23,8 @@ use crate::requests::scope::Scope;
 use crate::tracker::live::Live;
 use crate::view::{View, is_own};
 
-/// The most files of one edit. The size of a frame limits the request anyway;
-/// this limits the answer.
+/// The maximum number of files of one edit. The size of a frame limits the
+/// request anyway; this limits the answer.
 const FILES_PER_EDIT: usize = 10_000;
 
 /// An edit that is about to begin.

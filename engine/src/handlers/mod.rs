@@ -171,7 +171,8 @@ pub(crate) fn done(reply: Reply) -> Step {
     Step::Done(Ok(Answer::from(reply)))
 }
 
-/// The most characters of a text from outside that a sentence shows.
+/// The maximum number of characters of a text from outside that a sentence
+/// shows.
 const MOST_SHOWN: usize = 300;
 
 /// Returns a path in the form for sentences: quoted and escaped (SEC-4).

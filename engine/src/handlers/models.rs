@@ -8,7 +8,8 @@ use super::{done, number_cursor};
 use crate::ledger::session_memory::{ModelUse, Note};
 use crate::requests::pending::Step;
 
-/// The most bytes in the name of a model, a provider, a mode or a message.
+/// The maximum number of bytes in the name of a model, a provider, a mode or a
+/// message.
 const NAME: usize = 1_000;
 
 impl Context<'_> {

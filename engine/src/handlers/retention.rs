@@ -21,7 +21,7 @@ const READS: &[&str] = &["read_file"];
 /// Tools that can be run again for the same result.
 const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
 
-/// The most results in one request.
+/// The maximum number of results in one request.
 const ITEMS: usize = 10_000;
 
 impl Context<'_> {

@@ -18,9 +18,9 @@ use crate::ledger::session_memory::{KeptTask, Note};
 use crate::requests::pending::{Pending, Step};
 use crate::text::tokens::masked;
 
-/// The most bytes of an id, a command or a directory.
+/// The maximum number of bytes of an id, a command or a directory.
 const TEXT: usize = 64 << 10;
-/// The most tasks of one session.
+/// The maximum number of tasks of one session.
 const TASKS: usize = 1_000;
 
 /// Processes, each with its start in ticks since boot; `None` if there is no

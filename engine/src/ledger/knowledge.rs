@@ -11,15 +11,17 @@ use crate::ledger::state::{KeptVersion, PathState};
 use crate::ranges::RangeSet;
 use crate::small_set;
 
-/// The most contents that are kept for a session and a file. Lines of older
-/// ones are stale until they are shown again, whatever the file's content is.
+/// The maximum number of contents that are kept for a session and a file. Lines
+/// of older ones are stale until they are shown again, whatever the file's
+/// content is.
 const CONTENTS_KEPT: usize = 16;
 
-/// The most ranges that are kept for one content. Lines beyond them are stale
-/// until they are shown again.
+/// The maximum number of ranges that are kept for one content. Lines beyond
+/// them are stale until they are shown again.
 const RANGES_KEPT: usize = 64;
 
-/// The most superseded records that are kept for a session and a file.
+/// The maximum number of superseded records that are kept for a session and a
+/// file.
 const RECORDS_KEPT: usize = 4;
 
 /// A content, some lines of which entered a session's context.
@@ -66,9 +68,9 @@ impl Seen {
 pub struct PastRecord {
     /// How the file came into the context.
     pub source: Source,
-    /// The agent's step.
+    /// The agent's step; `None` if it named none.
     pub step: Option<u64>,
-    /// When it did.
+    /// When the file came into the context.
     pub time: Millis,
     /// The number of lines of the content.
     pub lines: u32,
@@ -84,7 +86,7 @@ pub struct Knowledge {
     pub baseline: Option<Hash>,
     /// The contents of which the session has lines on record, the newest last.
     pub seen: Vec<Seen>,
-    /// It is not known which content the last read was of (SEEN-1).
+    /// Whether it is unknown which content the last read was of (SEEN-1).
     pub uncertain: bool,
     /// The number of the fact up to which the copy includes changes. Later
     /// versions are changes.
@@ -471,8 +473,9 @@ impl Knowledge {
         self.unsure.coarsen(RANGES_KEPT);
     }
 
-    /// Handles that a version attributed to the session is not its own: the
-    /// session has not seen it, and what was on record before is restored.
+    /// Takes back a version that was attributed to the session but is not its
+    /// own: the session has not seen it, and what was on record before is
+    /// restored.
     pub fn disbelieve(&mut self, hash: Option<Hash>, version: u64) {
         let is_it = |seen: &Seen| !seen.read && !seen.moved && seen.hash == hash;
         let Some(index) = self.seen.iter().position(is_it) else {

@@ -9,11 +9,12 @@ use crate::ledger::state::State;
 /// The word for a session whose program is not known.
 const NOBODY: &str = "agent";
 
-/// The most characters of a program's name that are used as the word.
+/// The maximum number of characters of a program's name that are used as the
+/// word.
 const WORD: usize = 16;
 
-/// The most words that have their own numbers. Further programs get the word
-/// `agent`.
+/// The maximum number of words that have their own numbers. Further programs
+/// get the word `agent`.
 const WORDS: usize = 256;
 
 /// Splits a label into its word and its number.

@@ -195,8 +195,8 @@ impl Names {
         self.tidy(file);
     }
 
-    /// Returns what happens to what a session has seen of a file if these names
-    /// leave it.
+    /// Returns which side gets what a session has seen of a file, if these
+    /// names leave the file.
     pub(crate) fn parting(
         &self,
         session: &SessionId,

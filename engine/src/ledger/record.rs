@@ -15,9 +15,9 @@ use crate::ranges::RangeSet;
 /// One fact, with its place in the order of all facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its number; the `n` of a clock.
+    /// The number of the fact; the `n` of a clock.
     pub n: u64,
-    /// When it was recorded.
+    /// When the fact was recorded, in milliseconds since 1970.
     pub time: Millis,
     /// The fact itself.
     pub fact: Fact,
@@ -35,7 +35,7 @@ impl Record {
 pub enum Fact {
     /// A session was opened, or opened again.
     SessionOpened {
-        /// The session.
+        /// The session that was opened.
         session: SessionId,
         /// The agent's program; `None` if the client did not name it.
         agent: Option<Program>,
@@ -47,20 +47,20 @@ pub enum Fact {
     },
     /// A session was closed.
     SessionClosed {
-        /// The session.
+        /// The session that was closed.
         session: SessionId,
     },
     /// Everything recorded for a session was removed.
     SessionForgotten {
-        /// The session.
+        /// The session that was forgotten.
         session: SessionId,
     },
     /// A path is recorded for the first time, with this content. Its log begins
     /// here.
     Baseline {
-        /// The path.
+        /// The path that is recorded for the first time.
         path: RelPath,
-        /// The content of the path.
+        /// The content of the path at that time.
         held: Held,
         /// The path is not tracked: it is recorded because a command changes it
         /// (SCOPE-2).
@@ -71,28 +71,28 @@ pub enum Fact {
     /// A session tracks a path from now on. Changes are reported to the session
     /// relative to this baseline.
     Tracked {
-        /// The session.
+        /// The session that tracks the path.
         session: SessionId,
-        /// The path.
+        /// The path that is tracked.
         path: RelPath,
         /// Why it is tracked.
         source: Source,
-        /// The agent's step.
+        /// The agent's step; `None` if it named none.
         step: Option<u64>,
     },
     /// A session no longer tracks a path.
     Untracked {
-        /// The session.
+        /// The session that tracked the path.
         session: SessionId,
-        /// The path.
+        /// The path that is no longer tracked.
         path: RelPath,
     },
     /// After a rename, what sessions had seen of the old name was copied to the
     /// new name (ATTR-12).
     Copied {
-        /// The old name.
+        /// The name before the rename.
         from: RelPath,
-        /// The new name.
+        /// The name after the rename.
         to: RelPath,
     },
     /// A name with a copy was removed before any session used it, so the copy
@@ -105,7 +105,7 @@ pub enum Fact {
     Read {
         /// The session that read.
         session: SessionId,
-        /// The file.
+        /// The file that was read.
         path: RelPath,
         /// The hash of the whole file. `None` if the file changed between the
         /// request and the daemon's read, so that the copy is stale
@@ -119,19 +119,19 @@ pub enum Fact {
         verdict: Verdict,
         /// How the session read it.
         source: Source,
-        /// The agent's step.
+        /// The agent's step; `None` if it named none.
         step: Option<u64>,
     },
     /// Lines that a session has on record of an older content are unchanged in
     /// a newer one (SEEN-8).
     Carried {
-        /// The session.
+        /// The session that has the lines on record.
         session: SessionId,
-        /// The file.
+        /// The file of the two contents.
         path: RelPath,
-        /// The older content.
+        /// The content that the lines were shown of.
         from: Hash,
-        /// The newer content.
+        /// The content that has the lines unchanged.
         to: Hash,
         /// The places of the unchanged lines in the newer content.
         kept: RangeSet,
@@ -149,9 +149,9 @@ pub enum Fact {
     },
     /// A session wrote a content, and so has seen it (SEEN-1).
     Wrote {
-        /// The session.
+        /// The session that wrote.
         session: SessionId,
-        /// The file.
+        /// The file that was written.
         path: RelPath,
         /// The content written.
         hash: HashOrAbsent,
@@ -160,21 +160,21 @@ pub enum Fact {
     },
     /// What a session has read is forgotten (SEEN-1).
     Invalidated {
-        /// The session.
+        /// The session that forgets.
         session: SessionId,
         /// The file; `None` for all files.
         path: Option<RelPath>,
     },
     /// The session's context was compacted.
     Compacted {
-        /// The session.
+        /// The session whose context was compacted.
         session: SessionId,
         /// The files that are still in the context.
         keep: Vec<RelPath>,
     },
     /// Parts of the session's context were cut.
     Truncated {
-        /// The session.
+        /// The session whose context was cut.
         session: SessionId,
         /// The parts that were cut: a file and a range of lines; the whole file
         /// if the range is `None`.
@@ -187,16 +187,16 @@ pub enum Fact {
     EditEnded {
         /// The edit's number.
         edit: u64,
-        /// The session of the edit.
+        /// The session that began the edit.
         session: SessionId,
         /// The paths that ended.
         paths: Vec<RelPath>,
-        /// How they ended.
+        /// Whether they were committed, aborted, or reached their deadline.
         phase: EditPhase,
     },
     /// Changes were reported to a session.
     Delivered {
-        /// The session.
+        /// The session that received the changes.
         session: SessionId,
         /// Each path, with the number of the newest fact that was reported.
         paths: Vec<(RelPath, u64)>,
@@ -205,14 +205,14 @@ pub enum Fact {
     },
     /// A session received the report that the state was lost.
     ResetTold {
-        /// The session.
+        /// The session that received the report.
         session: SessionId,
     },
     /// A session's write destroyed a version it had not seen (ATTR-10).
     Lost {
         /// The session that overwrote.
         session: SessionId,
-        /// The path.
+        /// The path that was overwritten.
         path: RelPath,
         /// The version that is lost.
         version: u64,
@@ -221,7 +221,7 @@ pub enum Fact {
     },
     /// An editor reported a save (ATTR-2).
     Saved {
-        /// The file.
+        /// The file that was saved.
         path: RelPath,
         /// The content that the editor wrote.
         hash: Hash,
@@ -236,7 +236,7 @@ pub enum Fact {
     CommandEnded {
         /// The command's number.
         command: u64,
-        /// The session of the command.
+        /// The session that ran the command.
         session: SessionId,
         /// The command's exit code; `None` if the client did not name it.
         exit: Option<i32>,
@@ -244,16 +244,16 @@ pub enum Fact {
         /// none.
         branch: Option<String>,
     },
-    /// A session's memory beside files changed.
+    /// A session's memory besides files changed.
     Noted {
-        /// The session.
+        /// The session whose memory changed.
         session: SessionId,
-        /// What is remembered.
+        /// The change of its memory.
         note: Note,
     },
     /// A session got its short name (SES-2).
     Labelled {
-        /// The session.
+        /// The session that got the label.
         session: SessionId,
         /// The label: a word and a number, such as `claude-1`.
         label: String,
@@ -261,7 +261,7 @@ pub enum Fact {
     /// A session used a file by a name that is one of several of the file
     /// (FILE-1).
     NameUsed {
-        /// The session.
+        /// The session that used the name.
         session: SessionId,
         /// The name that it used.
         name: RelPath,
@@ -296,7 +296,7 @@ pub struct Held {
     pub size: u64,
     /// The number of lines.
     pub lines: u32,
-    /// The file's modification time.
+    /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
 }
 
@@ -313,7 +313,7 @@ impl Held {
 /// One version, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionFact {
-    /// The path.
+    /// The path of the version.
     pub path: RelPath,
     /// Whether the path was created, modified, deleted or renamed.
     pub kind: VersionKind,
@@ -321,7 +321,7 @@ pub struct VersionFact {
     pub from: Option<RelPath>,
     /// The new content.
     pub held: Held,
-    /// The author.
+    /// Who wrote the version.
     pub author: Author,
     /// The evidence for the author.
     pub evidence: Evidence,
@@ -336,7 +336,7 @@ pub struct VersionFact {
     pub unobserved: bool,
     /// The session declared the content only after it was written.
     pub late: bool,
-    /// A formatter wrote it.
+    /// A formatter wrote the version (ATTR-17).
     pub formatted: bool,
     /// The sessions whose command windows or marks covered the version.
     pub candidates: Vec<SessionId>,
@@ -395,7 +395,7 @@ pub struct EditFact {
     pub bound: Option<u64>,
     /// The name of the tool that edits.
     pub tool: Option<String>,
-    /// The agent's step.
+    /// The agent's step; `None` if it named none.
     pub step: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a session remembers beside files: checkpoints, a warning, models,
+//! What a session remembers besides files: checkpoints, a warning, models,
 //! tasks, tool calls, and what these saved. It is kept as long as the session
 //! (CHK-1, CHK-2).
 
@@ -15,12 +15,12 @@ pub enum Note {
     CheckpointCreated {
         /// The checkpoint's number; `k<number>` on the wire.
         checkpoint: u64,
-        /// A name for people.
+        /// A name for people; `None` if it has none.
         label: Option<String>,
         /// The agent's name for the message that it belongs to; `None` if it
         /// was not named.
         message: Option<String>,
-        /// The agent's step.
+        /// The agent's step; `None` if it named none.
         step: Option<u64>,
     },
     /// A checkpoint was deleted.
@@ -39,11 +39,11 @@ pub enum Note {
     WarningTaken,
     /// The session uses another model from now on.
     ModelRecorded {
-        /// The model.
+        /// The model's name.
         model: String,
-        /// The model's provider.
+        /// The name of the model's provider.
         provider: String,
-        /// The agent's mode.
+        /// The agent's mode, in the agent's own words.
         mode: String,
         /// The message that the model answered; `None` if it was not named.
         message: Option<String>,
@@ -67,7 +67,7 @@ pub enum Note {
     CallsDropped {
         /// The numbers of the calls.
         calls: Vec<u64>,
-        /// The reason.
+        /// The reason for dropping them.
         reason: Dropped,
     },
     /// A client checked whether a tool call is a repeat.
@@ -84,8 +84,8 @@ pub enum Note {
     },
 }
 
-/// The most messages that are remembered for a session. A repeat mostly comes
-/// soon.
+/// The maximum number of messages that are remembered for a session. A repeat
+/// mostly comes soon.
 const MESSAGES: usize = 1_000;
 
 /// The reason why a tool call was dropped.
@@ -131,27 +131,27 @@ impl Call {
 /// Where a call searched for files that its arguments do not name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Searched {
-    /// Nowhere.
+    /// It searched nowhere.
     No,
-    /// Below a directory.
+    /// It searched below this directory.
     Below(RelPath),
-    /// In the whole workspace.
+    /// It searched the whole workspace.
     Everywhere,
 }
 
-/// A checkpoint.
+/// A moment that a session has asked to remember (CHK-1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The number of the fact that created it.
     pub n: u64,
-    /// When it was created.
+    /// When the checkpoint was created.
     pub time: Millis,
-    /// A name for people.
+    /// A name for people; `None` if it has none.
     pub label: Option<String>,
     /// The agent's name for the message that it belongs to; `None` if it was
     /// not named.
     pub message: Option<String>,
-    /// The agent's step.
+    /// The agent's step; `None` if it named none.
     pub step: Option<u64>,
 }
 
@@ -162,7 +162,7 @@ pub struct PendingWarning {
     pub files: Vec<RelPath>,
     /// The text of the warning; `None` if it has none.
     pub note: Option<String>,
-    /// When it was stored.
+    /// When the warning was stored.
     pub time: Millis,
 }
 
@@ -171,11 +171,11 @@ pub struct PendingWarning {
 pub struct ModelUse {
     /// The time from which on the session used it.
     pub time: Millis,
-    /// The model.
+    /// The model's name.
     pub model: String,
-    /// The model's provider.
+    /// The name of the model's provider.
     pub provider: String,
-    /// The agent's mode.
+    /// The agent's mode, in the agent's own words.
     pub mode: String,
 }
 
@@ -202,7 +202,7 @@ pub struct CallTally {
     pub evicted: u64,
 }
 
-/// Everything that a session remembers beside files.
+/// Everything that a session remembers besides files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionMemory {
     /// Checkpoints, by their number.

@@ -40,7 +40,7 @@ const ENDED_KEPT: usize = 256;
 /// The durable state of one workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The number of the epoch.
+    /// The number of the epoch, which is a part of every clock.
     pub epoch: u64,
     /// The epoch began because an earlier state was lost (DUR-2).
     pub after_loss: bool,
@@ -80,7 +80,7 @@ pub struct State {
     pub past_commands: VecDeque<PastCommand>,
 }
 
-/// A tracked path.
+/// What is recorded of a tracked path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathState {
     /// The content on record.
@@ -101,7 +101,7 @@ pub struct PathState {
     pub holders: SmallSet<SessionId>,
 }
 
-/// A session.
+/// What is recorded of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// The agent's program; `None` if no client named it.
@@ -110,7 +110,7 @@ pub struct Session {
     pub parent: Option<SessionId>,
     /// The agent's process; `None` if no client named it.
     pub pid: Option<u32>,
-    /// When it was first opened.
+    /// When the session was first opened.
     pub opened_at: Millis,
     /// When a fact last named the session.
     pub last_active: Millis,
@@ -130,7 +130,7 @@ pub struct Session {
     pub lost: Vec<LostVersion>,
     /// The session has received the report that the state was lost.
     pub reset_told: bool,
-    /// What the session remembers beside files.
+    /// What the session remembers besides files.
     pub memory: SessionMemory,
     /// The session's label (SES-2). `None` for a session that was opened by a
     /// version without labels and has recorded nothing since.
@@ -142,7 +142,7 @@ pub struct Session {
 pub struct LostVersion {
     /// The number of the fact that recorded the loss.
     pub n: u64,
-    /// The path.
+    /// The path of the lost version.
     pub path: RelPath,
     /// The version that is lost.
     pub version: KeptVersion,
@@ -165,7 +165,7 @@ pub struct Edit {
 /// One open path of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFile {
-    /// The path.
+    /// The path of the file.
     pub path: RelPath,
     /// The content that the edit declares the path will have; `None` if it
     /// declares nothing.
@@ -205,7 +205,7 @@ pub struct EndedEdit {
 /// An editor's report of a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveReport {
-    /// The file.
+    /// The file that was saved.
     pub path: RelPath,
     /// The content that the editor wrote.
     pub hash: Hash,

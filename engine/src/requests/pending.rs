@@ -97,15 +97,15 @@ pub(crate) struct Pending {
 /// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It waits for its turn on its connection, or for its fence.
+    /// The request waits for its turn on its connection, or for its fence.
     Fence,
-    /// Its reads are ordered.
+    /// The reads that the request needs are ordered.
     Reads,
-    /// Another session's edit blocks it.
+    /// Another session's edit blocks the request.
     Blocked,
-    /// The shell is answering a question for it.
+    /// The shell is answering a question for the request.
     Learning,
-    /// The shell is writing for it. It can no longer be cancelled.
+    /// The shell is writing for the request, which can no longer be cancelled.
     Writing,
 }
 
@@ -125,21 +125,21 @@ pub(crate) enum Lines {
 // Only one value exists at a time, and most are `Done`.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Step {
-    /// It has taken effect. This is its answer.
+    /// The request has taken effect. This is its answer.
     Done(Result<Answer, Error>),
-    /// It has taken effect. The shell or the log answers it.
+    /// The request has taken effect. The shell or the log answers it.
     Passed(Effect),
-    /// It needs these paths to be read first. The flag says whether with their
-    /// bytes.
+    /// The request needs these paths to be read first. The flag says whether
+    /// with their bytes.
     Read(Vec<RelPath>, bool),
-    /// It needs one more fence before it is processed again.
+    /// The request needs one more fence before it is processed again.
     Fence,
-    /// Another session's edit blocks it. The error is its answer if it does not
-    /// wait.
+    /// Another session's edit blocks the request. The error is its answer if it
+    /// does not wait.
     Blocked(Error),
-    /// It needs the shell to answer a question first.
+    /// The request needs the shell to answer a question first.
     Learn(Question),
-    /// It needs the shell to write first.
+    /// The request needs the shell to write first.
     Write(Box<Write>, WriteOrder),
 }
 

@@ -258,8 +258,8 @@ impl Engine {
         }
     }
 
-    /// Handles that an edit has ended: requests that an edit blocked are
-    /// processed again, after a new fence.
+    /// Processes requests that an edit blocked again, after a new fence, since
+    /// an edit has ended.
     pub(crate) fn unblock(&mut self) {
         let blocked: Vec<RequestId> = self
             .pending
@@ -348,7 +348,7 @@ impl Engine {
         }
     }
 
-    /// Handles that a request's `withinMs` or `waitMs` has passed.
+    /// Handles a request whose `withinMs` or `waitMs` has passed.
     pub(crate) fn request_due(&mut self, request: RequestId) {
         self.lose_patience(request);
         let Some(pending) = self.pending.get(&request) else {
@@ -370,8 +370,8 @@ impl Engine {
         }
     }
 
-    /// Handles that a connection has ended: its pending requests have no
-    /// effect, and its bound edits get their grace (ATTR-9).
+    /// Handles the end of a connection: its pending requests have no effect,
+    /// and its bound edits get their grace (ATTR-9).
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
         let orphans: Vec<RequestId> = self
             .pending

@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Millis = 1_000;
 pub(crate) enum Scope {
     /// The whole workspace.
     Everything,
-    /// These paths.
+    /// These paths only.
     Paths(Vec<RelPath>),
     /// The files that a session tracks.
     Session(SessionId),
@@ -33,7 +33,7 @@ impl Scope {
 }
 
 impl Engine {
-    /// Handles that a request's fence is reached: orders the reads of all paths
+    /// Handles a fence that a request waited for: orders the reads of all paths
     /// in its scope that have hints. Requests that arrive while a file is being
     /// read share the next read of it.
     pub(crate) fn gather(&mut self, request: RequestId) {
@@ -110,7 +110,7 @@ impl Engine {
         }
     }
 
-    /// Handles that a list has waited. If nothing that it waits for has arrived
+    /// Ends the waiting of a list: if nothing that it waits for has arrived
     /// meanwhile, it is answered without that.
     pub(crate) fn lose_patience(&mut self, request: RequestId) {
         let progress = self.tracker.reconciliation.progress();

@@ -68,12 +68,12 @@ pub struct Row {
 /// How a request uses the paths that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// They are watched and read from the request's arrival on (SEEN-1), and
-    /// their logs begin.
+    /// The paths are watched and read from the request's arrival on (SEEN-1),
+    /// and their logs begin.
     Tracks,
-    /// They are watched and read until the request is answered.
+    /// The paths are watched and read until the request is answered.
     Looks,
-    /// They are not read, unless the handler asks for it.
+    /// The paths are not read, unless the handler asks for it.
     Names,
 }
 

@@ -19,7 +19,8 @@ pub(super) enum Waits {
     /// The time for a second look at a content that may be incomplete has not
     /// come.
     Time,
-    /// Its fence has not completed: earlier writes may not be known yet.
+    /// The request's fence has not been reached: earlier writes may not be
+    /// known yet.
     Fence,
     /// Files in its scope are being read.
     Reads,

@@ -6,7 +6,7 @@ use crate::handlers::show_text;
 use crate::requests::{row, session_mut};
 use crate::view::View;
 
-/// The most sessions that an error names.
+/// The maximum number of sessions that an error names.
 const CANDIDATES: usize = 5;
 
 /// How a request names its session.
@@ -101,8 +101,8 @@ impl View<'_> {
         if several {
             sessions.retain(|(near, ..)| *near == name.len());
         }
-        // The most similar first; among equally similar ones, the most recently
-        // active first.
+        // The most similar sessions first; among equally similar ones, the most
+        // recently active first.
         sessions.sort_by(|a, b| (b.0, b.1, a.2).cmp(&(a.0, a.1, b.2)));
         let candidates: Vec<String> = sessions
             .iter()

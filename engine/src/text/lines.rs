@@ -7,11 +7,12 @@ use touchmark_proto::{LineCounts, LineRange};
 use crate::effect::TextPair;
 use crate::tracker::carry::{Difference, Hunk};
 
-/// The most bytes of a content that is compared.
+/// The maximum number of bytes of a content that is compared.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// The most steps that a comparison may take. Contents that could take more are
-/// not compared, so that one answer takes at most some milliseconds.
+/// The maximum number of steps that a comparison may take. Contents that could
+/// take more are not compared, so that one answer takes a few milliseconds at
+/// most.
 const MAX_EFFORT: u64 = 32 << 20;
 
 /// A NUL byte among this number of first bytes makes a content binary, as in

@@ -21,7 +21,7 @@ pub struct Wanted<'a> {
 /// A file after the replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The new content.
+    /// The content of the file after the replacement.
     pub bytes: Vec<u8>,
     /// How the old text was found.
     pub matched: Matched,
@@ -127,7 +127,7 @@ enum Endings {
     Unix,
     /// Carriage return and line feed, everywhere.
     Windows,
-    /// Both kinds: nothing is adapted.
+    /// Both kinds of line endings. Texts are not adapted to such a file.
     Mixed,
 }
 

@@ -14,7 +14,7 @@ struct Shape {
     prefix: &'static str,
     /// Returns whether a byte may follow the prefix.
     has: fn(u8) -> bool,
-    /// The least number of such bytes.
+    /// The minimum number of bytes after the prefix.
     least: usize,
 }
 

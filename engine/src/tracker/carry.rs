@@ -15,14 +15,14 @@ use crate::requests::scope::Scope;
 use crate::requests::session;
 use crate::view::View;
 
-/// The most pairs of texts that are compared for one request. The files of
-/// further pairs count as stale as a whole in its answer.
+/// The maximum number of pairs of texts that are compared for one request. The
+/// files of further pairs count as stale as a whole in its answer.
 const PAIRS: usize = 64;
 
 /// The result of comparing two texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The two texts.
+    /// The two texts that were compared.
     pub pair: TextPair,
     /// The number of lines of the older text.
     pub old_lines: u32,

@@ -73,7 +73,7 @@ impl Files {
         }
     }
 
-    /// Returns the number of files.
+    /// Returns the number of files that have an entry.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -45,7 +45,7 @@ pub(crate) struct Save {
 /// What the last read of a path found besides the content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastRead {
-    /// The stat.
+    /// The stat that the read found.
     pub stamp: Option<Stamp>,
     /// The file's modification time, if it differs from the recorded one.
     pub mtime_ms: Option<Millis>,
@@ -72,11 +72,11 @@ pub(crate) struct FirstLook {
 /// The reason why a path cannot be read as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// It changes during each read.
+    /// The file changes during each read.
     Unstable,
     /// Reading it is refused. Contains the system's error message.
     Unreadable(String),
-    /// It is not a regular file. Contains its type.
+    /// The path is not a regular file. Contains its type.
     NotAFile(&'static str),
     /// A symlink leads out of the workspace.
     Outside,

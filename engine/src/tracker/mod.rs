@@ -193,7 +193,7 @@ impl Tracker {
         self.stamps_noted
     }
 
-    /// Handles that a fact was recorded.
+    /// Drops what a recorded fact makes invalid.
     pub(crate) fn recorded(&mut self, record: &Record) {
         self.files.recorded(record);
     }

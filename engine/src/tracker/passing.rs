@@ -41,7 +41,7 @@ pub(crate) enum Passing {
     /// the rename. Recorded at its deadline, or when an answer covers it. Left
     /// without a record if the file is gone by then.
     Copy {
-        /// The previous name.
+        /// The name from which the file was renamed.
         of: RelPath,
         /// Whether what sessions have seen of the previous name is copied
         /// already. That happens early if a fact is about to change what they
@@ -65,7 +65,7 @@ pub(crate) struct Wait {
 /// A content that is no version yet (ATTR-5).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeldBack {
-    /// The content.
+    /// The content that was found.
     pub held: Held,
     /// A writer closed the file before the read. So the content was complete,
     /// unless the next content begins with it.
@@ -75,13 +75,14 @@ pub(crate) struct HeldBack {
 /// A content that no writer has closed yet (ATTR-12).
 #[derive(Clone, Debug)]
 pub(crate) struct Tentative {
-    /// The content.
+    /// The content that was found.
     pub held: Held,
     /// The hashes of its beginnings, by their length in bytes.
     pub prefixes: Vec<(u64, Hash)>,
     /// When it is recorded even if no answer covers it.
     pub due: Millis,
-    /// Contents held back before, with which it may begin.
+    /// Contents that were held back before. The new content may begin with one
+    /// of them.
     pub earlier: Vec<HeldBack>,
 }
 
@@ -203,7 +204,7 @@ impl Tracker {
         self.enter(path, Passing::Settled)
     }
 
-    /// Handles that a read found a file: an absence, an unclosed content or the
+    /// Handles a read that found a file: an absence, an unclosed content or the
     /// wait for a second look ends. Contents held back stay.
     pub(super) fn found(&mut self, path: &RelPath) {
         let (contents, _) = self.settled(path).split();

@@ -156,9 +156,9 @@ impl Turn<'_> {
             .insert((self.now + delay, Timer::Read(path.clone())));
     }
 
-    /// Handles that a read is complete and none follows: if there were hints
-    /// meanwhile, the path is read after a pause. So a file that is written all
-    /// the time does not use up all of the loop's time.
+    /// Handles the end of a read that no other read follows: if there were
+    /// hints meanwhile, the path is read after a pause. So a file that is
+    /// written all the time does not use up all of the loop's time.
     pub(crate) fn read_on(&mut self, path: &RelPath, took: Millis) {
         if self.tracker.reads.is_hinted(path) {
             self.read_in(path, READ_PAUSE.max(took.saturating_mul(PAUSES)));

@@ -18,10 +18,11 @@ use crate::effect::{Comparison, Effect};
 use crate::engine::Timer;
 use crate::tracker::turn::Turn;
 
-/// The most files that are read at a time.
+/// The maximum number of files that are read at a time.
 const WINDOW: usize = 512;
 
-/// The most stats that are compared at a time. That takes some milliseconds.
+/// The maximum number of stats that are compared at a time. That takes some
+/// milliseconds.
 const COMPARED: usize = 8_192;
 
 /// The delay of the comparison after the second loss in a row, if no request
@@ -130,9 +131,9 @@ impl Reconciliation {
 }
 
 impl Turn<'_> {
-    /// Handles that all watched paths may have changed unseen (LOSS-1), and
-    /// returns them. After losses in a row, the comparison begins later each
-    /// time.
+    /// Handles a loss of coverage of everything (LOSS-1), and returns all
+    /// watched paths, since each may have changed. After losses in a row, the
+    /// comparison begins later each time.
     pub(crate) fn lose_everything(&mut self) -> Vec<RelPath> {
         self.counts.overflows += 1;
         let lost = &mut self.tracker.reconciliation;
@@ -185,9 +186,9 @@ impl Turn<'_> {
         self.compare(unknown);
     }
 
-    /// Handles that changes of these paths may cause no event (LOSS-2). They
-    /// are read before each answer that covers them. An audit does not count
-    /// that as a difference.
+    /// Handles that these paths may change without an event (LOSS-2). They are
+    /// read before each answer that covers them. An audit does not count that
+    /// as a difference.
     pub(crate) fn compare_unseen(&mut self, paths: Vec<RelPath>, at_once: bool) {
         if at_once {
             return self.compare(paths);

@@ -16,7 +16,7 @@ use touchmark_proto::events::Happening;
 /// milliseconds.
 const SLACK: Millis = 50;
 
-/// The most saves that are remembered while windows are open.
+/// The maximum number of saves that are remembered while windows are open.
 const SAVES: usize = 1_024;
 
 impl Engine {

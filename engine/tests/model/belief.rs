@@ -22,7 +22,7 @@ pub enum Worth {
     Stale,
     /// The file was shown, and no longer exists.
     Deleted,
-    /// The rules do not decide it. `Copy::open` says why.
+    /// The rules do not decide the state. `Copy::open` says why.
     Open,
 }
 
@@ -31,12 +31,13 @@ pub enum Worth {
 struct Line {
     /// The content that it was in.
     of: Text,
-    /// It was shown and is still in the context; else the session wrote it.
+    /// The line was shown and is still in the context; else the session wrote
+    /// it.
     resident: bool,
     /// The session wrote it. It stays on record until all of the session's
     /// context is cut.
     own: bool,
-    /// It was shown from another content.
+    /// The line was shown from another content.
     moved: bool,
 }
 
@@ -126,7 +127,7 @@ impl Copy {
         all && self.end.is_some()
     }
 
-    /// Handles that some lines of a content are shown: lines on record that it
+    /// Records that some lines of a content are shown: lines on record that it
     /// still has stay, and lines that replaced others have to be shown.
     fn moves_to(&mut self, text: &Text) {
         let Some(last) = self.last.clone().filter(|last| last != text) else {

@@ -103,7 +103,7 @@ impl Play {
         let worth = self.truth.worth(who, name);
         let right = match worth {
             Worth::Open => state.state,
-            // Names without a file have nothing in common.
+            // Names that resolve to no file are not one file.
             _ if text.is_none()
                 && (!self.truth.uses(who, name) || self.truth.vain.contains(name))
                 && state.state == State::Unread =>
@@ -170,7 +170,7 @@ impl Play {
                 return Err(format!("listed name: s{who}: {change:?}"));
             };
             let id = self.truth.of[name];
-            // Names without a file have nothing in common.
+            // Names that resolve to no file are not one file.
             let apart = self.truth.file(name).text().is_none();
             if change.lost.is_none() && !told.insert(id) && !apart {
                 return Err(format!("listed twice: s{who} {name}: {changes:?}"));
@@ -257,7 +257,7 @@ impl Play {
             };
         }
         let used = self.truth.last_used(who, id);
-        // Names without a file have nothing in common.
+        // Names that resolve to no file are not one file.
         let any = !file.blurred.is_empty() || file.text().is_none();
         let any = any && self.truth.uses(who, name);
         if used != Some(name) && !any && !held.carried && !held.joined && !open {
@@ -371,7 +371,7 @@ impl Play {
 
     fn history(&mut self, name: &Name) -> Done {
         let used = (0..SESSIONS).any(|who| self.truth.uses(who, name));
-        // Names without a file have nothing in common.
+        // Names that resolve to no file are not one file.
         let file = self.truth.file(name);
         let apart = file.text().is_none() && self.truth.names_of(self.truth.of[name]).len() > 1;
         if !used || apart || self.truth.file(name).half.is_some() {

@@ -10,8 +10,9 @@ use crate::people::{
 };
 
 impl Truth {
-    /// Handles that another content follows one that may never have been read.
-    /// It is open which of those involved wrote which content. Returns them.
+    /// Records that another content follows one that may never have been read.
+    /// Who of the authors involved wrote which content is left open. Returns
+    /// these authors.
     pub fn blur(&mut self, id: usize) -> By {
         let file = &self.files[&id];
         let Some(last) = file.versions.last().filter(|last| last.maybe) else {
@@ -104,7 +105,7 @@ impl Truth {
         if let Some(slot) = open.iter().find(|slot| expects(&self.edits[slot])) {
             let guess = actor != Actor::Edit(*slot) || self.edits[slot].murky;
             // Another edit that declared the same content may still be waiting.
-            // It is open whether its content was read.
+            // The rules leave open whether its content was read.
             let unseen = |own: usize| self.files[&id].versions[own].maybe;
             let rival = open.iter().any(|other| {
                 let edit = &self.edits[other];
@@ -384,8 +385,8 @@ impl Truth {
             self.leave_open(edit.session, edit.name, "what is its own is open");
         }
         let ended = self.edits.remove(&slot)?;
-        // It is open whether a mark without a declared content may take a
-        // deletion.
+        // The rules leave open whether a mark without a declared content may
+        // take a deletion.
         if gone && ended.own.is_none() {
             self.files.get_mut(&id)?.blurred.insert(edit.session);
             let versions = self.files.get_mut(&id)?.versions.iter_mut();
@@ -422,7 +423,7 @@ impl Truth {
         }
     }
 
-    /// Handles that an editor reported the save of a file's content: it is the
+    /// Records that an editor reported the save of a file's content: it is the
     /// user's, unless an edit declared exactly that content.
     pub fn reported(&mut self, name: Name) {
         let now = self.now;
@@ -561,7 +562,7 @@ impl Truth {
         }
     }
 
-    /// Handles that the answer of a commit reported changes by others. The
+    /// Records that the answer of a commit reported changes by others. The
     /// rules do not say whether they count as reported.
     pub fn told_by_commit(&mut self, edit: &Edit) {
         let file = self.file_mut(edit.name);

@@ -46,7 +46,7 @@ impl Play {
                 continue;
             }
             let sure = self.truth.of[edit.name] == id && !edit.murky;
-            // Names without a file have nothing in common.
+            // Names that resolve to no file are not one file.
             let sure = sure && (edit.name == name || file.text().is_some());
             if sure || edit.murky || edit.names.iter().any(|name| self.truth.of[name] == id) {
                 may &= !sure;

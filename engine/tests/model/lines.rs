@@ -9,8 +9,8 @@ use touchmark_engine::{Difference, Hunk, TextPair};
 /// not there. Both count from 0.
 pub type Match = Vec<Option<usize>>;
 
-/// The most correspondences that are looked at. With more, the texts repeat one
-/// line too often.
+/// The maximum number of correspondences that are looked at. With more, the
+/// texts repeat one line too often.
 const MOST: usize = 100;
 
 pub fn matches(old: &[u32], new: &[u32]) -> Vec<Match> {

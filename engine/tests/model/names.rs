@@ -155,7 +155,7 @@ impl Truth {
             file.versions[newest].maybe = true;
             file.versions[newest].at = self.now;
             if file.text().is_none() {
-                // Names without a file have nothing in common.
+                // Names that resolve to no file are not one file.
                 let held = file.held.entry(session).or_default();
                 held.copy.open = Some("a name has come to lead to where nothing is");
                 held.told = Told::Open;

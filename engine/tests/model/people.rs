@@ -30,8 +30,8 @@ pub struct Version {
     pub text: Option<Text>,
     /// The authors that may be named for it.
     pub by: By,
-    /// It may never have been read: another content followed immediately, or
-    /// its writer had not finished.
+    /// The version may never have been read: another content followed
+    /// immediately, or its writer had not finished.
     pub maybe: bool,
     /// An edit has declared it or a commit has named it; a mark has not only
     /// found it.
@@ -41,13 +41,13 @@ pub struct Version {
     pub at: Millis,
     /// The open marks without a declared content, until they end.
     pub marks: BTreeSet<usize>,
-    /// The sessions of those marks.
+    /// The sessions of the marks in `marks`.
     pub candidates: By,
     /// The sessions whose marks may have been open.
     pub candidates_perhaps: By,
-    /// An editor has reported it.
+    /// An editor has reported the version.
     pub reported: bool,
-    /// A one-call mark has claimed it.
+    /// A one-call mark has claimed the version.
     pub by_flag: bool,
     /// The edit that it is attributed to.
     pub edit: Option<String>,
@@ -166,7 +166,7 @@ impl File {
 #[derive(Clone, Debug)]
 pub struct Edit {
     pub session: usize,
-    /// The engine's name for it.
+    /// The engine's name for the edit.
     pub id: String,
     pub call: Option<String>,
     pub name: Name,
@@ -181,15 +181,15 @@ pub struct Edit {
     pub deadline: Millis,
     /// The newest version when the edit began.
     pub since: usize,
-    /// Its own version, once that is known.
+    /// The edit's own version, once that is known.
     pub own: Option<usize>,
-    /// The session has written.
+    /// The session has written the planned content.
     pub wrote: bool,
     /// Names have joined or left its file, so its result is open.
     pub murky: bool,
     /// Whether it destroyed something unseen; `None` if that is open.
     pub clobbered: Option<bool>,
-    /// Another author may have written the content that it claims.
+    /// Another author may have written the content that the edit claims.
     pub guess: bool,
     /// A one-call mark that has got its content.
     pub used: bool,
@@ -297,7 +297,7 @@ impl Truth {
         held.map_or(Worth::Unread, |held| held.copy.worth(file.text()))
     }
 
-    /// Handles that a session names a file, so that it is tracked.
+    /// Records that a session names a file, so that it is tracked.
     pub fn spoke(&mut self, session: usize, name: Name) {
         let known = self
             .used
@@ -425,7 +425,7 @@ impl Truth {
         }
     }
 
-    /// Handles that a file has another closed content. `moved` says whether its
+    /// Records that a file has another closed content. `moved` says whether its
     /// name resolves in another way too.
     pub fn became(&mut self, id: usize, text: Option<Text>, actor: Actor, moved: bool) {
         let blurred = self.blur(id);
@@ -530,7 +530,7 @@ impl Truth {
         }
     }
 
-    /// Handles that everything was read, except what is still to be compared.
+    /// Records that everything was read, except what is still to be compared.
     pub fn settle(&mut self) {
         let late = self.now < self.compared_by;
         let all = self.files.keys().copied();
@@ -540,7 +540,7 @@ impl Truth {
         self.settle_of(&all);
     }
 
-    /// Handles that events were lost.
+    /// Records that events were lost.
     pub fn overflow(&mut self) {
         self.lost_sight();
         self.uncompared = self.files.keys().copied().collect();
@@ -549,7 +549,7 @@ impl Truth {
         self.lost_at = Some(self.now);
     }
 
-    /// Handles that some files were read.
+    /// Records that some files were read.
     pub fn settle_of(&mut self, looked_at: &[usize]) {
         let edited = !self.edits.is_empty();
         self.edits
@@ -569,7 +569,7 @@ impl Truth {
         }
     }
 
-    /// Handles that the watch was lost: what has not been read by now is found
+    /// Records that the watch was lost: what has not been read by now is found
     /// only after a gap.
     pub fn lost_sight(&mut self) {
         for edit in self.edits.values_mut() {
@@ -604,11 +604,12 @@ impl Truth {
         self.seen = self.files.iter().map(count).collect();
     }
 
-    /// Handles that the daemon starts again: of what was written in the gap,
+    /// Records that the daemon starts again: of what was written in the gap,
     /// only the last content is found.
     pub fn start(&mut self) {
         self.down = false;
-        // It is open what a mark without a declared content claims of a gap.
+        // The rules leave open what a mark without a declared content claims of
+        // a gap.
         for edit in self.edits.values_mut() {
             edit.murky |= edit.flag;
         }
@@ -638,7 +639,7 @@ impl Truth {
         self.expire();
     }
 
-    /// Handles that a difference found after a gap is the content that an open
+    /// Records that a difference found after a gap is the content that an open
     /// edit expects: it is that session's.
     pub fn unguess(&mut self, id: usize, index: usize) {
         let of = &self.of;

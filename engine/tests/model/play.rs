@@ -356,7 +356,7 @@ impl Play {
         Ok(())
     }
 
-    /// Handles that two names were exchanged: each has the file of the other,
+    /// Records that two names were exchanged: each has the file of the other,
     /// and nothing was renamed away.
     pub fn exchanged(&mut self, one: Name, other: Name) {
         for edit in self.truth.edits.values_mut() {

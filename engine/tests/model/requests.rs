@@ -263,9 +263,9 @@ impl Play {
         }
     }
 
-    /// Handles that lines are cut of a file by a name that the session never
-    /// used. It is open whether the engine knows by then where that name
-    /// resolves to.
+    /// Records that lines were cut of a file by a name that the session never
+    /// used. The rules leave open whether the engine knows by then where that
+    /// name resolves to.
     pub fn unused(&mut self, who: usize, name: Name) {
         if !self.truth.uses(who, name) {
             self.truth

@@ -17,9 +17,9 @@ pub enum Make {
     Revise(u32, u32),
     /// A new line is inserted above this one.
     Insert(u32, u32),
-    /// This line is removed.
+    /// The line with this number is removed.
     Drop(u32),
-    /// A new line is appended.
+    /// A new last line is appended.
     Append(u32),
     /// The content that the file had this number of contents ago.
     Back(usize),

@@ -5,8 +5,8 @@ use crate::runs::rng::Rng;
 use crate::script::{Script, script_of};
 use crate::{chaos, inputs};
 
-/// The most steps of a run. Longer runs find nothing that shorter ones do not,
-/// and fewer of them fit into a minute.
+/// The maximum number of steps of a run. Longer runs find nothing that shorter
+/// ones do not, and fewer of them fit into a minute.
 const STEPS: usize = 80;
 
 /// Plays a run. The first byte chooses its kind: any inputs at all, or a run

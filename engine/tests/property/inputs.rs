@@ -179,7 +179,8 @@ impl Stage {
     fn read_done(&mut self) {
         let order = match self.reads.len() {
             0 => None,
-            // Sometimes a read that stays in progress.
+            // Sometimes the read stays in progress, so that its result comes
+            // twice.
             count if self.rng.chance(90) => Some(self.reads.remove(self.rng.below(count))),
             count => Some(self.reads[self.rng.below(count)].clone()),
         };

@@ -47,7 +47,7 @@ impl runs::Script for Script {
     }
 }
 
-/// What a run may contain. Some runs leave out whole classes of trouble, so
+/// What a run may contain. Some runs leave out whole kinds of disturbances, so
 /// that the other ones occur more often.
 #[derive(Clone, Copy)]
 struct Mood {

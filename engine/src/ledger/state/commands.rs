@@ -9,7 +9,7 @@ use super::State;
 use crate::ledger::recall::command_name;
 use crate::ledger::record::CommandFact;
 
-/// The most commands that are remembered.
+/// The maximum number of commands that are remembered.
 const REMEMBERED: usize = 1_000;
 
 /// A command whose window is open or has ended.

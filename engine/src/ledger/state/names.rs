@@ -9,7 +9,8 @@ use crate::view::is_own;
 use std::borrow::Cow;
 use touchmark_proto::{Hash, RelPath, SessionId};
 
-/// The most changes that are kept of a name that became another file's.
+/// The maximum number of changes that are kept of a name that became another
+/// file's.
 const MOST: usize = 64;
 
 impl State {
@@ -34,8 +35,8 @@ impl State {
         Some(file)
     }
 
-    /// Handles that a tracked name was found to be a name of another tracked
-    /// file.
+    /// Joins a tracked name to another tracked file, since both were found to
+    /// be one file (FILE-1).
     pub(super) fn names_joined(&mut self, n: u64, name: &RelPath, file: &RelPath) {
         let (Some(gone), Some(known)) = (self.paths.remove(name), self.paths.get_mut(file)) else {
             return;
@@ -96,8 +97,9 @@ impl State {
             .join(name, file, (holders.0.iter(), holders.1.iter()));
     }
 
-    /// Handles that some names of a file now lead to another file. Both files
-    /// keep the history so far. Each session goes with the names that it used.
+    /// Parts names from a file, since they now lead to another file (FILE-2).
+    /// Both files keep the history so far. Each session goes with the names
+    /// that it used.
     pub(super) fn names_parted(&mut self, n: u64, file: &RelPath, leaving: &[RelPath]) {
         let (Some(first), Some(known)) = (leaving.first(), self.paths.get(file)) else {
             return;

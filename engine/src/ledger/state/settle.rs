@@ -24,7 +24,8 @@ const FEW: usize = 2;
 /// session has seen newer ones.
 const CORRECTED: usize = 4;
 
-/// The most versions kept for each path, even if some were not reported yet.
+/// The maximum number of versions kept for each path, even if some were not
+/// reported yet.
 const MOST: usize = 64;
 
 impl State {

@@ -23,7 +23,7 @@ pub struct KeptVersion {
     pub(crate) lines: u32,
     /// The size in bytes.
     pub size: u64,
-    /// The file's modification time.
+    /// The file's modification time, in milliseconds since 1970.
     pub(crate) mtime_ms: Millis,
     /// The content; `None` for no file.
     pub hash: Option<Hash>,
@@ -43,7 +43,7 @@ pub struct KeptVersion {
     pub unobserved: bool,
     /// A session declared the content only after it was written.
     pub late: bool,
-    /// A formatter wrote it.
+    /// A formatter wrote the version (ATTR-17).
     pub formatted: bool,
     pub(crate) aside: Option<Box<KeptAside>>,
 }

@@ -8,8 +8,7 @@ use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Evidence, RelPath, SessionId};
 
 impl Engine {
-    /// Handles that a writer closed the file and its content is the recorded
-    /// one.
+    /// Handles a close after which the content is the recorded one.
     ///
     /// There are two cases. Either this is the close of the write that was read
     /// in the middle; it uses up the one-call mark that claimed the content. Or

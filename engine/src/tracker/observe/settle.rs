@@ -30,9 +30,9 @@ impl Engine {
         }
     }
 
-    /// Handles that an unsettled state has reached its deadline. An absence or
-    /// a copy may have ended without a hint having arrived yet, since the
-    /// machine may be busy. So the path is read once more.
+    /// Handles the deadline of an unsettled state. An absence or a copy may
+    /// have ended without a hint having arrived yet, since the machine may be
+    /// busy. So the path is read once more.
     pub(crate) fn settle_in_time(&mut self, path: &RelPath) {
         match self.tracker.passing(path).wait() {
             None => self.settle(path),

@@ -106,7 +106,7 @@ pub struct Audit {
     /// are recorded before it, and were there before other edits began
     /// (ATTR-5).
     arriving: BTreeSet<(String, Option<Hash>)>,
-    /// Edits that end in this step, at any place in it.
+    /// Edits that end at any time during this step.
     ending: BTreeSet<u64>,
     begun_now: BTreeSet<u64>,
     answered_now: BTreeSet<u64>,
