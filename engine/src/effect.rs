@@ -68,7 +68,7 @@ pub enum Effect {
     Host {
         /// The request to answer.
         request: RequestId,
-        /// The connection that sent it.
+        /// The connection that sent the request.
         connection: ConnectionId,
         /// What the shell has to answer.
         ask: ForShell,
@@ -242,7 +242,7 @@ pub enum Question {
     Edited {
         /// Versions after this moment are wanted.
         moment: Moment,
-        /// Only these paths; `None` for all.
+        /// Versions of these paths only; `None` for all paths.
         paths: Option<Vec<RelPath>>,
         /// Paths whose content at the moment is wanted even if they have no
         /// version after it.
@@ -258,7 +258,7 @@ pub struct LinesOrder {
     /// The content that the lines have to be from. The file has to begin with
     /// it.
     pub hash: Hash,
-    /// The length of that content in bytes.
+    /// The length in bytes of the content with this hash.
     pub size: u64,
     /// The wanted lines. The file may end before the last of them.
     pub range: LineRange,
@@ -285,7 +285,7 @@ pub enum Moment {
     Time(Millis),
 }
 
-/// What the state says about versions beyond their facts.
+/// What the state says about versions, in addition to their facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Versions that were overwritten before the session that overwrote them

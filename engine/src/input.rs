@@ -40,9 +40,9 @@ pub enum Input {
     /// The watcher saw two names exchanged, and has already reported the first
     /// half as [`Renamed`](Self::Renamed). That was no rename (ATTR-12).
     Exchanged {
-        /// The old name of that rename.
+        /// The name before that rename.
         from: RelPath,
-        /// The new name of that rename.
+        /// The name after that rename.
         to: RelPath,
     },
     /// Coverage was lost for the whole workspace: the event queue overflowed,
@@ -67,7 +67,7 @@ pub enum Input {
     Request {
         /// The shell's number for the request.
         request: RequestId,
-        /// The connection that sent it.
+        /// The connection that sent the request.
         connection: ConnectionId,
         /// The request itself.
         ask: Request,
@@ -167,7 +167,7 @@ pub enum Input {
     Inherited {
         /// The session that gets the knowledge.
         session: SessionId,
-        /// The session whose knowledge it is.
+        /// The session that has the knowledge now.
         from: SessionId,
         /// Whether the session `from` is over: both sessions were one agent's.
         over: bool,
@@ -281,7 +281,7 @@ pub struct ReadOutcome {
 /// inode number once the last link was removed (ATTR-15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Object {
-    /// The device number of its file system.
+    /// The device number of the file system.
     pub device: u64,
     /// The inode number.
     pub inode: u64,
@@ -367,7 +367,7 @@ pub enum Found {
 /// The content of a regular file, with the stat of the time when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// SHA-256 of all its bytes.
+    /// SHA-256 of all bytes of the file.
     pub hash: Hash,
     /// The size in bytes.
     pub size: u64,

@@ -320,7 +320,7 @@ impl Context<'_> {
 /// The edits of one path.
 #[derive(Default)]
 struct Edits {
-    /// The numbers of the versions' facts, with their authors.
+    /// The number of each version's fact, with the version's author.
     by: Vec<(u64, Author)>,
     authors: Vec<Author>,
     first: Option<Millis>,

@@ -37,7 +37,7 @@ pub(crate) struct Write {
     hash: Hash,
     /// For `file/edit`: how the old text was found.
     found: Option<TextFound>,
-    /// The outcome; `None` until the shell has reported it.
+    /// The outcome of the write; `None` until the shell has reported it.
     outcome: Option<WriteOutcome>,
 }
 

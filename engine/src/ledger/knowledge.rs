@@ -36,7 +36,7 @@ pub struct Seen {
     pub resident: RangeSet,
     /// The session did not name the hash.
     pub assumed: bool,
-    /// The session read the content; else it wrote it.
+    /// The content was read by the session; else the session wrote it.
     pub read: bool,
     /// The session wrote the content, and its context was not cut since. So
     /// lines that it was not shown are on record too.
@@ -456,8 +456,8 @@ impl Knowledge {
         same.filter(|seen| seen.hash.is_some())
     }
 
-    /// Keeps the lists within their bounds. Lines that are dropped count as
-    /// stale, which is the safe side.
+    /// Drops entries beyond the limits. Lines that are dropped count as stale,
+    /// which is the safe side.
     fn bound(&mut self) {
         if self.seen.len() > CONTENTS_KEPT {
             let oldest = self.seen.remove(0);

@@ -67,7 +67,7 @@ impl Names {
         self.several.contains_key(file)
     }
 
-    /// Returns every name that is not its file's own.
+    /// Returns every name that is not its file's own, for all files.
     pub fn others(&self) -> impl Iterator<Item = &RelPath> {
         self.files.keys()
     }

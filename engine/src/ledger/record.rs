@@ -75,7 +75,7 @@ pub enum Fact {
         session: SessionId,
         /// The path that is tracked.
         path: RelPath,
-        /// Why it is tracked.
+        /// Why the path is tracked.
         source: Source,
         /// The agent's step; `None` if it named none.
         step: Option<u64>,
@@ -111,13 +111,13 @@ pub enum Fact {
         /// request and the daemon's read, so that the copy is stale
         /// immediately.
         hash: Option<Hash>,
-        /// The number of lines of that content.
+        /// The number of lines of the whole file.
         lines: u32,
         /// The lines read; `None` for the whole file.
         range: Option<LineRange>,
         /// Whether it was a first read, a repeat or another kind of read.
         verdict: Verdict,
-        /// How the session read it.
+        /// How the session read the file.
         source: Source,
         /// The agent's step; `None` if it named none.
         step: Option<u64>,
@@ -191,7 +191,8 @@ pub enum Fact {
         session: SessionId,
         /// The paths that ended.
         paths: Vec<RelPath>,
-        /// Whether they were committed, aborted, or reached their deadline.
+        /// Whether the paths were committed, aborted, or reached their
+        /// deadline.
         phase: EditPhase,
     },
     /// Changes were reported to a session.
@@ -216,7 +217,7 @@ pub enum Fact {
         path: RelPath,
         /// The version that is lost.
         version: u64,
-        /// The version that replaced it.
+        /// The version that replaced the lost one.
         by: u64,
     },
     /// An editor reported a save (ATTR-2).
@@ -248,7 +249,7 @@ pub enum Fact {
     Noted {
         /// The session whose memory changed.
         session: SessionId,
-        /// The change of its memory.
+        /// The change of the session's memory.
         note: Note,
     },
     /// A session got its short name (SES-2).
@@ -263,7 +264,7 @@ pub enum Fact {
     NameUsed {
         /// The session that used the name.
         session: SessionId,
-        /// The name that it used.
+        /// The name that the session used.
         name: RelPath,
         /// The name by which the file is known.
         file: RelPath,
@@ -380,7 +381,7 @@ impl VersionFact {
 pub struct EditFact {
     /// The edit's number; `e<number>` on the wire.
     pub edit: u64,
-    /// The session that began it.
+    /// The session that began the edit.
     pub session: SessionId,
     /// The agent's name for the tool call; `None` if it was not named.
     pub call: Option<String>,
@@ -404,7 +405,7 @@ pub struct EditFact {
 pub struct CommandFact {
     /// The command's number; `c<number>` on the wire.
     pub command: u64,
-    /// The session that opened it.
+    /// The session that opened the window.
     pub session: SessionId,
     /// The agent's name for the tool call; `None` if it was not named.
     pub call: Option<String>,

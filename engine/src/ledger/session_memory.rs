@@ -67,7 +67,7 @@ pub enum Note {
     CallsDropped {
         /// The numbers of the calls.
         calls: Vec<u64>,
-        /// The reason for dropping them.
+        /// The reason for dropping the calls.
         reason: Dropped,
     },
     /// A client checked whether a tool call is a repeat.
@@ -91,11 +91,11 @@ const MESSAGES: usize = 1_000;
 /// The reason why a tool call was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// A file changed that its result depends on.
+    /// A file changed that the call's result depends on.
     Invalidated,
     /// There were too many calls, or it was too old or too large.
     Evicted,
-    /// A client requested it.
+    /// A client requested to drop the call.
     Cleared,
 }
 
@@ -104,9 +104,9 @@ pub enum Dropped {
 pub struct Call {
     /// The call's number; `t<number>` on the wire.
     pub call: u64,
-    /// When it was recorded.
+    /// When the call was recorded.
     pub time: Millis,
-    /// The number of the newest fact at that time.
+    /// The number of the newest fact when the call was recorded.
     pub n: u64,
     /// The tool's name.
     pub tool: String,
@@ -142,7 +142,7 @@ pub enum Searched {
 /// A moment that a session has asked to remember (CHK-1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The number of the fact that created it.
+    /// The number of the fact that created the checkpoint.
     pub n: u64,
     /// When the checkpoint was created.
     pub time: Millis,
@@ -158,7 +158,7 @@ pub struct Checkpoint {
 /// A warning that was not taken yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingWarning {
-    /// The files that it is about.
+    /// The files that the warning is about.
     pub files: Vec<RelPath>,
     /// The text of the warning; `None` if it has none.
     pub note: Option<String>,
@@ -169,7 +169,7 @@ pub struct PendingWarning {
 /// A model that a session used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelUse {
-    /// The time from which on the session used it.
+    /// The time from which on the session used the model.
     pub time: Millis,
     /// The model's name.
     pub model: String,

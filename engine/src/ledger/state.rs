@@ -146,7 +146,7 @@ pub struct LostVersion {
     pub path: RelPath,
     /// The version that is lost.
     pub version: KeptVersion,
-    /// The number of the version that replaced it.
+    /// The number of the version that replaced the lost one.
     pub by: u64,
 }
 
@@ -155,7 +155,7 @@ pub struct LostVersion {
 pub struct Edit {
     /// The edit as it was begun.
     pub fact: EditFact,
-    /// The number of the fact that began it.
+    /// The number of the fact that began the edit.
     pub n: u64,
     /// The paths that are still open, in the order in which the request named
     /// them.
@@ -185,7 +185,7 @@ pub struct EditFile {
 pub struct Command {
     /// The window as it was opened.
     pub fact: CommandFact,
-    /// The number of the fact that opened it.
+    /// The number of the fact that opened the window.
     pub n: u64,
     /// The paths that the window covers.
     pub cover: Cover,

@@ -42,12 +42,12 @@ pub(crate) struct Pending {
     pub connection: Option<ConnectionId>,
     /// The request has no effect after this time (ATTR-9).
     pub until: Option<Millis>,
-    /// The fence that it waits for.
+    /// The fence that the request waits for.
     pub fence: Option<u64>,
     /// Whether every path that it covers has to be read and hashed (SYNC-4).
     pub verify: bool,
-    /// Paths that have to be read for it. They are watched only for this
-    /// request if nothing else watches them.
+    /// Paths that have to be read for the request. They are watched only for it
+    /// if nothing else watches them.
     pub borrowed: Vec<RelPath>,
     /// Whether every read that is ordered for it from now on has to return the
     /// bytes.
@@ -74,23 +74,24 @@ pub(crate) struct Pending {
     /// The content that the first read found, if a later one found another
     /// (SEEN-1).
     pub first_hash: Option<Option<touchmark_proto::Hash>>,
-    /// Paths that it covers and no longer waits for.
+    /// Paths in the request's scope that it no longer waits for.
     pub late: BTreeSet<RelPath>,
     /// The last time at which something that it waits for arrived.
     pub since: Millis,
     /// For a list: when to check whether it has waited too long.
     pub patience: Option<Millis>,
-    /// Whether it has waited too long. It is answered without what is missing.
+    /// Whether the request has waited too long. It is answered without what is
+    /// missing.
     pub impatient: bool,
     /// A path that it covers and that still has to be compared with the disk.
     pub blocker: Option<RelPath>,
-    /// The write that the shell carries out for it.
+    /// The write that the shell carries out for the request.
     pub write: Option<Write>,
     /// The answer to the question that was asked for it.
     pub learned: Option<Result<Learned, Error>>,
     /// The lines of a large file that are read for it.
     pub lines: Lines,
-    /// The results of comparing texts for it (SEEN-8).
+    /// The results of comparing texts for the request (SEEN-8).
     pub texts: Texts,
 }
 

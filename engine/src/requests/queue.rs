@@ -258,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// Processes requests that an edit blocked again, after a new fence, since
+    /// Retries the requests that an edit has blocked, after a new fence, since
     /// an edit has ended.
     pub(crate) fn unblock(&mut self) {
         let blocked: Vec<RequestId> = self

@@ -110,8 +110,8 @@ impl Engine {
         }
     }
 
-    /// Ends the waiting of a list: if nothing that it waits for has arrived
-    /// meanwhile, it is answered without that.
+    /// Answers a list that has waited too long: if nothing that it waits for
+    /// has arrived meanwhile, the missing files are left out.
     pub(crate) fn lose_patience(&mut self, request: RequestId) {
         let progress = self.tracker.reconciliation.progress();
         let Some(pending) = self.pending.get_mut(&request) else {

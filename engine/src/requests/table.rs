@@ -49,19 +49,19 @@ use crate::text::quotes;
 /// The properties of a request that are known before it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Whether it is refused while facts cannot be stored.
+    /// Whether the request is refused while facts cannot be stored.
     pub changes: bool,
-    /// How it names its session.
+    /// How the request names its session.
     pub(crate) naming: Naming,
-    /// How it uses the paths that it names.
+    /// How the paths that the request names are used.
     pub(crate) paths: Use,
-    /// Whether it waits for a fence.
+    /// Whether the request waits for a fence.
     pub(crate) fence: bool,
     /// Whether everything in its scope is read and hashed first (SYNC-4).
     pub(crate) verify: bool,
-    /// What its answer covers.
+    /// What the answer covers.
     pub(crate) about: About,
-    /// Whether the shell answers it.
+    /// Whether the shell answers the request.
     pub(crate) by_shell: bool,
 }
 

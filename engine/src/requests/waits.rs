@@ -22,14 +22,15 @@ pub(super) enum Waits {
     /// The request's fence has not been reached: earlier writes may not be
     /// known yet.
     Fence,
-    /// Files in its scope are being read.
+    /// Files in the request's scope are being read.
     Reads,
-    /// A file in its scope still has to be compared with the disk (LOSS-1).
+    /// A file in the request's scope still has to be compared with the disk
+    /// (LOSS-1).
     Comparison,
-    /// The daemon itself is writing a file in its scope.
+    /// The daemon itself is writing a file in the request's scope.
     OwnWrite,
-    /// A file in its scope is in the middle of a save. The request waits for
-    /// the close, for a short time (ATTR-12).
+    /// A file in the request's scope is in the middle of a save. The request
+    /// waits for the close, for a short time (ATTR-12).
     Close,
     /// The contents of these paths need a second look before an answer covers
     /// them (ATTR-5).

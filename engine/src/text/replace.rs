@@ -12,7 +12,7 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct Wanted<'a> {
     /// The text to replace.
     pub old: &'a str,
-    /// The text that replaces it.
+    /// The text that replaces `old`.
     pub new: &'a str,
     /// Replace every occurrence; else `old` must occur exactly once.
     pub all: bool,

@@ -154,7 +154,7 @@ static PREFIXES: LazyLock<Option<AhoCorasick>> =
 /// The place of a token in a text.
 struct Token {
     start: usize,
-    /// The end of its prefix, which may stay visible.
+    /// The end of the token's prefix, which may stay visible.
     shown: usize,
     end: usize,
 }

@@ -34,7 +34,7 @@ pub(crate) struct Hints {
 pub(crate) struct Taken {
     /// The number of closed changes.
     pub closes: u32,
-    /// The number of those closes that ended a write.
+    /// The number of the closed changes that ended a write.
     pub written_closes: u32,
     /// The content read may be the middle of a write.
     pub writing: bool,

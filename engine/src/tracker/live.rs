@@ -74,7 +74,7 @@ pub(crate) struct FirstLook {
 pub(crate) enum Obstacle {
     /// The file changes during each read.
     Unstable,
-    /// Reading it is refused. Contains the system's error message.
+    /// The file may not be read. Contains the system's error message.
     Unreadable(String),
     /// The path is not a regular file. Contains its type.
     NotAFile(&'static str),

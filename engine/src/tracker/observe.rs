@@ -209,8 +209,8 @@ impl Engine {
         let decision = decide(&self.state, seen);
         let held = Held::from(content);
         let closed = hints.closes > 0;
-        // While another writer is in the middle of a write, the content is not
-        // what the close before it left.
+        // If another writer has begun to write since the close, the content is
+        // not what the close left.
         let found = HeldBack {
             held,
             closed: closed && !hints.writing,

@@ -47,7 +47,7 @@ pub(crate) enum Passing {
         /// already. That happens early if a fact is about to change what they
         /// have seen.
         copied: bool,
-        /// The content, once it was read.
+        /// The content, once it was read, and the wait until it is recorded.
         found: Option<(Held, Wait)>,
     },
 }
@@ -77,7 +77,8 @@ pub(crate) struct HeldBack {
 pub(crate) struct Tentative {
     /// The content that was found.
     pub held: Held,
-    /// The hashes of its beginnings, by their length in bytes.
+    /// For some lengths in bytes: the hash of that number of bytes from the
+    /// content's beginning.
     pub prefixes: Vec<(u64, Hash)>,
     /// When it is recorded even if no answer covers it.
     pub due: Millis,

@@ -83,7 +83,7 @@ impl Reconciliation {
         later.chain(checking).chain(self.ordered.keys())
     }
 
-    /// Returns an upper bound of their number.
+    /// Returns an upper bound of the number of paths still to be compared.
     pub(crate) fn len(&self) -> usize {
         let checking = self.checking.as_ref().map_or(0, |(_, paths)| paths.len());
         self.unchecked.len() + self.waiting.len() + checking + self.ordered.len()

@@ -150,8 +150,8 @@ impl Ways {
             && ways.is_some_and(|(one, other)| around(one, other) || around(other, one))
     }
 
-    /// Returns the other names that resolve to the same file as this one, and
-    /// then those that may.
+    /// Returns two lists of names: the other names that resolve to the same
+    /// file as this one, and those that may.
     pub(super) fn alike(&self, name: &RelPath) -> (Vec<RelPath>, Vec<RelPath>) {
         let real = self.real(name);
         let mut names: BTreeSet<RelPath> = self.by_real.get(real).cloned().unwrap_or_default();

@@ -29,7 +29,7 @@ pub enum Worth {
 /// A line as it was last shown or written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
-    /// The content that it was in.
+    /// The content that the line was in.
     of: Text,
     /// The line was shown and is still in the context; else the session wrote
     /// it.

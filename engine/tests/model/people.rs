@@ -28,7 +28,7 @@ pub fn agent(session: usize) -> By {
 #[derive(Clone)]
 pub struct Version {
     pub text: Option<Text>,
-    /// The authors that may be named for it.
+    /// The authors that may be named for the version.
     pub by: By,
     /// The version may never have been read: another content followed
     /// immediately, or its writer had not finished.
@@ -36,7 +36,7 @@ pub struct Version {
     /// An edit has declared it or a commit has named it; a mark has not only
     /// found it.
     pub declared: bool,
-    /// The session that really wrote it.
+    /// The session that really wrote the version.
     pub real: Option<usize>,
     pub at: Millis,
     /// The open marks without a declared content, until they end.
@@ -49,7 +49,7 @@ pub struct Version {
     pub reported: bool,
     /// A one-call mark has claimed the version.
     pub by_flag: bool,
-    /// The edit that it is attributed to.
+    /// The edit that the version is attributed to.
     pub edit: Option<String>,
     /// The edit of the same session that has named it since.
     pub named: Option<String>,
@@ -91,7 +91,7 @@ pub enum Told {
 pub struct Held {
     pub copy: Copy,
     pub told: Told,
-    /// The version that its copy is of. Later versions are changes.
+    /// The version that the session's copy is of. Later versions are changes.
     pub since: usize,
     /// The newest version at the time when something was last shown to it.
     pub shown: Option<usize>,
@@ -104,7 +104,7 @@ pub struct Held {
     pub joined_at: Millis,
     /// The copy came by a rename, and the session has not named it.
     pub carried: bool,
-    /// Authors that changed it under its old name since.
+    /// Authors that changed the file under its old name since.
     pub brought: By,
 }
 
@@ -113,7 +113,7 @@ pub struct Held {
 pub struct Lost {
     pub session: usize,
     pub text: Option<Text>,
-    /// Whether it has to be reported.
+    /// Whether the loss has to be reported.
     pub must: bool,
 }
 

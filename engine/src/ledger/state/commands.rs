@@ -17,7 +17,7 @@ const REMEMBERED: usize = 1_000;
 pub struct PastCommand {
     /// The command's number.
     pub command: u64,
-    /// The session that ran it.
+    /// The session that ran the command.
     pub session: SessionId,
     /// The command line, for people to read.
     pub label: Option<String>,

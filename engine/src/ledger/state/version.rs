@@ -129,7 +129,7 @@ impl KeptVersion {
         (self.author, self.session())
     }
 
-    /// Returns whether a given session wrote it.
+    /// Returns whether a given session wrote the version.
     pub fn is_by(&self, session: &SessionId) -> bool {
         self.session() == Some(session)
     }
