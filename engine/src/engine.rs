@@ -120,7 +120,8 @@ pub struct Counts {
     pub fences: u64,
     /// The number of queue overflows.
     pub overflows: u64,
-    /// The number of times that all tracked paths were compared with the disk.
+    /// The number of comparisons with the disk that were begun because coverage
+    /// of some or all tracked paths was lost.
     pub rescans: u64,
     /// The number of requests answered.
     pub requests: u64,

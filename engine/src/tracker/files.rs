@@ -3,9 +3,9 @@
 //!
 //! After a gap, a stat can prove a content without a read: if it is the same as
 //! when the content was read, and its times were far enough in the past then,
-//! nothing was written since (FILE-5). Files without such a stat are read.
-//! Stats are no facts. They are stored with the state in its snapshots, and
-//! only save time.
+//! nothing was written since (SYNC-4, FILE-5). Files without such a stat are
+//! read. Stats are no facts. They are stored with the state in its snapshots,
+//! and only save time.
 
 use crate::by_name::ByName;
 use touchmark_proto::RelPath;

@@ -33,8 +33,8 @@ pub struct Version {
     /// The version may never have been read: another content followed
     /// immediately, or its writer had not finished.
     pub maybe: bool,
-    /// An edit has declared it or a commit has named it; a mark has not only
-    /// found it.
+    /// An edit or a commit named the content. It was not only found at the end
+    /// of a mark.
     pub declared: bool,
     /// The session that really wrote the version.
     pub real: Option<usize>,
