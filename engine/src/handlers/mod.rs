@@ -197,8 +197,9 @@ pub(crate) fn show_bare(name: &str) -> String {
     }
 }
 
-/// Returns the authors of a change for a sentence. Without the evidence, the
-/// sentence must not name the user as the author.
+/// Returns the authors of a change for a sentence, such as `by agent
+/// "claude-1"`. For the user it returns `outside any agent`, since the evidence
+/// that it was the user is not known here.
 pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
     use touchmark_proto::AuthorKind;
     let names: Vec<String> = authors

@@ -462,8 +462,8 @@ impl Truth {
             self.reports.push((text.clone(), now));
         }
         let file = self.file_mut(name);
-        // One report explains one recent version of the content. It is open
-        // which one.
+        // One report explains one recent version of the content. The rules
+        // leave open which one.
         let mut alike = file.versions.iter_mut().rev().skip(1);
         let mut others = false;
         let mut by = 0;

@@ -126,8 +126,8 @@ pub struct File {
     /// The incomplete content while a writer is writing.
     pub half: Option<Text>,
     pub lost: Vec<Lost>,
-    /// Sessions whose edit or mark ended before the file was read. It is open
-    /// what they destroyed.
+    /// Sessions whose edit or mark ended before the file was read. The rules
+    /// leave open what they destroyed.
     pub blurred: BTreeSet<usize>,
     /// Contents that sessions wrote over the same content.
     pub rewritten: Vec<(usize, Text)>,
