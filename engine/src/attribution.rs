@@ -1,54 +1,58 @@
-//! Who wrote: one pure function over the evidence, in the order of the rules.
+//! Attribution: decides who wrote a content. One pure function over the
+//! evidence, in the order of the rules.
 
 use touchmark_proto::{Author, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
 use crate::ledger::state::{KeptVersion, State};
 
 /// How long after a session's declared version a formatter's change still
-/// belongs to it (ATTR-17).
+/// belongs to that session (ATTR-17). In milliseconds.
 const FORMATTER_WINDOW: Millis = 5_000;
 
-/// A new content state of a path, and what was observed around it.
+/// A new content of a path, and what was observed with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {
-    /// Which path.
+    /// The path whose content changed.
     pub path: &'a RelPath,
-    /// What it holds now; `None` where it is gone.
+    /// The new content; `None` if there is no file.
     pub hash: Option<Hash>,
-    /// When it was read.
+    /// When the content was read.
     pub now: Millis,
     /// A writer may still have the file open (ATTR-5).
     pub writing: bool,
-    /// Closed changes since the path was last read, the one still being
-    /// written included: a one-call mark speaks for the first (ATTR-8).
+    /// The number of closed changes since the path was last read, including one
+    /// that is still being written. A one-call mark claims the first of them
+    /// (ATTR-8).
     pub changes: u32,
-    /// Nobody watched while it came to be (ATTR-13).
+    /// The path was not watched when the content came (ATTR-13).
     pub gap: bool,
-    /// How far an editor's report may lie from the version (ATTR-2).
+    /// The longest time between an editor's report and the version that it
+    /// explains (ATTR-2). In milliseconds.
     pub editor_window: Millis,
-    /// Whether a declared writer that has not finished may still be waited
-    /// for (ATTR-5); not when its edit is ending.
+    /// Whether the content may be held back for a declared writer that has not
+    /// finished (ATTR-5). False when its edit is ending.
     pub hold: bool,
 }
 
-/// Who, on what grounds.
+/// Who wrote a content, and the evidence for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// This is a version.
+    /// The content is a version.
     By {
-        /// Who.
+        /// Who wrote the content.
         author: Author,
-        /// On what grounds.
+        /// The evidence for the author.
         evidence: Evidence,
-        /// The edit it rests on.
+        /// The edit that the evidence is from; `None` if it is from no edit.
         edit: Option<u64>,
         /// A formatter changed the text (ATTR-17).
         formatted: bool,
-        /// The sessions whose windows cover the path, where they are several
-        /// (ATTR-6).
+        /// The sessions whose command windows cover the path, if there are
+        /// several (ATTR-6).
         candidates: Vec<SessionId>,
     },
-    /// A declared writer is not done yet: no version so far (ATTR-5).
+    /// A declared writer may not have finished, so the content is no version
+    /// yet (ATTR-5).
     Hold,
 }
 
@@ -63,7 +67,7 @@ impl Decision {
         }
     }
 
-    /// Whether nothing is known to claim it.
+    /// Returns whether no evidence claims the content.
     pub fn is_unmarked(&self) -> bool {
         let Self::By { evidence, .. } = self else {
             return false;
@@ -71,7 +75,7 @@ impl Decision {
         *evidence == Evidence::Unmarked
     }
 
-    /// Whether a version says so already.
+    /// Returns whether a version already has this author and evidence.
     pub fn is_of(&self, kept: &KeptVersion) -> bool {
         match self {
             Self::By {
@@ -84,8 +88,9 @@ impl Decision {
         }
     }
 
-    /// What was written in command windows of these sessions, the one that
-    /// opened last first (ATTR-6); in none, nothing claims it (ATTR-7).
+    /// Returns the decision for a content written in command windows of these
+    /// sessions, given with the one that opened last first (ATTR-6). Without
+    /// any, no evidence claims it (ATTR-7).
     pub(crate) fn in_windows_of(mut candidates: Vec<SessionId>) -> Self {
         let Some(newest) = candidates.first().cloned() else {
             return Self::by(Author::USER, Evidence::Unmarked, None);
@@ -102,7 +107,8 @@ impl Decision {
         }
     }
 
-    /// What a formatter did after a session's edit (ATTR-17).
+    /// Returns the decision for a formatter's change after a session's edit
+    /// (ATTR-17).
     fn formatted(session: SessionId) -> Self {
         Self::By {
             author: Author::agent(session),
@@ -114,14 +120,15 @@ impl Decision {
     }
 }
 
-/// Decides who wrote. The first rule that applies decides.
+/// Decides who wrote a content. The first rule that applies decides.
 pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
-    // After a gap too: every edit open now was open when it began (ATTR-13).
+    // This applies after a gap too: every edit that is open now was open when
+    // the gap began (ATTR-13).
     if let Some(declared) = declared(state, seen.path, seen.hash) {
         return declared;
     }
 
-    // ATTR-13: nobody watched, so nobody is named.
+    // ATTR-13: the path was not watched, so no author is named.
     if seen.gap {
         return Decision::by(Author::UNKNOWN, Evidence::Gap, None);
     }
@@ -131,13 +138,13 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
         return reported;
     }
 
-    // ATTR-5: whoever has it marked may not be done.
+    // ATTR-5: a session with an edit of the path may not have finished.
     if seen.hold && awaited(state, seen) {
         return Decision::Hold;
     }
 
-    // ATTR-8: a one-call mark is used up by the first closed change; what was
-    // read is the last one.
+    // ATTR-8: a one-call mark is used up by the first closed change. The
+    // content that was read is the result of the last one.
     let mut changes = seen.changes;
     for (edit, file) in state.edits_on(seen.path) {
         if file.expect.is_some()
@@ -156,7 +163,8 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
     undeclared(state, seen.path, seen.hash, seen.now)
 }
 
-/// ATTR-1: declared, once, and never what was there when the edit began.
+/// ATTR-1: returns the decision for a content that an open edit declared. An
+/// edit matches once, and never the content that was there when it began.
 fn declared(state: &State, path: &RelPath, hash: Option<Hash>) -> Option<Decision> {
     let wanted = HashOrAbsent::from(hash);
     let (edit, _) = state.edits_on(path).find(|(_, file)| {
@@ -170,7 +178,8 @@ fn declared(state: &State, path: &RelPath, hash: Option<Hash>) -> Option<Decisio
     ))
 }
 
-/// Who wrote what stood there for a while and does no longer (ATTR-5).
+/// Returns who wrote a content that was there for some time and was replaced
+/// since (ATTR-5).
 pub fn passed(
     state: &State,
     path: &RelPath,
@@ -183,14 +192,14 @@ pub fn passed(
         .unwrap_or_else(|| undeclared(state, path, hash, now))
 }
 
-/// ATTR-8: a one-call mark's session.
+/// ATTR-8: returns the decision for the session of a one-call mark.
 pub fn marked(session: SessionId, edit: u64) -> Decision {
     Decision::by(Author::agent(session), Evidence::Marked, Some(edit))
 }
 
-/// Whether an open edit's writer may be in the middle: what nobody has closed,
-/// or an absence that may end in a moment. A declared content may also come
-/// while another writer is at it.
+/// Returns whether the writer of an open edit may be in the middle of a write:
+/// the content was not closed, or the file is absent and may return soon. A
+/// declared content may still come while another writer is writing.
 fn awaited(state: &State, seen: Observation<'_>) -> bool {
     let absent = seen.hash.is_none();
     state.edits_on(seen.path).any(|(edit, file)| {
@@ -204,9 +213,9 @@ fn awaited(state: &State, seen: Observation<'_>) -> bool {
     })
 }
 
-/// ATTR-4: who wrote what no edit has declared. A mark that says nothing in
-/// particular does not make it its session's before the end; the session is
-/// named beside who it would be without.
+/// ATTR-4: returns who wrote a content that no edit has declared. A mark
+/// without a declared content does not claim it before the mark ends. Until
+/// then the mark's session is only a candidate.
 fn undeclared(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis) -> Decision {
     let mut decision = unclaimed(state, path, hash, now);
     let Decision::By {
@@ -234,7 +243,8 @@ fn undeclared(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis) ->
     decision
 }
 
-/// ATTR-2: who wrote, if an editor has reported this save within `window`.
+/// ATTR-2: returns the decision for a save that an editor has reported within
+/// `window`, or `None`.
 pub fn reported(
     state: &State,
     path: &RelPath,
@@ -248,9 +258,9 @@ pub fn reported(
     Some(by_editor(state, path, None, now, report.formatted))
 }
 
-/// ATTR-2: an editor reported the save of `version`, or of the one that comes
-/// next. Where its formatter followed a session's edit, it is that session's
-/// (ATTR-17).
+/// ATTR-2: returns the decision for an editor's report of `version`, or of the
+/// next version if that is `None`. If the editor's formatter followed a
+/// session's edit, it is that session's (ATTR-17).
 pub fn by_editor(
     state: &State,
     path: &RelPath,
@@ -270,11 +280,12 @@ pub fn by_editor(
     }
 }
 
-/// Who wrote what no mark and no editor claims: ATTR-17, ATTR-6, ATTR-7.
+/// Returns who wrote a content that no mark and no editor claims: ATTR-17,
+/// ATTR-6, ATTR-7.
 pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis) -> Decision {
     let mut windows = state.windows_on(path).peekable();
 
-    // ATTR-7: nothing claims it.
+    // ATTR-7: no evidence claims it.
     if windows.peek().is_none() {
         return Decision::by(Author::USER, Evidence::Unmarked, None);
     }
@@ -290,7 +301,8 @@ pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis)
         return Decision::formatted(session);
     }
 
-    // ATTR-6: the window that opened last; the others are named.
+    // ATTR-6: the window that opened last. The sessions of the other windows
+    // are candidates.
     let mut candidates: Vec<SessionId> = Vec::new();
     for window in windows {
         if !candidates.contains(&window.fact.session) {
@@ -300,8 +312,9 @@ pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis)
     Decision::in_windows_of(candidates)
 }
 
-/// The session whose own version a formatter found: the newest one
-/// before `version`, other formatters' left aside, and not long ago.
+/// Returns the session whose edit a formatter has changed: the author of the
+/// newest version before `version` that is not a formatter's, if that is
+/// recent.
 fn edited_before(
     state: &State,
     path: &RelPath,

@@ -1,25 +1,26 @@
-//! A map in the order of names, of as many as there are files: lists of some
-//! dozen in place of a tree, whose nodes are half empty. Who asks for one name
-//! mostly asks for the next one then, so the place of the last is remembered.
+//! A map in the order of names, for as many entries as there are files. It
+//! consists of sorted lists of some dozen entries, since the nodes of a tree
+//! are half empty. Callers mostly look up one name and then the next, so the
+//! place of the last one is remembered.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use touchmark_proto::RelPath;
 
-/// A list that would become longer is split.
+/// The maximum number of entries of a list. A list that would become longer is
+/// split.
 const FULL: usize = 64;
 
-/// A value for each of some paths, in the order of their names.
+/// A map from paths to values, in the order of the paths.
 #[derive(Debug)]
 pub struct ByName<V> {
-    /// None of these lists is empty.
+    /// Sorted lists of entries. No list is empty.
     lists: Vec<Vec<(RelPath, V)>>,
     len: usize,
     last: Last,
 }
 
-/// Where a path was found last. It saves comparisons and decides nothing, so
-/// it may be wrong.
+/// Where a path was last found. It only saves comparisons, so it may be wrong.
 #[derive(Debug, Default)]
 struct Last {
     list: AtomicUsize,
@@ -47,7 +48,8 @@ impl<V: Clone> Clone for ByName<V> {
 }
 
 impl<V> ByName<V> {
-    /// The list and the place in it where a path is, or else is to be.
+    /// Returns the index of the list and the place in it where a path is, or
+    /// where it has to be inserted.
     fn place(&self, path: &RelPath) -> (usize, Result<usize, usize>) {
         if let Some((list, at)) = self.near_last(path) {
             return (list, Ok(at));
@@ -59,7 +61,8 @@ impl<V> ByName<V> {
         place
     }
 
-    /// The place of a path, if it is that of the last one or the next.
+    /// Returns the place of a path if it is the last one found or the one after
+    /// it.
     fn near_last(&self, path: &RelPath) -> Option<(usize, usize)> {
         let list = self.last.list.load(Ordering::Relaxed);
         let at = self.last.at.load(Ordering::Relaxed);
@@ -84,7 +87,7 @@ impl<V> ByName<V> {
     }
 
     fn search(&self, path: &RelPath) -> (usize, Result<usize, usize>) {
-        // What comes in the order of names is behind all others.
+        // Paths that are inserted in order come after all others.
         if let Some(list) = self.lists.last()
             && list.last().is_some_and(|(last, _)| last < path)
         {
@@ -100,41 +103,41 @@ impl<V> ByName<V> {
         (list, found)
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether there is a value for that path.
+    /// Returns whether there is an entry for a path.
     pub fn contains_key(&self, path: &RelPath) -> bool {
         self.place(path).1.is_ok()
     }
 
-    /// The path as it is kept, and its value.
+    /// Returns the stored path and its value, or `None`.
     pub fn get_key_value(&self, path: &RelPath) -> Option<(&RelPath, &V)> {
         let (list, found) = self.place(path);
         let (known, value) = self.lists.get(list)?.get(found.ok()?)?;
         Some((known, value))
     }
 
-    /// The value for a path.
+    /// Returns the value of a path, or `None`.
     pub fn get(&self, path: &RelPath) -> Option<&V> {
         self.get_key_value(path).map(|(_, value)| value)
     }
 
-    /// The same, to change it.
+    /// Returns the value of a path to change it, or `None`.
     pub fn get_mut(&mut self, path: &RelPath) -> Option<&mut V> {
         let (list, found) = self.place(path);
         let (_, value) = self.lists.get_mut(list)?.get_mut(found.ok()?)?;
         Some(value)
     }
 
-    /// Gives a path a value; the one it had, if any.
+    /// Sets the value of a path. Returns the previous one, or `None`.
     pub fn insert(&mut self, path: RelPath, value: V) -> Option<V> {
         let (at, found) = self.place(&path);
         let Some(list) = self.lists.get_mut(at) else {
@@ -156,7 +159,7 @@ impl<V> ByName<V> {
             }
             list.insert(place, (path, value));
         } else if place == FULL {
-            // What comes in the order of names leaves full lists behind.
+            // Entries inserted in order leave full lists behind.
             self.lists.insert(at + 1, vec![(path, value)]);
         } else {
             let mut rest = list.split_off(FULL / 2);
@@ -170,7 +173,7 @@ impl<V> ByName<V> {
         None
     }
 
-    /// Takes a path's value out.
+    /// Removes a path. Returns its value, or `None`.
     pub fn remove(&mut self, path: &RelPath) -> Option<V> {
         let (at, found) = self.place(path);
         let list = self.lists.get_mut(at)?;
@@ -180,7 +183,8 @@ impl<V> ByName<V> {
         if left == 0 {
             self.lists.remove(at);
         } else if left < FULL / 4 {
-            // Short ones become one, so that there are no more than needed.
+            // Short neighbouring lists are merged, so that there are not too
+            // many lists.
             let next = self.lists.get(at + 1);
             if next.is_some_and(|next| next.len() + left <= FULL / 2) {
                 let mut next = self.lists.remove(at + 1);
@@ -192,13 +196,14 @@ impl<V> ByName<V> {
         Some(value)
     }
 
-    /// All, in order.
+    /// Iterates over all entries, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&RelPath, &V)> {
         let all = self.lists.iter().flatten();
         all.map(|(path, value)| (path, value))
     }
 
-    /// Those from a path on, in order; all without one.
+    /// Iterates over the entries from a path on, in order; over all without
+    /// one.
     pub fn iter_from(&self, path: Option<&RelPath>) -> impl Iterator<Item = (&RelPath, &V)> {
         let (list, found) = path.map_or((0, Ok(0)), |path| self.place(path));
         let skipped = found.unwrap_or_else(|place| place);
@@ -207,13 +212,13 @@ impl<V> ByName<V> {
         all.map(|(path, value)| (path, value))
     }
 
-    /// The same, to change them.
+    /// Iterates over all entries, in order, to change their values.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&RelPath, &mut V)> {
         let all = self.lists.iter_mut().flatten();
         all.map(|(path, value)| (&*path, value))
     }
 
-    /// All paths, in order.
+    /// Iterates over all paths, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &RelPath> {
         self.iter().map(|(path, _)| path)
     }

@@ -1,4 +1,4 @@
-//! The engine's limits and delays; each is a key of the configuration.
+//! The engine's limits and delays. Each is a key of the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,8 @@ use touchmark_proto::Millis;
 
 use crate::patterns::Patterns;
 
-/// Tools that act, or whose answer is never the same: `calls.never`.
+/// The default of `calls.never`: tools that change something, or whose result
+/// is different each time.
 pub const NEVER_KEPT: &[&str] = &[
     "unifiedExec",
     "writeStdin",
@@ -19,7 +20,8 @@ pub const NEVER_KEPT: &[&str] = &[
     "run_shell_command",
 ];
 
-/// By which arguments two calls of a tool are alike: `calls.rules`.
+/// The default of `calls.rules`: for each tool, the arguments by which two of
+/// its calls are compared.
 pub const RULES: &[(&str, &[&str])] = &[
     ("readFile", &["path"]),
     (
@@ -34,66 +36,75 @@ pub const RULES: &[(&str, &[&str])] = &[
 /// Limits and delays, with the defaults of docs/configuration.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The canonical absolute path of the workspace, to resolve names by text.
+    /// The canonical absolute path of the workspace. Absolute names are
+    /// resolved against it by text.
     pub root: Vec<u8>,
-    /// Names differing in case are one file (SEEN-6).
+    /// Names that differ only in case name the same file (SEEN-6).
     pub case_insensitive: bool,
     /// How long an edit stays open: `marks.edit_ttl`.
     pub edit_ttl: Millis,
-    /// How long a one-call mark holds: `marks.flag_ttl`.
+    /// How long a one-call mark stays open: `marks.flag_ttl`.
     pub flag_ttl: Millis,
-    /// How long an edit named by a hook stays open: `marks.hook_ttl`.
+    /// How long an edit that a hook began stays open: `marks.hook_ttl`.
     pub hook_ttl: Millis,
     /// How long a command window stays open: `marks.command_ttl`.
     pub command_ttl: Millis,
-    /// How late a declaration may come: `marks.late` (ATTR-14).
+    /// How long after its write a declaration still counts: `marks.late`
+    /// (ATTR-14).
     pub late: Millis,
-    /// How long a bound edit or window outlives its connection (ATTR-9).
+    /// How long a bound edit or command window stays open after its connection
+    /// ended (ATTR-9).
     pub bind_grace: Millis,
-    /// How far an editor's report and the version may lie apart (ATTR-2).
+    /// The longest time between an editor's report and the version that it
+    /// explains (ATTR-2).
     pub editor_window: Millis,
-    /// How long an absence is waited out before it is recorded although
-    /// nobody asked; shorter absences are part of a save (ATTR-12).
+    /// How long the engine waits before it records an absence that no request
+    /// asks about. Shorter absences are part of a save (ATTR-12).
     pub settle: Millis,
-    /// Whether repeats are told from first reads: `dedup.enabled`.
+    /// Whether repeated reads are reported as repeats: `dedup.enabled`.
     pub dedup: bool,
-    /// Names whose contents are never kept: `contents.exclude`; none by
-    /// default.
+    /// Patterns of names whose contents are never kept: `contents.exclude`.
+    /// None by default.
     pub secrets: Patterns,
-    /// Tool calls kept for a session: `calls.keep`.
+    /// The maximum number of tool calls that are kept for each session:
+    /// `calls.keep`.
     pub calls_keep: u64,
-    /// How long they are kept: `calls.age`.
+    /// How long a tool call is kept: `calls.age`.
     pub calls_age: Millis,
-    /// Bytes of them kept for a session: `calls.bytes`.
+    /// The maximum number of bytes of tool calls that are kept for each
+    /// session: `calls.bytes`.
     pub calls_bytes: u64,
     /// Tools whose calls are never kept: `calls.never`.
     pub calls_never: BTreeSet<String>,
-    /// By which arguments two calls of a tool are alike: `calls.rules`.
+    /// For each tool, the arguments by which two of its calls are compared:
+    /// `calls.rules`.
     pub calls_rules: BTreeMap<String, Vec<String>>,
-    /// How far the zone is from UTC, in milliseconds: for times of day in
-    /// messages.
+    /// The offset of the local time zone from UTC, in milliseconds. Used for
+    /// times of day in messages.
     pub utc_offset: i64,
-    /// Bytes of text in one answer: `limits.read_text`.
+    /// The maximum number of bytes of text in one answer: `limits.read_text`.
     pub read_text: u64,
-    /// Rows in one answer unless told (LIM-2).
+    /// The maximum number of rows in one answer if the request has no `limit`
+    /// (LIM-2).
     pub list_limit: u32,
-    /// Sessions known, closed ones included (LIM-1).
+    /// The maximum number of sessions, closed ones included (LIM-1).
     pub sessions: usize,
-    /// Paths that are tracked or have a history (LIM-1).
+    /// The maximum number of paths that are tracked or have a history (LIM-1).
     pub tracked: usize,
-    /// Files in all open edits together (LIM-1): all are looked at for each new
-    /// version.
+    /// The maximum number of files in all open edits together (LIM-1). Each new
+    /// version is checked against all of them.
     pub marked: usize,
-    /// Files that one connection's editor may hold with unsaved changes
-    /// (LIM-1).
+    /// The maximum number of files with unsaved changes that one connection's
+    /// editor may report (LIM-1).
     pub unsaved: usize,
-    /// Command windows open (LIM-1).
+    /// The maximum number of open command windows (LIM-1).
     pub windows: usize,
-    /// What each session may have of files in open edits, and of paths that it
-    /// holds, even where others have used up all there is: whoever piles up
-    /// must not lock the others out.
+    /// The number of files in open edits, and of tracked paths, that each
+    /// session may have even when the overall limits are reached. So a session
+    /// that uses up a limit cannot lock out the other sessions.
     pub own_files: usize,
-    /// The same of command windows.
+    /// The number of command windows that each session may have even when the
+    /// overall limit is reached.
     pub own_windows: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Cursors: where a list stopped. Clients hand them back as they came.
+//! Cursors: the place where a list stopped. Clients send them back unchanged.
 
 use touchmark_proto::{Clock, Error, RelPath};
 
@@ -6,7 +6,8 @@ fn wrong() -> Error {
     Error::invalid("`cursor` is not one that an earlier answer gave")
 }
 
-/// A path as a cursor: two hex digits a byte, since names may hold anything.
+/// Encodes a path as a cursor: two hex digits for each byte, since names may
+/// contain any bytes.
 pub(crate) fn write_path(path: &RelPath) -> String {
     use std::fmt::Write as _;
     path.as_bytes()
@@ -17,7 +18,7 @@ pub(crate) fn write_path(path: &RelPath) -> String {
         })
 }
 
-/// The other direction of [`write_path`].
+/// Decodes the cursor that [`write_path`] has encoded.
 pub(crate) fn read_path(text: &str) -> Result<RelPath, Error> {
     if !text.is_ascii() || !text.len().is_multiple_of(2) {
         return Err(wrong());
@@ -31,7 +32,8 @@ pub(crate) fn read_path(text: &str) -> Result<RelPath, Error> {
         .ok_or_else(wrong)
 }
 
-/// How far a session was told: up to this clock, of these paths or of all.
+/// Encodes how far changes were reported to a session: up to this clock, of
+/// these paths, or of all if `None`.
 pub(crate) fn write_told(clock: Clock, only: Option<&[RelPath]>) -> String {
     let mut cursor = clock.to_string();
     for path in only.into_iter().flatten() {
@@ -44,7 +46,7 @@ pub(crate) fn write_told(clock: Clock, only: Option<&[RelPath]>) -> String {
     cursor
 }
 
-/// The other direction of [`write_told`].
+/// Decodes the cursor that [`write_told`] has encoded.
 pub(crate) fn read_told(text: &str) -> Result<(Clock, Option<Vec<RelPath>>), Error> {
     let mut parts = text.split(';');
     let clock = parts

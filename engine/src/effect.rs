@@ -1,4 +1,4 @@
-//! Everything the engine wants done, as one closed enum.
+//! Everything that the engine orders, as one closed enum.
 
 use std::sync::Arc;
 
@@ -11,134 +11,138 @@ use crate::input::Stamp;
 use crate::ledger::record::Record;
 use crate::requests::ForShell;
 
-/// Something the shell is to do. Effects are carried out in their order;
-/// [`Reply`](Effect::Reply) and [`Publish`](Effect::Publish) leave the
-/// process only after every record before them is committed (DUR-1).
+/// An order to the shell. The shell carries out effects in their order.
+/// [`Reply`](Effect::Reply) and [`Publish`](Effect::Publish) leave the process
+/// only after every record before them is committed (DUR-1).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Keep this fact.
+    /// Store this fact.
     Record(Record),
-    /// Watch what can happen to this path, before any later effect.
+    /// Watch this path. The watch has to be set before any later effect.
     Track(RelPath),
-    /// Nobody asks about this path any more.
+    /// Stop watching this path.
     Untrack(RelPath),
-    /// Read and hash this path, then hand over
-    /// [`Input::Read`](crate::Input::Read).
+    /// Read and hash this path, then pass [`Input::Read`](crate::Input::Read).
     Read(ReadOrder),
-    /// Look which of these files are as they were, then hand over
+    /// Compare the stats of these files with the given ones, then pass
     /// [`Input::Compared`](crate::Input::Compared).
     Compare(Comparison),
-    /// Make a fence, then hand over `FenceReached` with this number behind
-    /// everything the watcher saw earlier.
+    /// Make a fence with this number. Pass `FenceReached` with the number once
+    /// everything that the watcher saw earlier has been passed.
     Fence(u64),
-    /// Hand over [`Input::ProcessEnded`](crate::Input::ProcessEnded) once this
-    /// process has ended, at once if there is none.
+    /// Pass [`Input::ProcessEnded`](crate::Input::ProcessEnded) when this
+    /// process has ended, immediately if it does not exist.
     AwaitProcess(u32),
-    /// Write a file, guarded, once every record before is committed; then
-    /// hand over [`Input::Written`](crate::Input::Written).
+    /// Write a file, guarded, once every earlier record is committed; then pass
+    /// [`Input::Written`](crate::Input::Written).
     Write {
-        /// Who asks for it.
+        /// The request that the write is for.
         request: RequestId,
-        /// What is asked.
+        /// The path and the contents before and after.
         order: WriteOrder,
     },
-    /// Find something out for a request, then hand over
+    /// Answer a question of the engine; then pass
     /// [`Input::Learned`](crate::Input::Learned).
     Learn {
-        /// Which request.
+        /// The request that the question is for.
         request: RequestId,
-        /// What.
+        /// The question to answer.
         question: Question,
     },
     /// Answer a request.
     Reply {
-        /// Which.
+        /// The request to answer.
         request: RequestId,
-        /// The answer.
+        /// The answer, or the error that the request is refused with.
         answer: Result<Box<Answer>, Error>,
     },
-    /// Answer a request out of the log; see [`crate::ledger::recall`].
+    /// Answer a request from the log; see [`crate::ledger::recall`].
     Recall {
-        /// Which.
+        /// The request to answer.
         request: RequestId,
         /// What to look up.
         recall: Recall,
     },
-    /// It is this request's turn, and the shell answers it by itself.
+    /// Answer this request in the shell. All requests before it have taken
+    /// effect.
     Host {
-        /// Which.
+        /// The request to answer.
         request: RequestId,
-        /// The connection it came on.
+        /// The connection that sent the request.
         connection: ConnectionId,
-        /// What is asked.
+        /// What the shell has to answer.
         ask: ForShell,
     },
-    /// Tell subscribers.
+    /// Publish an event to the subscribers.
     Publish(Notice),
 }
 
 /// An order to read a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOrder {
-    /// What.
+    /// The path to read.
     pub path: RelPath,
-    /// Comes back with the outcome.
+    /// The number of the order, repeated in the result.
     pub ticket: u64,
-    /// Lengths whose prefix hash is wanted too.
+    /// Lengths, in bytes. For each, the hash of that number of bytes from the
+    /// file's beginning is wanted too.
     pub prefixes: Vec<u64>,
     /// Whether the bytes are wanted.
     pub bytes: bool,
-    /// Whether the content should be kept by its hash, for line counts
-    /// (within the configured caps, never of secrets).
+    /// Whether the content should be kept under its hash for line counts,
+    /// within the configured limits and never for secrets.
     pub keep: bool,
-    /// All of it is to be read, also if it seems only to have grown (SYNC-4).
+    /// Whether the whole file has to be read, even if it seems only to have
+    /// grown (SYNC-4).
     pub whole: bool,
 }
 
-/// An order to compare files with the stats that vouch for what is known of
-/// them. A file that has several names, or that a symlink leads to, differs in
-/// any case, and so does one whose changes may come without events (LOSS-2).
+/// An order to compare the stats of files with the stats that prove their known
+/// contents. A file always counts as different if it has several names, if a
+/// symlink leads to it, or if its changes may cause no event (LOSS-2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// Comes back with the outcome.
+    /// The number of the order, repeated in the result.
     pub number: u64,
-    /// They are to be watched first, as by [`Effect::Track`].
+    /// Whether the files have to be watched first, as by [`Effect::Track`].
     pub track: bool,
-    /// Which, with the stat that the content was read at.
+    /// The files, each with the stat at which its content was read.
     pub files: Vec<(RelPath, Stamp)>,
 }
 
-/// An order to put a content in the place of another, and of no third
+/// An order to replace one content with another, and no third content
 /// (GUARD-1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOrder {
-    /// What.
+    /// The path to write.
     pub path: RelPath,
-    /// Comes back with the outcome.
+    /// The number of the order, repeated in the result.
     pub ticket: u64,
-    /// What must be there; `None` for no file.
+    /// The content that has to be there before; `None` for no file.
     pub base: Option<Hash>,
-    /// What shall be there.
+    /// The content to write.
     pub bytes: Arc<[u8]>,
-    /// Its hash.
+    /// The hash of `bytes`.
     pub hash: Hash,
-    /// The session has not seen all of the base: it is kept, and where it may
-    /// not be kept nothing is written (GUARD-3).
+    /// The session has not seen all of the base, so the base is put into the
+    /// recovery directory. If it may not be kept, nothing is written (GUARD-3).
     pub keep_base: bool,
-    /// Who wrote the base, where that is known.
+    /// Who wrote the base; `None` if that is not known.
     pub base_author: Option<Author>,
-    /// Make the directories that are missing.
+    /// Whether to create missing directories above the path.
     pub create_directories: bool,
 }
 
-/// An answer, with what the shell is to fill in from kept contents.
+/// An answer, with the parts that the shell fills in from kept contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The answer.
+    /// The answer itself.
     pub reply: Reply,
-    /// Line counts wanted: the n-th change of the reply.
+    /// The line counts to fill in. Each names a change in the reply by its
+    /// index.
     pub lines: Vec<LinesWanted>,
-    /// Previews wanted: the n-th file record of the reply, by this hash.
+    /// The previews to fill in: the index of a file record in the reply, and
+    /// the hash of the content.
     pub previews: Vec<(usize, Hash)>,
 }
 
@@ -152,24 +156,24 @@ impl From<Reply> for Answer {
     }
 }
 
-/// Line counts wanted between two kept contents; `None` is an absent file,
-/// that is no lines.
+/// A request for line counts between two kept contents; `None` is an absent
+/// file, which has no lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinesWanted {
-    /// Which change of the reply.
+    /// The index of the change in the reply.
     pub index: usize,
-    /// The older content.
+    /// The older content; `None` for an absent file.
     pub old: Option<Hash>,
-    /// The newer content.
+    /// The newer content; `None` for an absent file.
     pub new: Option<Hash>,
-    /// What the asking session's own last writes took the place of, and what
-    /// they wrote, where the newer content may have taken some of their lines
-    /// back (SEEN-7).
+    /// The contents before and after the requesting session's own last writes,
+    /// if the newer content may have taken back some of their lines (SEEN-7).
     pub own: Option<(Option<Hash>, Option<Hash>)>,
 }
 
 impl LinesWanted {
-    /// Those between two contents, of the first change.
+    /// Returns the line counts wanted between two contents, for the first
+    /// change of a reply.
     pub(crate) fn between(old: Option<Hash>, new: Option<Hash>) -> Self {
         Self {
             index: 0,
@@ -183,62 +187,65 @@ impl LinesWanted {
 /// What to look up in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recall {
-    /// `file/history`: baselines and versions of one path, newest first.
+    /// For `file/history`: baselines and versions of one path, newest first.
     History {
-        /// Which path.
+        /// The path whose history is requested.
         path: RelPath,
-        /// Only facts before this one.
+        /// Only facts with a lower number than this; `None` for all.
         before: Option<u64>,
-        /// Other names whose facts up to these belong to the file's history;
-        /// see [`spans`](crate::recall::spans).
+        /// Other names, each with a fact number. Facts of the name up to that
+        /// number belong to the file's history; see
+        /// [`spans`](crate::recall::spans).
         earlier: Vec<(RelPath, u64)>,
-        /// The name to tell it by.
+        /// The name to use in the answer.
         spoken: RelPath,
-        /// At most this many.
+        /// The maximum number of versions in the answer.
         limit: usize,
-        /// What the log itself does not say about these versions.
+        /// What the state says about these versions beyond the log.
         marks: Marks,
     },
-    /// `modified/list` without a session, or with `since`: all versions after
-    /// a fact, oldest first.
+    /// For `modified/list` without a session, or with `since`: all versions
+    /// after a fact, oldest first.
     Since {
-        /// Only facts after this one.
+        /// Only facts with a higher number than this.
         after: u64,
-        /// Only paths after this one, as the cursor said.
+        /// Only paths that sort after this one, from the request's cursor;
+        /// `None` for all.
         cursor: Option<RelPath>,
-        /// At most this many paths.
+        /// The maximum number of paths in the answer.
         limit: usize,
-        /// Leave out what this session itself declared.
+        /// Leave out the versions that this session itself declared; `None` to
+        /// keep all.
         session: Option<touchmark_proto::SessionId>,
-        /// The clock to answer.
+        /// The clock to put into the answer.
         clock: Clock,
     },
 }
 
-/// What the engine cannot know by itself.
+/// A question whose answer is not in the engine's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// When the kernel started these processes.
+    /// When did these processes start, by the kernel?
     Processes(Vec<u32>),
-    /// Where these pairs of texts differ (SEEN-8).
+    /// Where do these pairs of texts differ (SEEN-8)?
     Differences(Vec<TextPair>),
-    /// Some lines of a file too large to be handed over whole.
+    /// What are these lines of a file that is too large to read whole?
     Lines(LinesOrder),
-    /// Which files of the workspace have changed since they were looked at last
-    /// (SCOPE-1).
+    /// Which files of the workspace have changed since the last look (SCOPE-1)?
     Sweep {
-        /// Somebody's window was open all the time since, who may have changed
-        /// them.
+        /// Whether a command window was open the whole time since then, so that
+        /// the changes can be attributed to it.
         claims: bool,
     },
-    /// What the log holds of versions after a moment (CHK-1). By then it holds
-    /// all that was recorded before.
+    /// Which versions after a moment are in the log (CHK-1)? Everything
+    /// recorded earlier is in the log by then.
     Edited {
-        /// The moment.
+        /// Versions after this moment are wanted.
         moment: Moment,
-        /// Only these paths; all if absent.
+        /// Versions of these paths only; `None` for all paths.
         paths: Option<Vec<RelPath>>,
-        /// Paths whose content at the moment is wanted in any case.
+        /// Paths whose content at the moment is wanted even if they have no
+        /// version after it.
         also: Vec<RelPath>,
     },
 }
@@ -246,52 +253,57 @@ pub enum Question {
 /// An order to read some lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinesOrder {
-    /// Which file.
+    /// The file's path.
     pub path: RelPath,
-    /// The content they are to be from: what the file begins with.
+    /// The content that the lines have to be from. The file has to begin with
+    /// it.
     pub hash: Hash,
-    /// Its length in bytes.
+    /// The length in bytes of the content with this hash.
     pub size: u64,
-    /// Which lines. The file may end before the last of them.
+    /// The wanted lines. The file may end before the last of them.
     pub range: LineRange,
-    /// So many bytes of them at most, and one more where there are more.
+    /// The maximum number of bytes to return. If there are more, one more byte
+    /// is returned.
     pub most: u64,
 }
 
 /// An older and a newer content of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextPair {
-    /// The older.
+    /// The older content.
     pub old: Hash,
-    /// The newer.
+    /// The newer content.
     pub new: Hash,
 }
 
 /// A moment in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Right after this fact.
+    /// Directly after the fact with this number.
     After(u64),
-    /// By the clock on the wall.
+    /// A wall clock time.
     Time(Millis),
 }
 
-/// What the state knows about versions beyond their facts.
+/// What the state says about versions, in addition to their facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Versions that were overwritten unseen.
+    /// Versions that were overwritten before the session that overwrote them
+    /// had seen them.
     pub overwritten: Vec<u64>,
-    /// Open edits: versions marked by them are provisional (ATTR-4).
+    /// Edits that are open. Versions attributed to them are provisional
+    /// (ATTR-4).
     pub open_edits: Vec<u64>,
 }
 
-/// Something to tell subscribers.
+/// An event for subscribers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
-    /// The fact it rests on.
+    /// The clock of the fact that the event reports.
     pub clock: Clock,
-    /// What happened.
+    /// The event.
     pub happening: Happening,
-    /// For a version: the content before and after, to count lines.
+    /// For a version: the content before and after, for line counts. `None` for
+    /// other events.
     pub lines: Option<(Option<Hash>, Option<Hash>)>,
 }

@@ -1,4 +1,4 @@
-//! The engine itself: what it keeps between inputs, and the way of an input.
+//! The engine: its fields, and how it processes an input.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,16 +17,16 @@ use crate::tracker::files::Files;
 use crate::tracker::spoken::Spoken;
 use touchmark_proto::events::Happening;
 
-/// How long a file that is found empty may be in the middle of a cut that the
-/// system has not told of (ATTR-5, ATTR-12).
+/// How long a file that was found empty may be in the middle of a truncating
+/// save, if the system reported no truncation (ATTR-5, ATTR-12). In
+/// milliseconds.
 pub(crate) const CUT_DELAY: Millis = 5;
 
-/// Decides everything: who wrote, whose copies are out of date, what to
-/// answer.
+/// Decides who wrote, whose copies are out of date, and what to answer.
 ///
-/// The methods a shell calls, in their order: [`Engine::restore`] once,
-/// [`Engine::start`] once, then [`Engine::handle`] for every input;
-/// [`Engine::deadline`] says when to hand over [`Input::Tick`].
+/// The shell calls [`Engine::restore`] once, then [`Engine::start`] once, then
+/// [`Engine::handle`] for every input. [`Engine::deadline`] returns when to
+/// pass [`Input::Tick`].
 #[derive(Clone, Debug)]
 pub struct Engine {
     pub(crate) config: Config,
@@ -36,48 +36,50 @@ pub struct Engine {
     pub(crate) out: Vec<Effect>,
     pub(crate) pending: BTreeMap<RequestId, Box<Pending>>,
     pub(crate) queues: BTreeMap<ConnectionId, VecDeque<RequestId>>,
-    /// Those pending that stand in no queue: the engine's own, and those that
-    /// let others pass.
+    /// Pending requests that are in no queue: the engine's own, and those that
+    /// let later requests pass.
     pub(crate) aside: BTreeSet<RequestId>,
-    /// Somebody listens.
+    /// At least one subscriber is connected.
     pub(crate) heard: bool,
     pub(crate) timers: BTreeSet<(Millis, Timer)>,
-    /// Edits begun before this process: their connections are long gone, and
-    /// a new connection may have the number of an old one.
+    /// Edits with a number up to this one were begun before this process
+    /// started. Their connections have ended, and a new connection may have the
+    /// number of an old one.
     pub(crate) inherited_edits: u64,
-    /// Bound edits whose connection has ended, and until when they live on.
+    /// Bound edits whose connection has ended, each with the time at which its
+    /// grace ends.
     pub(crate) graces: BTreeMap<u64, Millis>,
-    /// Command windows opened before this process, as
-    /// [`inherited_edits`](Self::inherited_edits).
+    /// Command windows with a number up to this one were opened before this
+    /// process started; see [`inherited_edits`](Self::inherited_edits).
     pub(crate) inherited_commands: u64,
-    /// Bound command windows whose connection has ended, and until when they
-    /// live on.
+    /// Bound command windows whose connection has ended, each with the time at
+    /// which its grace ends.
     pub(crate) command_graces: BTreeMap<u64, Millis>,
-    /// Of open command windows: the last fact up to which another of the same
-    /// session was open beside it.
+    /// For each open command window: the number of the last fact up to which
+    /// another window of the same session was open at the same time.
     pub(crate) commands_beside: BTreeMap<u64, u64>,
-    /// When the first process of a command began whose window was open before
-    /// (ATTR-6).
+    /// For each open command window whose command's first process is known:
+    /// when that process began (ATTR-6).
     pub(crate) command_starts: BTreeMap<u64, Millis>,
-    /// What editors saved of files that nobody tracks, while windows are open
-    /// that speak for those (SCOPE-2).
+    /// What editors saved to untracked files while a window with `scope:
+    /// "workspace"` is open (SCOPE-2).
     pub(crate) saved_untracked: BTreeMap<RelPath, Hash>,
-    /// Audits under way: hints are noted for them.
+    /// Audits in progress. Hints are recorded for them.
     pub(crate) audits: BTreeMap<RequestId, Audit>,
-    /// Editors' unsaved buffers, by the connection that told of them.
+    /// Unsaved buffers of editors, by the connection that reported them.
     pub(crate) unsaved: BTreeMap<ConnectionId, Unsaved>,
-    /// By which names the request being answered speaks.
+    /// The names that the answer to the current request uses.
     pub(crate) spoken: Spoken,
     pub(crate) next_internal: u64,
     pub(crate) counts: Counts,
 }
 
-/// What a life of the engine leaves to the next.
+/// What one run of the engine leaves for the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
-    /// The durable state.
+    /// The durable state; see [`Engine::state`].
     pub state: State,
-    /// What saves reading; may be empty.
+    /// Stats that save reads after a restart. May be empty.
     pub stamps: Files,
 }
 
@@ -90,53 +92,55 @@ impl From<State> for Saved {
     }
 }
 
-/// What may come due.
+/// What a timer is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// An edit's deadline, or the end of its connection's grace.
     Edit(u64),
     /// A command window's deadline, or the end of its connection's grace.
     Command(u64),
-    /// A hinted path is to be read.
+    /// A path with a pending hint has to be read.
     Read(RelPath),
-    /// An absence or a copy is to be recorded.
+    /// An absence or a copy has to be recorded.
     Settle(RelPath),
     /// A request's `withinMs` or `waitMs` has passed.
     Request(RequestId),
-    /// The comparison after a loss begins although nobody asks.
+    /// The comparison after a gap begins although no request needs it.
     Reconcile,
 }
 
-/// Counted since the engine started.
+/// Counters, since the engine started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Hints taken.
+    /// The number of hints received.
     pub hints: u64,
-    /// Versions recorded.
+    /// The number of versions recorded.
     pub versions: u64,
-    /// Fences ordered.
+    /// The number of fences ordered.
     pub fences: u64,
-    /// Overflows.
+    /// The number of queue overflows.
     pub overflows: u64,
-    /// Times everything tracked was compared with the disk.
+    /// The number of comparisons with the disk that were begun because coverage
+    /// of some or all tracked paths was lost.
     pub rescans: u64,
-    /// Requests answered.
+    /// The number of requests answered.
     pub requests: u64,
-    /// Events of hooks of no known session that were not understood.
+    /// Hook events that were not understood and named no known session.
     pub unclear_hooks: u64,
-    /// Paths tracked.
+    /// The number of paths that are tracked now.
     pub tracked: u64,
-    /// Sessions open.
+    /// The number of sessions that are open now.
     pub sessions: u64,
-    /// Edits open.
+    /// The number of edits that are open now.
     pub open_edits: u64,
 }
 
 impl Engine {
-    /// Takes other limits and delays. They hold for what begins from now on:
-    /// deadlines that were answered stay. The root and how names compare stay
-    /// as well, since the state rests on them, and which names are secrets,
-    /// since what is kept does.
+    /// Replaces the limits and delays. They apply to what begins from now on: a
+    /// deadline that an answer has named does not change. Three settings keep
+    /// their old values: the root and how names compare, since the state
+    /// depends on them, and which names are secrets, since the stored contents
+    /// depend on it.
     pub fn reconfigure(&mut self, config: Config) {
         self.config = Config {
             root: std::mem::take(&mut self.config.root),
@@ -146,8 +150,8 @@ impl Engine {
         };
     }
 
-    /// Rebuilds an engine from a kept state and the facts recorded after it.
-    /// A new workspace hands over a [`State::new`] and no records.
+    /// Rebuilds an engine from a stored state and the facts recorded after it.
+    /// For a new workspace, pass [`State::new`] and no records.
     pub fn restore(
         config: Config,
         kept: impl Into<Saved>,
@@ -194,11 +198,13 @@ impl Engine {
         }
     }
 
-    /// Watches and compares everything tracked with the disk: nobody watched
-    /// until now (ATTR-13). Queries wait until that is done.
+    /// Begins to watch all tracked paths and compares them with the disk. The
+    /// time before counts as a gap (ATTR-13). Queries wait until the comparison
+    /// is complete.
     pub fn start(&mut self, now: Millis, effects: &mut Vec<Effect>) {
         self.now = now.max(self.now);
-        // Where several names lead is not kept: each is looked at.
+        // The target of each name is not stored for a file with several names,
+        // so every such name is read.
         let several = self.state.names.others().cloned();
         let paths = self.state.paths.keys().cloned().chain(several);
         let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) = paths.partition(|path| {
@@ -222,7 +228,7 @@ impl Engine {
         effects.append(&mut self.out);
     }
 
-    /// Takes one input in. Never fails, never blocks.
+    /// Processes one input. Never fails and never blocks.
     pub fn handle(&mut self, now: Millis, input: Input, effects: &mut Vec<Effect>) {
         self.now = now.max(self.now);
         match input {
@@ -298,34 +304,34 @@ impl Engine {
         effects.append(&mut self.out);
     }
 
-    /// When [`Input::Tick`] is due next; `None` while there is nothing to
-    /// wait for (LIFE-3).
+    /// Returns when [`Input::Tick`] has to be passed next, or `None` if no
+    /// timer is set (LIFE-3).
     pub fn deadline(&self) -> Option<Millis> {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// The durable state: what folding the recorded facts gives.
+    /// Returns the durable state: the result of folding the recorded facts.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// What saves the next life reading.
+    /// Returns the stats that save reads after a restart.
     pub fn stamps(&self) -> &Files {
         &self.tracker.files
     }
 
-    /// Changes whenever [`stamps`](Self::stamps) has learned something.
+    /// Returns a number that changes whenever [`stamps`](Self::stamps) changes.
     pub fn stamps_noted(&self) -> u64 {
         self.tracker.stamps_noted()
     }
 
-    /// Says whether anybody listens to [`Effect::Publish`]: while nobody does,
-    /// nothing is put together for them.
+    /// Sets whether at least one subscriber receives [`Effect::Publish`].
+    /// Without one, no events are built.
     pub fn set_heard(&mut self, heard: bool) {
         self.heard = heard;
     }
 
-    /// Counts for `status`.
+    /// Returns the counters for `status`.
     pub fn counts(&self) -> Counts {
         Counts {
             tracked: self.state.paths.len() as u64,
@@ -335,12 +341,14 @@ impl Engine {
         }
     }
 
-    /// Whether a guarded write is under way.
+    /// Returns whether a guarded write is in progress.
     pub fn is_writing(&self) -> bool {
         self.tracker.written().len() > 0
     }
 
-    /// Records a fact: folds it in and has it kept.
+    /// Records a fact: folds it into the state and orders it to be stored.
+    /// Returns its number. Records first the copies and uses of names that have
+    /// to come before it.
     pub(crate) fn record(&mut self, fact: Fact) -> u64 {
         for copied in self.copied_before(&fact) {
             self.record(copied);
@@ -351,7 +359,8 @@ impl Engine {
         self.record_alone(fact)
     }
 
-    /// The same of one that has no session use the name that its request spoke.
+    /// Records one fact alone, without the copies and uses of names that
+    /// [`record`](Self::record) adds.
     pub(crate) fn record_alone(&mut self, fact: Fact) -> u64 {
         let record = Record {
             n: self.state.n + 1,
@@ -364,7 +373,7 @@ impl Engine {
         self.state.n
     }
 
-    /// Tells subscribers.
+    /// Publishes an event to the subscribers, if there are any.
     pub(crate) fn publish(
         &mut self,
         mut happening: Happening,
@@ -384,18 +393,19 @@ impl Engine {
         }));
     }
 
-    /// Has a path watched no longer, if nobody needs it.
+    /// Ends the watch of a path, unless something still needs it.
     pub(crate) fn unwatch(&mut self, path: &RelPath) {
         let kept = self.state.paths.contains_key(path) || self.state.names.is_other(path);
         if kept {
             return;
         }
-        // What was held back for a log that has ended begins no other.
+        // What was held back for a log that has ended must not begin another
+        // log.
         if self.tracker.passing(path).copy_of().is_none() {
             self.tracker.settled(path);
         }
-        // What a request has had read may begin a log yet: what happens until
-        // then must not be missed.
+        // A path that a pending request had read may still begin a log. Its
+        // changes until then must not be missed.
         for pending in self.pending.values_mut() {
             let needs = matches!(pending.ask, Ask::Client(_))
                 && (pending.reads.contains_key(path) || pending.found.contains_key(path));
@@ -407,7 +417,8 @@ impl Engine {
         self.turn().unwatch(path);
     }
 
-    /// Nobody watched these paths for a while (ATTR-13).
+    /// Begins a comparison of paths that were not watched for some time
+    /// (ATTR-13).
     fn lose_coverage(&mut self, paths: Vec<RelPath>) {
         for path in &paths {
             self.note_for_audits(path);
@@ -415,16 +426,17 @@ impl Engine {
         self.turn().lose_coverage(paths);
     }
 
-    /// Goes on comparing with the disk what may have changed unseen.
+    /// Continues the comparison with the disk of what may have changed during a
+    /// gap.
     fn reconcile(&mut self) {
-        // The shell waits for no comparison.
+        // Requests that the shell answers do not wait for a comparison.
         let mut pending = self.pending.values();
         let is_asked = pending.any(|pending| !pending.is_for_the_shell());
         self.turn().reconcile(is_asked);
     }
 
-    /// Whether something is still to be compared with the disk, so that
-    /// queries wait.
+    /// Returns whether some paths are still to be compared with the disk, so
+    /// that queries wait.
     pub fn is_reconciling(&self) -> bool {
         self.tracker.reconciliation.is_under_way()
     }
@@ -434,14 +446,14 @@ impl Engine {
             return;
         };
         if !ordered {
-            // Without a fence only reads tell: verify everything that the
-            // waiting requests speak of (SYNC-2).
+            // Without a fence, only reads show what is current: every path that
+            // the waiting requests cover is verified (SYNC-2).
             for pending in self.pending.values_mut() {
                 pending.verify |= pending.fence.is_some_and(|wanted| wanted <= fence);
             }
         }
-        // What was hinted at before the fence is read after it, by whom it
-        // concerns.
+        // Paths with a hint from before the fence are read after it, for the
+        // requests that cover them.
         let behind: Vec<RequestId> = self
             .pending
             .iter()
@@ -469,7 +481,7 @@ impl Engine {
                     }
                 }
                 Timer::Settle(path) => {
-                    // Only the latest reason to wait counts.
+                    // Only the latest deadline of the path counts.
                     let due = self.tracker.passing(&path).due();
                     if due.is_some_and(|due| due <= self.now) {
                         self.settle_in_time(&path);
@@ -478,7 +490,8 @@ impl Engine {
                 Timer::Edit(edit) => self.edit_due(edit),
                 Timer::Command(command) => self.command_due(command),
                 Timer::Request(request) => self.request_due(request),
-                // Only wakes: every input goes on with it.
+                // This timer only wakes the engine: every input continues the
+                // comparison.
                 Timer::Reconcile => {}
             }
         }

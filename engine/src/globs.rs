@@ -1,29 +1,30 @@
-//! Which paths a command window speaks for (ATTR-6).
+//! The paths that a command window covers (ATTR-6).
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use touchmark_proto::RelPath;
 
-/// Globs of one window at most, and bytes of one glob.
+/// The maximum number of globs of one window, and the maximum number of bytes
+/// of one glob.
 const GLOBS: usize = 1_000;
 const GLOB_BYTES: usize = 1_024;
 
-/// Bytes of all globs of one window: they are compiled, and kept as long as
-/// it is open.
+/// The maximum number of bytes of all globs of one window. They are compiled
+/// and kept as long as the window is open.
 const ALL_BYTES: usize = 64 << 10;
 
-/// A window's globs as they were given; no globs cover everything. A glob is
-/// relative to the workspace; `*` and `?` stay within a directory, `**` does
-/// not; one without `/` may match at any depth; what it matches is covered
-/// with everything below.
+/// A window's globs as the client sent them. A glob is relative to the
+/// workspace. `*` and `?` match within a directory, `**` across directories. A
+/// glob without `/` may match at any depth. A matching directory is covered
+/// with everything below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globs {
     /// The globs; `None` covers everything.
     pub patterns: Option<Vec<String>>,
-    /// Names differing in case are one file (SEEN-6).
+    /// Names that differ only in case name the same file (SEEN-6).
     pub case_insensitive: bool,
 }
 
-/// [`Globs`] ready to match. Equality is that of the globs.
+/// Compiled [`Globs`]. Two are equal if their globs are.
 #[derive(Clone, Debug)]
 pub struct Cover {
     globs: Globs,
@@ -39,11 +40,11 @@ impl PartialEq for Cover {
 impl Eq for Cover {}
 
 impl Globs {
-    /// Takes globs as a client spoke them: `./` and the workspace's own path
-    /// in front, and `/` at the end, are taken away.
+    /// Returns globs from a client's request, without a leading `./` or
+    /// workspace path and without a trailing `/`.
     ///
     /// # Errors
-    /// Why the first wrong one is wrong.
+    /// The reason why the first invalid glob is invalid.
     pub fn spoken(
         patterns: Option<&[String]>,
         root: &[u8],
@@ -105,7 +106,7 @@ fn relative(pattern: &str, root: &str) -> Result<String, String> {
     if inside.split('/').any(|part| part == "..") {
         return Err(format!("the glob {pattern:?} leads out of the workspace"));
     }
-    // The workspace itself, with everything below.
+    // The workspace itself, with everything below it.
     Ok(if inside.is_empty() || inside == "." {
         "**".to_owned()
     } else {
@@ -115,8 +116,9 @@ fn relative(pattern: &str, root: &str) -> Result<String, String> {
 
 impl From<Globs> for Cover {
     fn from(globs: Globs) -> Self {
-        // They were compiled once when the window was opened; what cannot be
-        // compiled any more covers nothing, which names nobody wrongly.
+        // The globs were compiled when the window was opened. If one no longer
+        // compiles, it covers nothing, so that no version is attributed
+        // wrongly.
         let set = globs.compile().unwrap_or_default();
         Self { globs, set }
     }
@@ -129,7 +131,7 @@ impl From<Cover> for Globs {
 }
 
 impl Cover {
-    /// Whether the window speaks for this path.
+    /// Returns whether the window covers a path.
     pub fn covers(&self, path: &RelPath) -> bool {
         self.globs.patterns.is_none()
             || self

@@ -9,275 +9,286 @@ use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, Reque
 use crate::ledger::record::{Held, Record};
 use crate::tracker::carry::Difference;
 
-/// Something happened. The shell hands these over one by one, in the order
-/// in which it learned of them.
+/// An observation that the shell passes to the engine. The shell passes inputs
+/// one by one, in the order in which it received them.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The watcher says: look at this path. A hint is never trusted beyond
-    /// that; what the path holds is what the read that follows finds.
+    /// The watcher reports that this path may have changed. A hint only causes
+    /// a read; the read decides what the path contains.
     Hint {
-        /// A tracked path, or a path that may be one.
+        /// A tracked path, or a path that may become one.
         path: RelPath,
-        /// What the watcher saw.
+        /// The event that the watcher saw.
         hint: Hint,
     },
-    /// The same of several names at once: one thing happened, and each of them
-    /// may lead to it.
+    /// The watcher reports one event that may concern several names, since each
+    /// of them may resolve to the file.
     Hints {
-        /// Paths as of [`Hint`](Self::Hint).
+        /// The paths, each as in [`Hint`](Self::Hint).
         paths: Vec<RelPath>,
-        /// What the watcher saw.
+        /// The event that the watcher saw.
         hint: Hint,
     },
-    /// The watcher saw one name become another, both inside watched
-    /// directories. Either may be a directory, then everything below moved.
+    /// The watcher saw a rename inside watched directories. For a directory,
+    /// everything below it was renamed too.
     Renamed {
-        /// The old name.
+        /// The name before the rename.
         from: RelPath,
-        /// The new name.
+        /// The name after the rename.
         to: RelPath,
     },
-    /// The watcher saw two names change places, and has said the first half of
-    /// it as [`Renamed`](Self::Renamed). That was no rename (ATTR-12).
+    /// The watcher saw two names exchanged, and has already reported the first
+    /// half as [`Renamed`](Self::Renamed). That was no rename (ATTR-12).
     Exchanged {
-        /// The old name of that rename.
+        /// The name before that rename.
         from: RelPath,
-        /// The new name of that rename.
+        /// The name after that rename.
         to: RelPath,
     },
-    /// Coverage was lost (queue overflow, or the watcher had to be made
-    /// anew): everything tracked is compared with the disk (ATTR-13).
+    /// Coverage was lost for the whole workspace: the event queue overflowed,
+    /// or the watcher was rebuilt. All tracked paths are compared with the disk
+    /// (ATTR-13).
     Overflow,
-    /// Coverage was lost below one directory (it was not watched for a
-    /// while): the paths tracked below it are compared with the disk.
+    /// Coverage was lost below one directory, which was not watched for some
+    /// time. The tracked paths below it are compared with the disk.
     Gap {
         /// The directory, or a single path.
         below: RelPath,
     },
-    /// Changes of these paths come without events (LOSS-2): each is read
-    /// before the next answer that speaks of it.
+    /// Changes of these paths may cause no event (LOSS-2). Each path is read
+    /// before the next answer that covers it.
     Unwatched {
-        /// Tracked paths.
+        /// The tracked paths whose changes may be missed.
         paths: Vec<RelPath>,
-        /// They are read although nobody asks.
+        /// Whether they are also read when no request covers them.
         at_once: bool,
     },
-    /// A client asks.
+    /// A client sent a request.
     Request {
-        /// The shell's number for it.
+        /// The shell's number for the request.
         request: RequestId,
-        /// The connection it came on.
+        /// The connection that sent the request.
         connection: ConnectionId,
-        /// What is asked.
+        /// The request itself.
         ask: Request,
-        /// It has no effect unless answered by then (ATTR-9).
+        /// The request has no effect unless it is answered by this time
+        /// (ATTR-9). `None`: no limit.
         until: Option<Millis>,
     },
-    /// A read that the engine ordered is done.
+    /// A read that the engine ordered is complete.
     Read {
         /// The path that was read.
         path: RelPath,
-        /// The number the order carried.
+        /// The number of the order (`ReadOrder::ticket`).
         ticket: u64,
-        /// What was found.
+        /// What the read found.
         outcome: ReadOutcome,
     },
-    /// A comparison that the engine ordered is done.
+    /// A comparison that the engine ordered is complete.
     Compared {
-        /// The number the order carried.
+        /// The number of the order (`Comparison::number`).
         number: u64,
-        /// The paths that may hold something else, or may be reached in
-        /// another way.
+        /// The paths whose content may differ, or whose name may resolve to
+        /// another file now.
         differ: Vec<RelPath>,
     },
-    /// A guarded write that the engine ordered is done, or was not done.
+    /// A guarded write that the engine ordered was done, or was not done.
     Written {
-        /// The path the order named.
+        /// The path of the order.
         path: RelPath,
-        /// The number the order carried.
+        /// The number of the order (`WriteOrder::ticket`).
         ticket: u64,
-        /// What became of it.
+        /// The result of the write.
         outcome: WriteOutcome,
     },
-    /// Every hint about anything written before the fence was ordered has
-    /// been handed over.
+    /// Every hint about a change before this fence was ordered has been passed
+    /// to the engine.
     FenceReached {
-        /// The number the order carried.
+        /// The number in the order ([`Effect::Fence`](crate::Effect::Fence)).
         fence: u64,
     },
-    /// No fence can be made here: whoever waited for it is answered from
-    /// reads of the paths asked for (SYNC-2).
+    /// No fence can be made here. Requests that wait for it are answered from
+    /// reads of the paths that they name (SYNC-2).
     FenceFailed {
-        /// The number the order carried.
+        /// The number in the order ([`Effect::Fence`](crate::Effect::Fence)).
         fence: u64,
     },
-    /// A connection ended: its requests in waiting have no effect, its bound
+    /// A connection ended. Its pending requests have no effect, and its bound
     /// edits end after the grace (ATTR-9).
     Disconnected {
-        /// Which.
+        /// The connection that ended.
         connection: ConnectionId,
     },
-    /// A process ended: so do the command windows that name it.
+    /// A process ended. The command windows that name it end too.
     ProcessEnded {
-        /// Which.
+        /// The number of the process.
         pid: u32,
     },
-    /// What the engine asked for was found out, or could not be.
+    /// The answer to a question of the engine, or an error.
     Learned {
-        /// The request it was asked for.
+        /// The request that the question was asked for.
         request: RequestId,
-        /// What was found.
+        /// The answer to the question.
         learned: Result<Learned, Error>,
     },
-    /// Nobody was told that this command window is open: it ends.
+    /// The client never received the answer that opened this command window, so
+    /// the window ends.
     CommandUnheard {
-        /// Its name on the wire.
+        /// The command's name on the wire.
         command: String,
     },
-    /// The first process of the command that a window was opened for began at
-    /// that time: the window has claimed nothing from before.
+    /// The first process of a window's command began at this time. The window
+    /// claims no changes from before it.
     CommandBegan {
-        /// Its name.
+        /// The command's name on the wire.
         command: String,
-        /// When.
+        /// When the process began.
         time: Millis,
     },
-    /// What this command window was opened for never ran: it ends, and has
-    /// claimed nothing (ATTR-6).
+    /// The command of this window never ran. The window ends and has claimed no
+    /// changes (ATTR-6).
     CommandNeverRan {
-        /// Its name on the wire.
+        /// The command's name on the wire.
         command: String,
     },
-    /// A hook of this session had to let its agent go on unanswered: it is
-    /// counted.
+    /// A hook let its agent continue before the daemon answered. It is counted
+    /// for its session.
     HookUnanswered {
-        /// Whose.
+        /// The hook's session.
         session: SessionId,
     },
-    /// A hook's event was not understood: it is counted.
+    /// A hook event was not understood. It is counted.
     HookNotUnderstood {
-        /// Whose, if that is known.
+        /// The hook's session; `None` if it is not known.
         session: Option<SessionId>,
     },
-    /// One conversation's context holds what another session knows.
+    /// Two sessions turned out to be one conversation: what `from` has seen,
+    /// `session` has seen too (HOOK-9).
     Inherited {
-        /// Whose context.
+        /// The session that gets the knowledge.
         session: SessionId,
-        /// Which other session.
+        /// The session that has the knowledge now.
         from: SessionId,
-        /// That one is over: both were one agent's.
+        /// Whether the session `from` is over: both sessions were one agent's.
         over: bool,
     },
-    /// [`Engine::deadline`](crate::Engine::deadline) has come.
+    /// The time that [`Engine::deadline`](crate::Engine::deadline) returned has
+    /// come.
     Tick,
 }
 
 /// The answer to a [`Question`](crate::effect::Question).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Learned {
-    /// Processes, each with its start in ticks since boot; `None` where there
-    /// is none of that number.
+    /// Processes, each with its start in ticks since boot; `None` if no process
+    /// has that number.
     Processes(Vec<(u32, Option<u64>)>),
-    /// Versions after a moment.
+    /// The versions after a moment.
     Edited(Edited),
-    /// Where texts differ. Pairs that are not here could not be compared: one
-    /// is not kept, is no text, or is too large.
+    /// The differences between pairs of texts. A pair is missing if it could
+    /// not be compared: one of the two is not kept, is not text, or is too
+    /// large.
     Differences(Vec<Difference>),
-    /// Lines of a file; `None` if it does not begin with that content any more.
+    /// Lines of a file; `None` if the file no longer begins with that content.
     Lines(Option<Arc<[u8]>>),
-    /// What a look at the whole workspace found.
+    /// The result of a look at the whole workspace.
     Swept(Swept),
 }
 
-/// What has changed in the workspace since it was looked at last (SCOPE-1).
+/// The files of the workspace that have changed since the last look (SCOPE-1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Which files, those that are gone before those that came.
+    /// The changed files: first the removed ones, then the others.
     pub changes: Vec<SweptFile>,
-    /// The branch that is checked out, or the commit; `None` where there is no
+    /// The branch that is checked out, else the commit; `None` outside a
     /// repository.
     pub branch: Option<String>,
-    /// Why not all files were looked at, if they were not.
+    /// Why not all files were looked at; `None` if all were.
     pub partial: Option<String>,
 }
 
-/// A file that has changed since it was looked at last.
+/// A file that has changed since the last look at the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweptFile {
-    /// Which.
+    /// The file's path.
     pub path: RelPath,
-    /// The name that it had before.
+    /// The name that the file had before; `None` if it was not renamed.
     pub from: Option<RelPath>,
-    /// What it held then, [`Held::ABSENT`] if it was not there; `None` where
-    /// nobody knows.
+    /// The file's content at the last look, or [`Held::ABSENT`] if there was no
+    /// file. `None` if it is not known.
     pub before: Option<Held>,
-    /// What it holds now, [`Held::ABSENT`] if it is not there.
+    /// The file's content now, or [`Held::ABSENT`] if there is no file.
     pub after: Held,
-    /// When it was changed last, by the file system; `None` if it is not there.
+    /// When the file was last changed, according to the file system; `None` if
+    /// there is no file.
     pub changed_ms: Option<Millis>,
 }
 
-/// What the log holds of versions after a moment.
+/// The versions in the log after a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edited {
-    /// Versions and corrections after it, the oldest first.
+    /// The versions and corrections after the moment, oldest first.
     pub versions: Vec<Record>,
-    /// What each path of those, and each path wanted in any case, held at that
-    /// moment, `None` for no file; a path that was not tracked then is missing.
+    /// The content at that moment of each path in `versions` and of each path
+    /// that was wanted in any case; `None` for no file. Paths that were not
+    /// tracked then are missing.
     pub then: BTreeMap<RelPath, Option<Hash>>,
 }
 
 /// What the watcher saw on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Bytes were written or cut off; the writer has not closed yet.
+    /// Bytes were written or cut off. The writer has not closed the file yet.
     Written,
     /// A writer closed the file, or the content arrived by a rename.
     Closed,
-    /// Both, with nothing in between: what most saves are.
+    /// A write and its close, with no event in between. Most saves look like
+    /// this.
     WrittenAndClosed,
-    /// The name appeared: created, linked.
+    /// The name appeared: it was created or linked.
     Appeared,
-    /// The name is gone: removed, or renamed away to where nobody looks.
+    /// The name was removed, or renamed to a place that is not watched.
     Removed,
-    /// Anything else (attributes): look, without meaning.
+    /// Any other event, such as a change of attributes. The path is read, and
+    /// the event has no other meaning.
     Touched,
 }
 
-/// What a read of a path found.
+/// The result of a read of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOutcome {
-    /// What is there.
+    /// What the path contains.
     pub found: Found,
-    /// For each length ordered that is no longer than the file: the hash of
-    /// the file's first bytes up to there.
+    /// For each ordered length that is not larger than the file: the hash of
+    /// that number of bytes from the file's beginning.
     pub prefixes: Vec<(u64, Hash)>,
-    /// The bytes, where the order asked for them and there is a file.
+    /// The bytes of the file; `None` if the order did not want them or there is
+    /// no file.
     pub bytes: Option<Arc<[u8]>>,
-    /// Its content may not be kept (SEC-3).
+    /// The content may not be kept (SEC-3).
     pub secret: bool,
-    /// Where symlinks on the way led, if there were any: the real name, also
-    /// of what is not there.
+    /// The real name, if symlinks are on the way to the path, also if there is
+    /// no file. `None` without symlinks.
     pub real: Option<RelPath>,
-    /// Which file it is, where it has several links (FILE-1).
+    /// The identity of the file, if it has several links (FILE-1).
     pub object: Option<Object>,
-    /// How long the read took, where that was long enough to matter: the next
-    /// look that nobody asks for comes the later (LOSS-4).
+    /// How long the read took, if that was long, else 0. After a slow read, the
+    /// next read that no request needs comes later (LOSS-4).
     pub took: Millis,
 }
 
-/// A file by itself, whatever its names. Its number is another file's once
-/// the last link is gone (ATTR-15).
+/// The identity of a file, whatever its names. Another file may get the same
+/// inode number once the last link was removed (ATTR-15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Object {
-    /// The file system's number.
+    /// The device number of the file system.
     pub device: u64,
-    /// The inode's number.
+    /// The inode number.
     pub inode: u64,
 }
 
 impl ReadOutcome {
-    /// The content found, if a file was.
+    /// Returns the hash of the content, or `None` if no regular file was read.
     pub fn hash(&self) -> Option<Hash> {
         match &self.found {
             Found::File(content) => Some(content.hash),
@@ -300,94 +311,97 @@ impl From<Found> for ReadOutcome {
     }
 }
 
-/// What became of a guarded write (GUARD-1).
+/// The result of a guarded write (GUARD-1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// The new content took the place of the base.
+    /// The new content replaced the base.
     Done {
-        /// How it was guarded.
+        /// How the write was guarded.
         guard: Guard,
-        /// Whether a lease told of others who had the file open.
+        /// Whether a lease could show which other processes had the file open.
         lease: bool,
-        /// Absolute paths of bytes kept.
+        /// Absolute paths of the contents put into the recovery directory.
         recovered: Vec<String>,
     },
-    /// Something else than the base was there, or somebody had it open: it
-    /// is there still, or something newer of the same writer's.
+    /// The file's content was not the base, or another process had the file
+    /// open for writing. That content is still there, or a newer one by the
+    /// same writer.
     Conflict {
-        /// What was found in place of the base; `None` for no file.
+        /// The content found instead of the base; `None` for no file.
         found: Option<Hash>,
-        /// Why, for a person or a model.
+        /// The reason, for a person or a model.
         cause: String,
-        /// Absolute paths of bytes kept.
+        /// Absolute paths of the contents put into the recovery directory.
         recovered: Vec<String>,
     },
-    /// It could not be done; the base is there still.
+    /// The write could not be done. The base is still there.
     Failed(Error),
 }
 
-/// What is at a path.
+/// What a path contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing, or a symlink to nothing.
+    /// No file, or a symlink to nothing.
     Absent,
-    /// A regular file, read whole while its stat stayed the same.
+    /// A regular file. Its stat was the same before and after the read.
     File(Content),
-    /// A regular file that changed under every try to read it.
+    /// A regular file that changed during every attempt to read it.
     Unstable {
-        /// Its size at the last look.
+        /// The file's size in bytes at the last attempt.
         size: u64,
     },
-    /// It may not be read.
+    /// The file could not be read.
     Unreadable {
-        /// The system's words.
+        /// The system's error message.
         cause: String,
     },
-    /// A directory, FIFO, device or socket; it was not opened.
+    /// A directory, FIFO, device or socket. It was not opened.
     NotAFile {
-        /// `directory`, `fifo`, `device`, `socket`.
+        /// One of `directory`, `fifo`, `device`, `socket`.
         file_type: &'static str,
     },
-    /// A symlink leads out of the workspace (SEC-2).
+    /// A symlink that leads out of the workspace (SEC-2).
     Outside,
 }
 
-/// A regular file's content and the stat that vouches for it.
+/// The content of a regular file, with the stat of the time when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// SHA-256 of all its bytes.
+    /// SHA-256 of all bytes of the file.
     pub hash: Hash,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Lines: line feeds, and one more if the last line has none.
+    /// The number of lines: of line feeds, and one more if the last line has
+    /// none.
     pub lines: u32,
-    /// The file's own modification time.
+    /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
-    /// What tells this stat from another.
+    /// The stat, as far as it identifies a state of the file.
     pub stamp: Stamp,
-    /// The stat may vouch for the content later (FILE-5): its times lay far
-    /// enough back when the content was read that whatever is written later
-    /// gets another.
+    /// Whether the stat is enough to prove this content later (FILE-5): its
+    /// times were so far in the past at the read that any later write changes
+    /// them.
     pub settled: bool,
 }
 
-/// A stat, as far as it tells one state of a file from another. Equal stamps
-/// mean that nothing was written in between, as far as the file system's
-/// clock can tell; they prove equal content only where the first was settled
-/// (FILE-5).
+/// The part of a stat that distinguishes one state of a file from another.
+/// Equal stamps mean that nothing was written in between, within the precision
+/// of the file system's clock. They prove equal content only if the first was
+/// settled (FILE-5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// The inode's number.
+    /// The inode number.
     pub inode: u64,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Modification time in nanoseconds since 1970.
+    /// The modification time in nanoseconds since 1970.
     pub modified: i64,
-    /// Change time in nanoseconds since 1970.
+    /// The change time in nanoseconds since 1970.
     pub changed: i64,
-    /// The device's number: with the inode's, which file it is.
+    /// The device number. Together with the inode number it identifies the
+    /// file.
     pub device: u64,
-    /// What tells the mount from others that may have had the device's number
-    /// before; 0 where that number says enough.
+    /// A number that distinguishes the mount from earlier mounts with the same
+    /// device number; 0 where the device number is enough.
     pub mount: u64,
 }

@@ -1,10 +1,12 @@
-//! What touchmark decides.
+//! The decisions of touchmark: who wrote, whose copies are out of date, what to
+//! answer.
 //!
-//! The engine is pure: no IO, no clock, no threads, no async. It is handed
-//! the time and what was observed ([`Input`]) and returns what is to be done
-//! ([`Effect`]). Same inputs, same outputs.
+//! The engine is pure: no IO, no clock, no threads, no async. Its inputs
+//! ([`Input`]) are observations and the current time. Its outputs ([`Effect`])
+//! are orders to the shell. The same inputs give the same outputs.
 
-// What is gone through by hashes is put in order first.
+// The order of a hash map's entries is arbitrary. Code that iterates over one
+// sorts the entries first, so that the same inputs give the same outputs.
 #![warn(clippy::iter_over_hash_type)]
 
 pub mod attribution;

@@ -1,12 +1,12 @@
-//! Files by patterns of their names: those whose contents are never kept
-//! (SEC-3), those that no agent writes to (SEC-10).
+//! Patterns of file names: files whose contents are never kept (SEC-3), and
+//! files that no agent may write to (SEC-10).
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use touchmark_proto::{RelPath, native};
 
-/// Names of secrets: the default of `contents.exclude`.
+/// Names of secret files: the default of `contents.exclude`.
 pub const SECRETS: &[&str] = &[
-    // Environments and whatever is called secret.
+    // Environment files, and files named as secrets.
     ".env*",
     "*.env",
     "secrets.*",
@@ -16,7 +16,7 @@ pub const SECRETS: &[&str] = &[
     "*.tfstate.*",
     "*.tfvars",
     "token.txt",
-    // Keys and their stores.
+    // Keys and key stores.
     "*.pem",
     "id_*",
     "*.key",
@@ -34,7 +34,7 @@ pub const SECRETS: &[&str] = &[
     "*-key.json",
     "**/.ssh/**",
     "**/.gnupg/**",
-    // What programs keep to log in with.
+    // Files with which programs log in.
     ".netrc",
     "_netrc",
     ".npmrc",
@@ -57,10 +57,10 @@ pub const SECRETS: &[&str] = &[
     "**/.gem/credentials",
 ];
 
-/// What an agent could make a program of, that would run without being asked
-/// for: the default of `guard.protect`.
+/// Files whose content programs run without being asked: the default of
+/// `guard.protect`. An agent that wrote them could run a program of its own.
 pub const PROTECTED: &[&str] = &[
-    // What git runs and where it pushes to.
+    // What git runs, and where it pushes to.
     ".git",
     "**/.git/**",
     ".touchmark.toml",
@@ -94,18 +94,18 @@ pub const PROTECTED: &[&str] = &[
     ".envrc",
 ];
 
-/// The longest pattern in bytes; no path is longer.
+/// The maximum number of bytes of a pattern. No path is longer.
 const PATTERN_BYTES: usize = 4_096;
 
-/// Alternatives (`{a,b}`) in one pattern.
+/// The maximum number of alternatives (`{a,b}`) in one pattern.
 const ALTERNATIVES: usize = 32;
 
-/// Whether a pattern that comes from anywhere may be compiled at all. The
-/// library does alternatives within alternatives by recursion: enough of them
-/// end the process.
+/// Checks whether a pattern from outside may be compiled. The library handles
+/// nested alternatives by recursion, so that too many of them crash the
+/// process.
 ///
 /// # Errors
-/// Why not.
+/// The reason why it may not be compiled.
 pub fn check(pattern: &str) -> Result<(), String> {
     if pattern.len() > PATTERN_BYTES {
         return Err(format!("a pattern has at most {PATTERN_BYTES} bytes"));
@@ -116,7 +116,7 @@ pub fn check(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Names that one of some patterns fits. Case does not count.
+/// A set of patterns of names. Case is ignored.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     patterns: Vec<String>,
@@ -132,23 +132,24 @@ impl PartialEq for Patterns {
 impl Eq for Patterns {}
 
 impl Patterns {
-    /// Compiles patterns, each of which is matched against the last component
-    /// of a path and against the whole.
+    /// Compiles patterns. Each is matched against the last component of a path
+    /// and against the whole path.
     ///
     /// # Errors
-    /// The first pattern that is none.
+    /// The first pattern that is invalid.
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
         let mut set = GlobSetBuilder::new();
         let mut all_patterns = Vec::new();
         for pattern in patterns {
             all_patterns.push(pattern.to_owned());
             if pattern.contains('[') {
-                // In small letters a class would be another class.
+                // Lower-casing a pattern would change its character classes.
                 set.add(GlobBuilder::new(pattern).case_insensitive(true).build()?);
                 continue;
             }
-            // Those that ignore case by themselves are regular expressions,
-            // however plain, and every read asks.
+            // The library turns case-insensitive globs into regular
+            // expressions, even simple ones. These are matched at every read,
+            // so plain lower-case globs are used instead.
             let (ascii, all) = (pattern.to_ascii_lowercase(), pattern.to_lowercase());
             set.add(Glob::new(&ascii)?);
             if ascii != all {
@@ -161,13 +162,13 @@ impl Patterns {
         })
     }
 
-    /// Whether a path is one of them.
+    /// Returns whether a path matches.
     pub fn has(&self, path: &RelPath) -> bool {
         self.has_name(path.as_bytes())
     }
 
-    /// Whether a line of a result begins with one of them and a colon, as what
-    /// a search found in it.
+    /// Returns whether a line of a search result begins with a matching name
+    /// and a colon, so that it shows text from that file.
     pub fn are_told_by(&self, result: &str) -> bool {
         let names = result.lines().filter_map(|line| line.split_once(':'));
         names

@@ -1,22 +1,22 @@
-//! Sets of lines.
+//! Sets of line numbers.
 
 use smallvec::{SmallVec, smallvec};
 use touchmark_proto::LineRange;
 
-/// A set of lines as sorted, disjoint, non-adjacent ranges. The whole of a
-/// file, however many lines it has, is `1..=u32::MAX`.
+/// A set of lines, as sorted, disjoint, non-adjacent ranges. A whole file,
+/// however many lines it has, is `1..=u32::MAX`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet(pub(crate) SmallVec<[(u32, u32); 2]>);
 
 impl RangeSet {
-    /// Every line there is.
+    /// Returns the set of all lines.
     pub fn whole() -> Self {
         Self(smallvec![(1, u32::MAX)])
     }
 
-    /// The lines of one read of a file of `lines`: all for `None`. A range
-    /// that reaches the last line reaches the end, so that ranges that
-    /// together cover every line make the whole.
+    /// Returns the lines of one read of a file with `lines` lines; `None` reads
+    /// all. A range that includes the last line extends to the end, so that
+    /// ranges that together cover every line give the whole file.
     pub fn of_read(range: Option<LineRange>, lines: u32) -> Self {
         match range {
             Some(range) if range.end < lines => Self(smallvec![(range.start, range.end)]),
@@ -25,30 +25,30 @@ impl RangeSet {
         }
     }
 
-    /// The lines of one read of a content of which nobody knows where it
-    /// ends: those and no others.
+    /// Returns the lines of one read of a content whose number of lines is not
+    /// known: exactly these lines.
     pub fn exactly(range: Option<LineRange>) -> Self {
         range.map_or_else(Self::whole, |range| {
             Self(smallvec![(range.start, range.end)])
         })
     }
 
-    /// The same with these lines as well.
+    /// Returns the set with these lines added.
     #[must_use]
     pub fn with(mut self, start: u32, end: u32) -> Self {
         self.add(&Self(smallvec![(start, end)]));
         self
     }
 
-    /// Those of its lines from `start` to `end`, both included.
+    /// Returns the lines of the set from `start` to `end`, both included.
     #[must_use]
     pub fn between(&self, start: u32, end: u32) -> Self {
         let parts = self.0.iter().map(|&(s, e)| (s.max(start), e.min(end)));
         Self(parts.filter(|(s, e)| s <= e).collect())
     }
 
-    /// The same lines so much further down, or up. What reaches the end of a
-    /// content reaches it still.
+    /// Returns the set with each line number increased by `by`, which may be
+    /// negative. A range up to the end of the file still ends there.
     #[must_use]
     pub fn shifted(&self, by: i64) -> Self {
         let shift = |line: u32| match line {
@@ -58,13 +58,13 @@ impl RangeSet {
         Self(self.0.iter().map(|&(s, e)| (shift(s), shift(e))).collect())
     }
 
-    /// The lines after the first so many ranges.
+    /// Returns the lines after the first `most` ranges.
     pub fn beyond(&self, most: usize) -> Self {
         Self(self.0.iter().skip(most).copied().collect())
     }
 
-    /// At most so many ranges: the last one takes in what lies beyond, with
-    /// all between.
+    /// Reduces the set to at most `most` ranges. The last one then includes
+    /// everything up to the end of the removed ones.
     pub fn coarsen(&mut self, most: usize) {
         if self.0.len() > most
             && let Some((_, end)) = self.0.last().copied()
@@ -76,12 +76,12 @@ impl RangeSet {
         }
     }
 
-    /// Whether no line is in it.
+    /// Returns whether the set has no lines.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Takes every line of `other` in.
+    /// Adds every line of `other`.
     pub fn add(&mut self, other: &Self) {
         let mut all = std::mem::take(&mut self.0);
         all.extend_from_slice(&other.0);
@@ -94,13 +94,13 @@ impl RangeSet {
         }
     }
 
-    /// This set without the lines of `other`.
+    /// Returns the set without the lines of `other`.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         let mut left = SmallVec::new();
         for &(start, end) in &self.0 {
-            // The next line of this range not yet accounted for; past the
-            // last line there is none.
+            // The next line of this range that is neither kept nor removed yet;
+            // `None` after the last line.
             let mut next = Some(start);
             for &(cut_start, cut_end) in &other.0 {
                 let Some(from) = next else { break };
@@ -119,12 +119,12 @@ impl RangeSet {
         Self(left)
     }
 
-    /// Whether every line of `other` is in it.
+    /// Returns whether every line of `other` is in the set.
     pub fn covers(&self, other: &Self) -> bool {
         other.minus(self).is_empty()
     }
 
-    /// As ranges of a file of that many lines.
+    /// Returns the set as ranges of a file with this number of lines.
     pub fn ranges(&self, lines: u32) -> Vec<LineRange> {
         self.0
             .iter()

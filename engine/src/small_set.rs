@@ -1,7 +1,8 @@
-//! Lists and sets that mostly hold one element, and of which there are as
-//! many as files: no room to spare, no tree for a single leaf.
+//! Lists and sets that mostly have one element. There are as many of them as
+//! files, so they take as little memory as possible.
 
-/// Appends, and takes room for this element only where there is at most one.
+/// Appends an element. Allocates memory for this element only, if the list has
+/// at most one.
 pub(crate) fn push<T>(list: &mut Vec<T>, element: T) {
     if list.len() == list.capacity() {
         list.reserve_exact(more(list.len()));
@@ -9,17 +10,18 @@ pub(crate) fn push<T>(list: &mut Vec<T>, element: T) {
     list.push(element);
 }
 
-/// Room for how many more elements is taken where there are so many.
+/// Returns the number of elements to allocate in addition if the list has
+/// `count`.
 fn more(count: usize) -> usize {
     1 + count / 2
 }
 
-/// A small set, sorted. One element takes no room beside it.
+/// A small sorted set. A single element needs no separate allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SmallSet<T> {
     /// One element, or none.
     One(Option<T>),
-    /// Several.
+    /// Several elements.
     Many(Vec<T>),
 }
 
@@ -30,7 +32,7 @@ impl<T> Default for SmallSet<T> {
 }
 
 impl<T: Ord> SmallSet<T> {
-    /// Takes an element in, unless it is there.
+    /// Adds an element, unless it is in the set.
     pub fn insert(&mut self, element: T) {
         match self {
             Self::One(one) => match one.take() {
@@ -50,7 +52,7 @@ impl<T: Ord> SmallSet<T> {
         }
     }
 
-    /// Takes an element out, if it is there.
+    /// Removes an element, if it is in the set.
     pub fn remove(&mut self, element: &T) {
         match self {
             Self::One(one) => drop(one.take_if(|one| one == element)),
@@ -63,7 +65,7 @@ impl<T: Ord> SmallSet<T> {
         }
     }
 
-    /// Has an equal element stand in the place of each for which there is one.
+    /// Replaces each element for which `equal` returns an equal one.
     pub(crate) fn replace_all(&mut self, equal: impl Fn(&T) -> Option<T>) {
         let all = match self {
             Self::One(one) => one.as_mut_slice(),
@@ -76,12 +78,12 @@ impl<T: Ord> SmallSet<T> {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::One(None))
     }
 
-    /// All, in order.
+    /// Iterates over the elements, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         match self {
             Self::One(one) => one.as_slice().iter(),
@@ -122,9 +124,9 @@ impl<'a, T: Ord> IntoIterator for &'a SmallSet<T> {
     }
 }
 
-/// A list that is mostly empty, and then takes no more room than a pointer.
+/// A list that is mostly empty. An empty one is as large as a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::box_collection)] // so that it is one word
+#[allow(clippy::box_collection)] // a boxed list is as large as one pointer
 pub struct Seldom<T>(Option<Box<Vec<T>>>);
 
 impl<T> Default for Seldom<T> {
@@ -134,17 +136,17 @@ impl<T> Default for Seldom<T> {
 }
 
 impl<T> Seldom<T> {
-    /// All, in order.
+    /// Iterates over the elements, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.as_deref().map_or(&[][..], Vec::as_slice).iter()
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.iter().len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }

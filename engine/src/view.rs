@@ -1,4 +1,5 @@
-//! What the engine tells, and all that is only looked up: states, changes, versions, in the protocol's shape.
+//! Read access to the engine: builds states, changes and versions in the form
+//! of the protocol.
 
 use std::collections::BTreeMap;
 
@@ -22,45 +23,46 @@ use crate::tracker::Tracker;
 use crate::tracker::live::{Live, Obstacle};
 use crate::tracker::spoken::Spoken;
 
-/// What a path holds at this moment.
+/// The current content of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     pub held: Held,
-    /// Why it cannot be said.
+    /// The reason why the content is not known; `None` if it is.
     pub trouble: Option<Trouble>,
 }
 
-/// Why it cannot be said what a path holds.
+/// The reason why the content of a path is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     Unreadable,
     Unstable,
 }
 
-/// A change to be listed, with what its delivery has to remember.
+/// A change for a list, with what has to be recorded when it is reported.
 pub(crate) struct Listed {
     pub change: Change,
-    /// The newest fact about the path.
+    /// The number of the newest fact about the path.
     pub newest: u64,
-    /// The fact that says a version was lost; the row is about that one.
+    /// The number of the fact that recorded a loss, if the row is about a lost
+    /// version.
     pub lost: Option<u64>,
-    /// The save it was told in the middle of.
+    /// The number of the save in progress, if the change is the middle of a
+    /// save.
     pub episode: Option<u64>,
-    /// The texts to count lines between.
+    /// The texts between which lines are counted.
     pub texts: LinesWanted,
 }
 
-/// What is known, to be told: the recorded state and the tracker, which it
-/// cannot change.
+/// The recorded state and the tracker, for reading only.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub state: &'a LedgerState,
     pub tracker: &'a Tracker,
     pub config: &'a Config,
     pub now: Millis,
-    /// Editors' unsaved buffers, by the connection that told of them.
+    /// Unsaved buffers of editors, by the connection that reported them.
     pub unsaved: &'a BTreeMap<ConnectionId, Unsaved>,
-    /// By which names the request being answered speaks.
+    /// The names that the answer to the current request uses.
     pub spoken: &'a Spoken,
 }
 
@@ -78,7 +80,8 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// The lines wanted for changes, by their place in the answer.
+    /// Returns the line counts wanted for changes, each with its index in the
+    /// answer.
     pub(crate) fn lines_wanted(texts: impl IntoIterator<Item = LinesWanted>) -> Vec<LinesWanted> {
         texts
             .into_iter()
@@ -87,7 +90,8 @@ impl View<'_> {
             .collect()
     }
 
-    /// What a path holds: what is recorded, under what was read since.
+    /// Returns the current content of a path: what is on record, updated by
+    /// what was read since.
     pub(crate) fn current(&self, path: &RelPath, found: Option<&ReadOutcome>) -> Now {
         let recorded = self.state.paths.get(path).map(|state| state.held);
         let Some(recorded) = recorded else {
@@ -131,7 +135,7 @@ impl View<'_> {
         Now { held, trouble }
     }
 
-    /// A file as one session knows it (SEEN-2, SEEN-3).
+    /// Returns the state of a session's copy of a file (SEEN-2, SEEN-3).
     pub(crate) fn file_state(
         &self,
         session: &SessionId,
@@ -198,7 +202,7 @@ impl View<'_> {
         }
     }
 
-    /// What others did to a path since the session's copy of it.
+    /// Folds what others did to a path since the session's copy of it.
     fn fold(&self, session: &SessionId, knowledge: &Knowledge, path: &PathState) -> Folded {
         let mut folded = Folded::at(knowledge.read_at.unwrap_or(self.state.time));
         let since = path
@@ -211,8 +215,9 @@ impl View<'_> {
             folded.take(kept);
         }
         if folded.versions == 0 {
-            // The copy speaks of a content that the daemon never saw come
-            // or go (SEEN-1), or a declared writer is in the middle.
+            // There is no version to name: either the copy is of a content that
+            // the daemon never saw (SEEN-1), or a declared writer is in the
+            // middle of a write.
             match self.writer_in_progress(path) {
                 Some((session, true)) => {
                     folded = Folded::at(self.now);
@@ -223,7 +228,8 @@ impl View<'_> {
                     folded.name(&Author::USER, Evidence::Unmarked);
                 }
                 None => match path.latest() {
-                    // It was read again in part: who wrote it is known.
+                    // Part of the file was read again, so the author of the
+                    // change is known.
                     Some(latest) if !knowledge.foreign && !knowledge.uncertain => {
                         folded.take(latest);
                     }
@@ -236,8 +242,8 @@ impl View<'_> {
         folded
     }
 
-    /// Who may be in the middle of a write, and whether its content is
-    /// declared (ATTR-5).
+    /// Returns the session that may be in the middle of a write, and whether it
+    /// declared the content (ATTR-5).
     fn writer_in_progress(&self, path: &PathState) -> Option<(&SessionId, bool)> {
         self.state.edits.values().find_map(|edit| {
             let file = edit.files.iter().find(|file| {
@@ -256,13 +262,14 @@ impl View<'_> {
         })
     }
 
-    /// Whether a session's own open mark may have made a version: what it
-    /// comes to is said when the mark ends (ATTR-4).
+    /// Returns whether an open mark of the session may have made a version.
+    /// That is decided when the mark ends (ATTR-4).
     pub(crate) fn is_provisional_for(&self, session: &SessionId, kept: &KeptVersion) -> bool {
         kept.candidates().contains(session) && self.marks(kept).provisional
     }
 
-    /// Whether, and how, a path is listed as modified for a session (MOD-1).
+    /// Returns the row of a path in a session's list of changes, or `None` if
+    /// it is not listed (MOD-1).
     pub(crate) fn listed(&self, session: &SessionId, path: &RelPath) -> Option<Listed> {
         let knowledge = self.state.knowledge(session, path)?;
         let state = self.state.paths.get(path)?;
@@ -277,7 +284,7 @@ impl View<'_> {
         let in_progress = live.is_some_and(Live::is_held_back);
         let newest = knowledge.newest(session, state);
         if in_progress {
-            // The session's own write in the middle is not news to it.
+            // The session's own write in progress is no change for it.
             if self
                 .writer_in_progress(state)
                 .is_some_and(|(writer, _)| writer == session)
@@ -304,7 +311,7 @@ impl View<'_> {
                 live.save.of_version
             }
         });
-        // A save that was told in its middle is continued (MOD-2).
+        // The middle of this save was reported already (MOD-2).
         if live.is_some_and(|live| live.save.told.get(session) == Some(&episode)) {
             return None;
         }
@@ -343,8 +350,8 @@ impl View<'_> {
         })
     }
 
-    /// What the session's own last writes of a path took the place of and what
-    /// they wrote, if it believes some of that still.
+    /// Returns the contents before and after the session's own last writes of a
+    /// path, or `None` if it has none of what it wrote on record.
     pub(crate) fn own_writes(
         &self,
         session: &SessionId,
@@ -360,7 +367,7 @@ impl View<'_> {
         Some((first.before, written))
     }
 
-    /// The row about a version that the session overwrote unseen.
+    /// Returns the row about a version that the session overwrote unseen.
     pub(crate) fn listed_lost(&self, lost: &LostVersion) -> Listed {
         let kept = &lost.version;
         let version = version_of(
@@ -386,9 +393,10 @@ impl View<'_> {
         }
     }
 
-    /// Everything to be listed for a session, in the order of its newest
-    /// facts, so that a cursor can say how far it was told. What its own
-    /// running command did waits for that command's end (MOD-1).
+    /// Returns all rows of a session's list of changes, in the order of their
+    /// newest facts, so that a cursor can name how far they were reported.
+    /// Changes by the session's own running commands are left out until those
+    /// end (MOD-1).
     pub(crate) fn listing(&self, session: &SessionId) -> Vec<Listed> {
         let mut listed = self.listing_with_commands(session);
         listed.retain(|row| {
@@ -405,13 +413,15 @@ impl View<'_> {
         listed
     }
 
-    /// The path's newest version, if the session's own command made it.
+    /// Returns the path's newest version if the session's own command made it,
+    /// else `None`.
     pub(crate) fn command_version(&self, session: &SessionId, path: &RelPath) -> Option<u64> {
         let latest = self.state.paths.get(path)?.latest()?;
         (latest.evidence == Evidence::Command && latest.is_by(session)).then_some(latest.n)
     }
 
-    /// The same, with what its own running commands did so far.
+    /// Returns all rows of a session's list of changes, including those by its
+    /// own running commands.
     pub(crate) fn listing_with_commands(&self, session: &SessionId) -> Vec<Listed> {
         let Some(state) = self.state.sessions.get(session) else {
             return Vec::new();
@@ -429,7 +439,8 @@ impl View<'_> {
         listed
     }
 
-    /// A change for an answer about one path, whether told already or not.
+    /// Returns the change of one path since the session's copy, whether it was
+    /// reported or not; `None` if there is none.
     pub(crate) fn change_since(&self, session: &SessionId, path: &RelPath) -> Option<Change> {
         let knowledge = self.state.knowledge(session, path)?;
         let state = self.state.paths.get(path)?;
@@ -449,7 +460,8 @@ impl View<'_> {
         })
     }
 
-    /// The records of one file in a session's context, the active one first.
+    /// Returns the records of one file in a session's context, the current one
+    /// first.
     pub(crate) fn records(
         &self,
         session: &SessionId,
@@ -470,7 +482,7 @@ impl View<'_> {
         let user_edit_date = foreign.map(|kept| kept.time);
         let mut rows: Vec<(PastRecord, RecordState)> = Vec::new();
         let newest = &knowledge.record;
-        // Somebody else's newer edit stands in place of the session's record.
+        // A newer edit by another author replaces the session's record.
         match foreign {
             Some(kept) if kept.n > knowledge.at => {
                 rows.push((
@@ -516,7 +528,7 @@ impl View<'_> {
             .collect()
     }
 
-    /// What the state knows of a version beyond its fact.
+    /// Returns what the state says about a version beyond its fact.
     pub(crate) fn marks(&self, kept: &KeptVersion) -> VersionMarks {
         VersionMarks {
             overwritten: kept.lost,
@@ -527,7 +539,8 @@ impl View<'_> {
         }
     }
 
-    /// Who changed files, per path, for errors.
+    /// Returns who changed a path since the session's copy, and since when, for
+    /// an error.
     pub(crate) fn blame(
         &self,
         session: &SessionId,
@@ -547,7 +560,7 @@ impl View<'_> {
     }
 }
 
-/// Whether a version is the session's own declared or marked write.
+/// Returns whether a version is the session's own declared or marked write.
 pub(crate) fn is_own(kept: &KeptVersion, session: &SessionId) -> bool {
     kept.author_kind() == AuthorKind::Agent
         && kept.is_by(session)

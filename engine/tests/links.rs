@@ -1,5 +1,5 @@
-//! Names of one file while they come and go (FILE-1, FILE-2, ATTR-12): lists of
-//! inputs in an order in which a busy machine may give them.
+//! Names of one file that appear and disappear (FILE-1, FILE-2, ATTR-12). The
+//! tests are lists of inputs in an order that a busy machine may produce.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +14,7 @@ use touchmark_proto::{
     VersionKind,
 };
 
-/// A file by its inode: what it holds.
+/// The inode number of a file.
 type Inode = u64;
 
 struct Stage {
@@ -22,9 +22,9 @@ struct Stage {
     records: Vec<Record>,
     names: BTreeMap<&'static str, Inode>,
     contents: BTreeMap<Inode, &'static str>,
-    /// Names that are symlinks, and where they lead.
+    /// For each name that is a symlink: its target.
     links: BTreeMap<&'static str, &'static str>,
-    /// Fences that were asked for.
+    /// Fences that were ordered and not reached.
     fences: Vec<u64>,
     answer: Option<Reply>,
     requests: u64,
@@ -86,7 +86,7 @@ impl Stage {
         outcome
     }
 
-    /// Nobody watched until now.
+    /// Restarts the engine. The time before counts as a gap.
     fn restart(&mut self) {
         self.engine = engine(self.records.clone());
         let mut effects = Vec::new();
@@ -100,7 +100,8 @@ impl Stage {
         self.carry_out(effects);
     }
 
-    /// Reads are done at once, in the order in which they are ordered.
+    /// Carries out effects. Reads are done immediately, in the order in which
+    /// they are ordered.
     fn carry_out(&mut self, effects: Vec<Effect>) {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
@@ -128,7 +129,7 @@ impl Stage {
         self.feed(Input::Hint { path, hint });
     }
 
-    /// A request that waits behind its fence.
+    /// Sends a request that waits for its fence.
     fn ask(&mut self, ask: Request) {
         self.requests += 1;
         self.feed(Input::Request {
@@ -139,7 +140,8 @@ impl Stage {
         });
     }
 
-    /// Everything that was told before is in the answer.
+    /// Reaches all fences and returns the answer. Everything hinted at before
+    /// is in it.
     fn answered(&mut self) -> Reply {
         for fence in std::mem::take(&mut self.fences) {
             self.feed(Input::FenceReached { fence });
@@ -203,8 +205,8 @@ impl Stage {
     }
 }
 
-/// `m/a` was renamed to `b` and made anew as a hard link of it, and a link to
-/// its directory was looked at before the system had told of that.
+/// `m/a` was renamed to `b` and created again as a hard link of it. A symlink
+/// to its directory was read before the system had reported that.
 #[test]
 fn what_is_found_through_a_link_is_not_gone() {
     let mut stage = Stage::new(&[("m/a", 1), ("b", 2)], &[(1, "one"), (2, "two")]);
@@ -234,8 +236,8 @@ fn what_is_found_through_a_link_is_not_gone() {
     assert_eq!(stage.file_of("m/a"), stage.file_of("b"));
 }
 
-/// `a` and `b` are one file, and `a` and `c` are exchanged just before the
-/// question.
+/// Returns a stage on which `a` and `b` are one file, and `a` and `c` are
+/// exchanged just before the request.
 fn exchanged() -> Stage {
     let mut stage = Stage::new(&[("a", 1), ("b", 1), ("c", 2)], &[(1, "one"), (2, "two")]);
     for name in ["a", "b", "c"] {
@@ -260,7 +262,8 @@ fn exchanged() -> Stage {
 #[test]
 fn a_name_that_takes_anothers_file_is_never_one_with_it() {
     let mut stage = exchanged();
-    // Of what `b` and `c` are now, it holds what `c` was as well (FILE-2).
+    // The session also tracks the previous content of `c`, and the file of `b`
+    // and `c` differs from that (FILE-2).
     assert_eq!(stage.states(), [FileIs::Stale; 3]);
     assert_eq!(stage.file_of("b"), stage.file_of("c"));
     assert_ne!(stage.file_of("a"), stage.file_of("b"));
@@ -290,7 +293,8 @@ fn an_exchange_copies_nothing() {
     assert!(!stage.engine.state().paths.contains_key(&path("k/a")));
 }
 
-/// `b` left the file while nobody watched, and comes back to it.
+/// `b` left the file while the daemon did not run, and becomes a name of it
+/// again.
 #[test]
 fn a_name_that_was_left_alone_at_a_start_gets_another_again() {
     let names = [("b", 1), ("k/a", 1)];
@@ -310,8 +314,8 @@ fn a_name_that_was_left_alone_at_a_start_gets_another_again() {
     assert_eq!(stage.file_of("b"), stage.file_of("k/a"));
 }
 
-/// `la` was a link to `a`. `a` is renamed over it and made anew, and is read
-/// before anybody looks at `la`.
+/// `la` was a symlink to `a`. `a` is renamed over it and created again, and is
+/// read before `la` is.
 #[test]
 fn a_link_that_was_replaced_is_not_one_with_what_it_led_to() {
     let mut stage = Stage::new(&[("a", 1)], &[(1, "one"), (2, "two")]);
@@ -326,8 +330,9 @@ fn a_link_that_was_replaced_is_not_one_with_what_it_led_to() {
     assert_eq!(stage.states(), [FileIs::Fresh, FileIs::Stale]);
 }
 
-/// `d/b` and `la` are one file, which is exchanged with `k/b`: by `la` it is
-/// known to be what is now `k/b`, and by no older look what is now `d/b`.
+/// `d/b` and `la` are one file, which is exchanged with `k/b`. A read of `la`
+/// shows that it is now the file of `k/b`; no earlier read shows which file
+/// `d/b` is now.
 #[test]
 fn a_name_that_was_renamed_is_looked_at_before_it_is_a_files_again() {
     let names = [("d/b", 1), ("la", 1), ("k/b", 2)];

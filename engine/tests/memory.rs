@@ -1,5 +1,5 @@
-//! What a tracked file costs: bytes of memory, of as many files as a large
-//! workspace has. The bounds leave room for the allocator's own.
+//! The memory that tracked files cost, measured with as many files as a large
+//! workspace has. The bounds leave a margin for the allocator.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use touchmark_proto::{ConnectionId, Hash, Millis, RelPath, Request, RequestId};
 
 const FILES: u64 = 20_000;
 
-/// Bytes of this process in memory.
+/// Returns the bytes of this process in memory.
 fn resident() -> i64 {
     let pages = fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<i64>().unwrap() * 4_096
@@ -23,7 +23,8 @@ fn name(number: u64) -> String {
     format!("src/d{:04}/file{:03}.rs", number / 100, number % 100)
 }
 
-/// An engine, and a disk on which every file holds the number of a round.
+/// An engine, and a disk on which the content of every file is the number of a
+/// round.
 struct Disk {
     engine: Engine,
     now: Millis,
@@ -71,7 +72,7 @@ impl Disk {
         }
     }
 
-    /// A session reads every file.
+    /// Makes a session read every file.
     fn read_all(&mut self) {
         for number in 0..FILES {
             self.now += u64::from(number % 10 == 0);
@@ -87,7 +88,7 @@ impl Disk {
         }
     }
 
-    /// Somebody else writes every file.
+    /// Makes the user write every file.
     fn write_all(&mut self) {
         self.round += 1;
         for number in 0..FILES {

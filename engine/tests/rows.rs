@@ -1,5 +1,5 @@
-//! The table of methods against the protocol's schema: what a method names,
-//! its row names.
+//! Compares the table of methods with the protocol's schema: a row names every
+//! path and session that the method's parameters name.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use touchmark_proto::{METHODS, Request};
 const PATH: &str = "a/file";
 const SESSION: &str = "a-session";
 
-/// A value for a schema, with every field filled in.
+/// Returns a value for a schema, with every field set.
 fn sample(schema: &Value, all: &Value) -> Value {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.rsplit('/').next().unwrap();
@@ -45,8 +45,9 @@ fn sample(schema: &Value, all: &Value) -> Value {
         "object" => {
             let mut object = Map::new();
             for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-                // The wire takes these out: another spelling of `path`, and
-                // how long the client waits.
+                // These fields are removed before a request is decoded: `uri`
+                // is another form of `path`, and `withinMs` is how long the
+                // client waits.
                 if !matches!(name.as_str(), "uri" | "withinMs") {
                     object.insert(name.clone(), sample(field, all));
                 }
@@ -91,7 +92,7 @@ fn a_row_names_every_path_and_the_session_of_its_method() {
         with_paths += usize::from(named > 0);
         with_session += usize::from(named_session);
     });
-    // The schema was understood.
+    // Enough methods have paths and sessions, so the schema was read correctly.
     assert!(with_paths > 20 && with_session > 35);
 }
 

@@ -1,4 +1,4 @@
-//! `audit`: everything that is believed against the disk.
+//! `audit`: compares all contents on record with the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,22 @@ use crate::input::{Found, ReadOutcome};
 use crate::requests::pending::{Pending, Step};
 use crate::view::{Trouble, View};
 
-/// An audit under way.
+/// An audit in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Audit {
-    /// What was believed, behind the first fence.
+    /// The content on record of each path, after the first fence.
     believed: BTreeMap<RelPath, Holds>,
-    /// What was hinted at since: the watcher saw the difference, too.
+    /// Paths with a hint since then. The watcher saw these changes too, so they
+    /// are no differences.
     hinted: BTreeSet<RelPath>,
-    /// The reads are done, and another fence is waited for.
+    /// The reads are done, and the second fence is pending.
     read: bool,
 }
 
 impl Engine {
-    /// Behind a fence, notes what is believed and has everything read; behind
-    /// another, compares. What the watcher has seen change between the two is
-    /// no difference: the belief would have followed.
+    /// Runs an audit. After a first fence it notes the contents on record and
+    /// orders all reads. After a second fence it compares. Paths with a hint in
+    /// between are no differences, since the record would have followed.
     pub(crate) fn audit(&mut self, request: RequestId, pending: &mut Pending) -> Step {
         let Some(audit) = self.audits.get_mut(&request) else {
             let believed: BTreeMap<RelPath, Holds> = self
@@ -71,7 +72,7 @@ impl Engine {
         }))
     }
 
-    /// A path may change, or may have changed.
+    /// Notes in all audits that a path may change, or may have changed.
     pub(crate) fn note_for_audits(&mut self, path: &RelPath) {
         if self.audits.is_empty() {
             return;
@@ -86,7 +87,8 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// What a path is believed to hold; `None` while it is known to change.
+    /// Returns the content on record of a path, or `None` while the path is
+    /// known to change.
     fn believed(&self, path: &RelPath) -> Option<Holds> {
         let now = self.current(path, None);
         Some(match (now.trouble, now.held.hash) {
@@ -98,7 +100,7 @@ impl View<'_> {
     }
 }
 
-/// What a read found; `None` if it changed under the reader.
+/// Returns what a read found, or `None` if the file changed during the read.
 fn holds(outcome: &ReadOutcome) -> Option<Holds> {
     Some(match &outcome.found {
         Found::Absent | Found::NotAFile { .. } => Holds::Absent,

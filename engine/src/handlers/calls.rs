@@ -1,5 +1,5 @@
-//! `call/*`: tool calls that repeat earlier ones. A kept result counts only
-//! while every file that it rests on holds what it held then.
+//! `call/*`: tool calls that repeat earlier ones. A kept result is valid only
+//! while each file that it depends on has the same content as then.
 
 use serde_json::Value;
 use touchmark_proto::calls::{
@@ -19,30 +19,30 @@ use crate::ledger::similarity::{alike, member};
 use crate::requests::pending::{Pending, Step};
 use crate::text::tokens;
 
-/// Calls of a tool that a new one is compared with: the last ones.
+/// The number of a tool's last calls that a new call is compared with.
 const COMPARED: usize = 3;
-/// Bytes of a tool's name.
+/// The maximum number of bytes of a tool's name.
 const NAME: usize = 200;
-/// Files that one result may rest on.
+/// The maximum number of files that one result may depend on.
 const FILES: usize = 1_000;
 
-/// Arguments as they are compared.
+/// The arguments of a call in the form in which they are compared.
 struct Arguments {
-    /// Names of files spelled one way.
+    /// The arguments; each file has only one spelling.
     value: Value,
     canonical: String,
-    /// What they name as `path`.
+    /// The file that the arguments name as `path`.
     place: Place,
 }
 
-/// What the arguments of a call name.
+/// The place that the arguments of a call name.
 #[derive(Clone, PartialEq, Eq)]
 enum Place {
-    /// No file of the workspace.
+    /// The arguments name no place in the workspace.
     Nothing,
-    /// A file or directory.
+    /// The arguments name a file or directory.
     Path(RelPath),
-    /// The workspace's top directory.
+    /// The arguments name the workspace's top directory.
     Workspace,
 }
 
@@ -61,15 +61,16 @@ impl Context<'_> {
             Ok(paths) => paths,
             Err(error) => return Step::Done(Err(error)),
         };
-        // All are read: what the result is compared with later is what was
-        // there when it was recorded.
+        // All files are read first, so that the result is later compared with
+        // the contents from the time when it was recorded.
         if !paths.is_empty() && !pending.rechecked {
             pending.rechecked = true;
             return Step::Read(paths, false);
         }
         let secret = |path| pending.found.get(path).is_some_and(|found| found.secret);
         if paths.iter().any(secret) {
-            // Neither arguments nor result of such a call are kept (SEC-3).
+            // Neither arguments nor result are kept if one of the files is a
+            // secret (SEC-3).
             self.ensure_session(&ask.session);
             return done(Reply::CallRecord(CallRecorded { call_id: None }));
         }
@@ -80,9 +81,10 @@ impl Context<'_> {
             let named = arguments.place == Place::Path(path.clone());
             match content {
                 Some(hash) => rests_on.push((path, hash)),
-                // A directory that is named is one that is searched.
+                // If the path is not a file, it is taken for a directory that
+                // the call searched.
                 None if named => searched = Searched::Below(path),
-                // What cannot be looked at vouches for nothing.
+                // A file that cannot be read proves nothing.
                 None => {}
             }
         }
@@ -114,9 +116,9 @@ impl Context<'_> {
         }))
     }
 
-    /// Whether arguments or result hold what is not to be kept (SEC-3), as far
-    /// as it shows: a token, a value that its name says to be secret, what a
-    /// search found in a file of secrets.
+    /// Returns whether arguments or result contain what must not be kept
+    /// (SEC-3), as far as it can be recognised: a token, a value whose name
+    /// says that it is secret, or what a search found in a secret file.
     fn tells_a_secret(&self, arguments: &str, result: &Value, text: &str) -> bool {
         let secrets = &self.config().secrets;
         tokens::any(text.as_bytes())
@@ -145,7 +147,7 @@ impl Context<'_> {
                     reason: Dropped::Invalidated,
                 },
             );
-            // An older one may still hold.
+            // An older call may still be valid.
             return self.call_check(pending, ask);
         }
         let result = call
@@ -197,8 +199,8 @@ impl Context<'_> {
         }))
     }
 
-    /// The newest of the last calls of a tool that is identical, or else the
-    /// newest that is alike.
+    /// Returns the newest identical call among a tool's last calls, else the
+    /// newest one that is alike.
     fn repeated(
         &self,
         session: &SessionId,
@@ -220,8 +222,8 @@ impl Context<'_> {
         similar
     }
 
-    /// Whether every file that a result rests on holds what it held then, as
-    /// far as the daemon sees it.
+    /// Returns whether each file that a result depends on has the same content
+    /// as then.
     fn still_holds(&self, pending: &Pending, call: &Call) -> bool {
         let unchanged = call
             .rests_on
@@ -245,8 +247,8 @@ impl Context<'_> {
             }
     }
 
-    /// What a path holds now, `Some(None)` for no file; `None` where that
-    /// cannot be said.
+    /// Returns the current content of a path, `Some(None)` for no file, or
+    /// `None` if it is not known.
     fn content_now(&self, pending: &Pending, path: &RelPath) -> Option<Option<Hash>> {
         if self.unusable(path, pending).is_some() {
             return None;
@@ -255,7 +257,8 @@ impl Context<'_> {
         now.trouble.is_none().then_some(now.held.hash)
     }
 
-    /// Paths that nobody watches, and those to be verified, are read first.
+    /// Returns the paths to read first: those that are not watched, and all if
+    /// the request verifies.
     fn unread(&self, pending: &Pending, paths: &[RelPath]) -> Option<Vec<RelPath>> {
         let unread: Vec<RelPath> = paths
             .iter()
@@ -268,8 +271,8 @@ impl Context<'_> {
         (!unread.is_empty()).then_some(unread)
     }
 
-    /// Arguments in the form in which they are compared: names of files
-    /// inside the workspace spelled one way.
+    /// Returns arguments in the form in which they are compared: file names
+    /// inside the workspace in one spelling.
     fn arguments(&self, args: &FreeJson) -> Arguments {
         let mut value = args.0.clone();
         let mut place = Place::Nothing;
@@ -302,7 +305,7 @@ impl Context<'_> {
         }
     }
 
-    /// The files that a call's result rests on.
+    /// Returns the files that a call's result depends on.
     fn files_of(
         &self,
         arguments: &Arguments,
@@ -325,7 +328,7 @@ impl Context<'_> {
         Ok(files)
     }
 
-    /// Whether a call searches files without naming where.
+    /// Returns whether a call searches files without naming a place.
     fn searches(&self, tool: &str, arguments: &Arguments) -> bool {
         let named = |name: &str| {
             let members = arguments.value.as_object();
@@ -336,8 +339,8 @@ impl Context<'_> {
         (by_pattern || named("pattern")) && !named("path")
     }
 
-    /// Drops what is too old, in every session: nothing waits for that by a
-    /// timer (LIFE-3).
+    /// Drops calls that are too old, in every session. No timer does this, so
+    /// that an idle daemon does not wake up (LIFE-3).
     fn drop_old_calls(&mut self) {
         let oldest = self.now().saturating_sub(self.config().calls_age);
         let old: Vec<(SessionId, Vec<u64>)> = self
@@ -360,8 +363,8 @@ impl Context<'_> {
         }
     }
 
-    /// Drops the oldest calls of a session until the rest are few and small
-    /// enough.
+    /// Drops the oldest calls of a session until the remaining ones are within
+    /// the limits for number and bytes.
     fn make_room(&mut self, session: &SessionId) {
         let Some(memory) = self.memory(session) else {
             return;
@@ -439,7 +442,7 @@ fn call_name(number: u64) -> String {
     format!("t{number}")
 }
 
-/// `HH:MM:SS` of a time of the wall's clock.
+/// Returns a wall clock time as `HH:MM:SS`.
 fn time_of_day(time: Millis) -> String {
     let seconds = time / 1000 % 86_400;
     format!(

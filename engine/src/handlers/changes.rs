@@ -1,4 +1,4 @@
-//! `modified/*`: what changed, told once (MOD-1 to MOD-3).
+//! `modified/*`: reports each change to a session once (MOD-1 to MOD-3).
 
 use touchmark_proto::changes::{
     Ack, Changes, ModifiedAck, ModifiedList, ModifiedTake, ModifiedTaken,
@@ -89,8 +89,8 @@ impl Engine {
             Ok(n) => n,
             Err(error) => return Step::Done(Err(error)),
         };
-        // Everything up to the cursor has arrived: what has a newer fact
-        // since then is to be told again.
+        // Everything up to the cursor has arrived. Paths with a newer fact stay
+        // pending.
         let mut listed = self.view().listing(&ask.session);
         listed.retain(|row| {
             row.newest <= upto
@@ -99,8 +99,9 @@ impl Engine {
                     .is_none_or(|only| only.contains(&row.change.path))
         });
         for row in &mut listed {
-            // The middle of a save is no fact: what the cursor speaks of may
-            // have been shown before it began.
+            // The middle of a save is not recorded as a fact. The session may
+            // have received the cursor before the save began, so the save
+            // counts as reported only if it was shown.
             let live = self.tracker.live_if_any(&row.change.path);
             let shown = live.and_then(|live| live.save.shown.remove(&ask.session));
             row.episode = row.episode.filter(|episode| shown == Some(*episode));
@@ -109,7 +110,7 @@ impl Engine {
         done(Reply::ModifiedAck(Done {}))
     }
 
-    /// Remembers what a session has been told.
+    /// Records that changes were reported to a session.
     pub(super) fn deliver(&mut self, session: &SessionId, listed: &[Listed]) {
         if listed.is_empty() {
             return;
@@ -195,7 +196,7 @@ impl View<'_> {
         })
     }
 
-    /// The fact that a clock means.
+    /// Returns the number of the fact that a clock names.
     pub(crate) fn known_clock(&self, clock: Clock) -> Result<u64, Error> {
         if clock.epoch == self.state.epoch && clock.n <= self.state.n {
             return Ok(clock.n);
@@ -210,7 +211,8 @@ impl View<'_> {
         }))
     }
 
-    /// The paths a query about all of a session's files has to read first.
+    /// Returns the paths that a query about all of a session's files has to
+    /// read first, or `None`.
     pub(super) fn verify_paths(
         &self,
         pending: &mut Pending,

@@ -1,4 +1,4 @@
-//! `checkpoint/*`, `warning/*`: what was edited after a moment (CHK).
+//! `checkpoint/*`, `warning/*`: which files were edited after a moment (CHK).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,18 +22,19 @@ use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, PendingWarning};
 use crate::requests::pending::{Pending, Step};
 
-/// Characters of a label, of a message's name, of a note that are kept.
+/// The maximum number of characters that are kept of a label, a message's name
+/// or a note.
 const LABEL: usize = 1_000;
-/// Checkpoints that one session may keep.
+/// The maximum number of checkpoints of one session.
 const CHECKPOINTS: usize = 10_000;
-/// Files that one warning may name.
+/// The maximum number of files that one warning may name.
 const WARNED: usize = 1_000;
 /// Operations that only read.
 const READS: &[&str] = &["read_tool", "read_file", "file_mentioned"];
 
 impl Context<'_> {
-    /// What was written before stands before the fence, and so before the
-    /// checkpoint (ATTR-16).
+    /// Creates a checkpoint. What was written earlier is recorded before the
+    /// fence, and so before the checkpoint (ATTR-16).
     pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
         let kept = self
             .memory(&ask.session)
@@ -104,7 +105,8 @@ impl Context<'_> {
         }
     }
 
-    /// A checkpoint of a session's by its name, with its fact.
+    /// Returns the numbers of a session's checkpoint and of the fact that
+    /// created it, by the checkpoint's name.
     fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(u64, u64), Error> {
         let number = name.strip_prefix('k').and_then(|text| text.parse().ok());
         let memory = self.memory(session);
@@ -119,8 +121,9 @@ impl Context<'_> {
             })
     }
 
-    /// CHK-1. The log tells what was edited since, and what was there then;
-    /// the disk, what is there now.
+    /// Answers `checkpoint/detect` (CHK-1). The log says what was edited since
+    /// the checkpoint and what the content was then. The disk says what the
+    /// content is now.
     pub(crate) fn checkpoint_detect(
         &mut self,
         pending: &mut Pending,
@@ -228,7 +231,7 @@ impl Context<'_> {
         })
     }
 
-    /// The files that deleted messages wrote, or may have written.
+    /// Returns the files that deleted messages wrote, or may have written.
     fn deleted_paths(&self, ask: &CheckpointDetect) -> Result<BTreeSet<RelPath>, Error> {
         ask.deleted
             .iter()
@@ -279,7 +282,7 @@ impl Context<'_> {
         }
     }
 
-    /// A session's warning, without taking it.
+    /// Returns a session's pending warning without taking it.
     pub(super) fn pending_warning(&self, session: &SessionId) -> Option<Warning> {
         let PendingWarning { files, note, time } = self.memory(session)?.warning.clone()?;
         Some(Warning {
@@ -314,10 +317,10 @@ impl Context<'_> {
     }
 }
 
-/// Edits of one path.
+/// The edits of one path.
 #[derive(Default)]
 struct Edits {
-    /// The versions' facts, with their authors.
+    /// The number of each version's fact, with the version's author.
     by: Vec<(u64, Author)>,
     authors: Vec<Author>,
     first: Option<Millis>,
@@ -326,7 +329,7 @@ struct Edits {
     deleted: bool,
 }
 
-/// Versions by path, corrections in their place.
+/// Groups versions by path. A correction replaces the author of its version.
 fn fold_edits(edited: &Edited) -> BTreeMap<RelPath, Edits> {
     let mut rows: BTreeMap<RelPath, Edits> = BTreeMap::new();
     for record in &edited.versions {
@@ -334,8 +337,8 @@ fn fold_edits(edited: &Edited) -> BTreeMap<RelPath, Edits> {
             continue;
         };
         if let Some(amended) = fact.amends {
-            // The version that it corrects may lie before the moment; then
-            // nothing was edited after it.
+            // The corrected version may be older than the moment; then nothing
+            // was edited after it.
             let version = rows
                 .get_mut(&fact.path)
                 .and_then(|row| row.by.iter_mut().find(|(n, _)| *n == amended));

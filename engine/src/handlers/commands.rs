@@ -1,5 +1,5 @@
-//! `command/begin`, `command/end`: windows in which a session runs something
-//! that may write anywhere (ATTR-6).
+//! `command/begin`, `command/end`: command windows, in which a session runs
+//! something that may write anywhere (ATTR-6).
 
 use touchmark_proto::commands::{
     CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows, CommandScope,
@@ -22,13 +22,14 @@ use crate::requests::limits::too_long;
 use crate::requests::pending::{Ask, Pending, Stage, Step};
 use crate::text::tokens::masked;
 
-/// Characters of a label that are kept.
+/// The maximum number of characters of a label that are kept.
 const LABEL: usize = 200;
 
-/// Commands that are listed unless more are asked for.
+/// The maximum number of commands in a list, unless the request names another
+/// limit.
 const LISTED: u32 = 100;
 
-/// What a look at the whole workspace says of a window.
+/// What a look at the whole workspace found about a window.
 #[derive(Default)]
 struct Seen {
     branch: Option<String>,
@@ -52,8 +53,8 @@ impl Seen {
 }
 
 impl Engine {
-    /// What was written before stands before the fence, and so before the
-    /// window (ATTR-16).
+    /// Opens a command window. What was written earlier is recorded before the
+    /// fence, and so before the window (ATTR-16).
     pub(crate) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Step {
         if let Some(error) = too_long(&[("callId", ask.call_id.as_ref())]) {
             return Step::Done(Err(error));
@@ -83,7 +84,8 @@ impl Engine {
             command,
             session: ask.session.clone(),
             call: ask.call_id.clone(),
-            // Masked before it is cut: half of a token has no shape.
+            // Masked before it is cut off: half of a token cannot be
+            // recognised.
             label: ask
                 .label
                 .as_ref()
@@ -110,8 +112,8 @@ impl Engine {
         }))
     }
 
-    /// Ends the window and tells what was done in it to files that the
-    /// session holds; `modified/take` does not tell that again (MOD-1).
+    /// Ends a command window and reports what the command did to files that the
+    /// session tracks. `modified/take` does not report that again (MOD-1).
     pub(crate) fn command_end(&mut self, pending: &Pending, ask: &CommandEnd) -> Step {
         let command = match (&ask.command, &ask.session) {
             (Some(name), _) => {
@@ -143,8 +145,9 @@ impl Engine {
         let cover = open.cover.clone();
         let Seen { branch, partial } = Seen::of(pending);
         self.close_command(command, ask.exit, branch);
-        // What it did in other windows of the session that are still open is
-        // told here as well: those may go on for long.
+        // What the command did in other windows of the session that are still
+        // open is reported here as well, since those may stay open for a long
+        // time.
         let mut listed = self.view().listing_with_commands(&session);
         listed.retain(|row| {
             row.lost.is_none()
@@ -174,20 +177,20 @@ impl Engine {
         }))
     }
 
-    /// Has the whole workspace looked at.
+    /// Returns the question that orders a look at the whole workspace.
     pub(crate) fn sweep(&self) -> Question {
         let mut open = self.state.commands.values();
         let begins = |pending: &Pending| {
             let begin = matches!(&pending.ask, Ask::Client(Request::CommandBegin(_)));
             begin && pending.stage == Stage::Learning
         };
-        // One that is about to open is open by the time of this look.
+        // A window that is about to open will be open when this look is made.
         let claims = open.any(|window| window.fact.workspace)
             || self.pending.values().any(|pending| begins(pending));
         Question::Sweep { claims }
     }
 
-    /// The newest commands.
+    /// Answers `command/list`: the newest commands.
     pub(crate) fn command_list(&self, ask: &CommandList) -> Step {
         let asked = ask.limit.unwrap_or(LISTED) as usize;
         let newest = self.state.past_commands.iter().rev();
@@ -201,8 +204,8 @@ impl Engine {
         }))
     }
 
-    /// Ends a window whose time is up, or whose process has ended; whether what
-    /// was done in it has to be found out first.
+    /// Ends a window whose deadline has passed or whose process has ended.
+    /// Returns `false` if the shell first has to look at what was done in it.
     pub(crate) fn end_in_time(&mut self, command: u64, pending: &Pending) -> bool {
         let open = self.state.commands.get(&command);
         if open.is_some_and(|open| open.fact.workspace) && pending.learned.is_none() {
@@ -253,9 +256,9 @@ impl Engine {
         }
     }
 
-    /// Ends a window whose command never ran: what was put down to it was
-    /// somebody else's. Where another of the session's was open beside it, that
-    /// one may have written it.
+    /// Ends a window whose command never ran. Versions that were attributed to
+    /// it are attributed again. Another window of the session that was open at
+    /// the same time may have written them.
     pub(crate) fn withdraw_command(&mut self, command: u64) {
         let Some(open) = self.state.commands.get(&command) else {
             return;
@@ -267,7 +270,8 @@ impl Engine {
         self.withdraw_claims(command, &session, &cover, since, None);
     }
 
-    /// The same of what was put down to a window before its command began.
+    /// Attributes again the versions that were attributed to a window before
+    /// its command began.
     pub(crate) fn withdraw_before(&mut self, command: u64, time: Millis) {
         let Some(open) = self.state.commands.get(&command) else {
             return;
@@ -279,8 +283,8 @@ impl Engine {
         self.withdraw_claims(command, &session, &cover, since, Some(time));
     }
 
-    /// Corrects what was put down to a session's window after fact `since`,
-    /// and, if that is said, before a time.
+    /// Attributes again the versions that were attributed to a session's window
+    /// after fact `since` and, if `before` is set, before that time.
     fn withdraw_claims(
         &mut self,
         command: u64,
@@ -311,7 +315,7 @@ impl Engine {
                 claimed.push((path.clone(), kept.n, candidates));
             }
         }
-        // In the order of what happened.
+        // In the order in which the versions were recorded.
         claimed.sort_by_key(|(_, n, _)| *n);
         for (path, n, candidates) in claimed {
             let decision = Decision::in_windows_of(candidates);
@@ -319,7 +323,8 @@ impl Engine {
         }
     }
 
-    /// A deadline stands behind a fence (ATTR-16).
+    /// Ends a window whose deadline has passed. A deadline takes effect after a
+    /// fence (ATTR-16).
     pub(crate) fn command_due(&mut self, command: u64) {
         let Some(open) = self.state.commands.get(&command) else {
             return;
@@ -330,8 +335,8 @@ impl Engine {
         }
     }
 
-    /// What the process wrote was written before it ended, and so stands
-    /// before the fence.
+    /// Ends the windows that name a process which has ended. Everything that
+    /// the process wrote, it wrote before its end, and so before the fence.
     pub(crate) fn process_ended(&mut self, pid: u32) {
         let named: Vec<u64> = self
             .state
@@ -345,28 +350,31 @@ impl Engine {
         }
     }
 
-    /// Nobody will end it: it would take what the user writes for a session's.
+    /// Ends a window whose opening the client never received. No client will
+    /// end it, and the user's changes would be attributed to the session.
     pub(crate) fn command_unheard(&mut self, name: &str) {
         if let Some(command) = command_number(name) {
             self.ask_internally(Ask::EndCommand(command));
         }
     }
 
-    /// What it was opened for was declined.
+    /// Ends a window whose command never ran, for example because the user
+    /// declined it.
     pub(crate) fn command_never_ran(&mut self, name: &str) {
         if let Some(command) = command_number(name) {
             self.ask_internally(Ask::WithdrawCommand(command));
         }
     }
 
-    /// Its first process has begun.
+    /// Handles the beginning of the first process of a window's command.
     pub(crate) fn command_began(&mut self, name: &str, time: Millis) {
         if let Some(command) = command_number(name) {
             self.ask_internally(Ask::CommandBegan(command, time));
         }
     }
 
-    /// A connection has ended: its windows have their grace (ATTR-9).
+    /// Starts the grace of the windows that were bound to a connection which
+    /// has ended (ATTR-9).
     pub(crate) fn unbind_commands(&mut self, connection: ConnectionId) {
         let bound: Vec<u64> = self
             .state
@@ -382,9 +390,9 @@ impl Engine {
         }
     }
 
-    /// Windows that were open when the daemon ended stay open (ATTR-9). One
-    /// that was bound has lost its connection, which may have asked for far
-    /// more time than a window has that nobody ends.
+    /// Keeps windows open that were open when the daemon ended (ATTR-9). A
+    /// bound window has lost its connection. It may have asked for more time
+    /// than an unbound window gets, so its time is limited.
     pub(crate) fn resume_commands(&mut self) {
         let open: Vec<CommandFact> = self
             .state

@@ -1,5 +1,5 @@
-//! `edit/commit`: what became of a declared write (ATTR-10), and
-//! declarations that come after their write (ATTR-14).
+//! `edit/commit`: the outcome of a declared write (ATTR-10), and declarations
+//! that come after their write (ATTR-14).
 
 use touchmark_proto::edits::{CommittedFile, EditCommit, EditCommitted, Outcome};
 use touchmark_proto::events::EditPhase;
@@ -22,7 +22,7 @@ use crate::ledger::state::KeptVersion;
 use crate::requests::pending::{Pending, Step};
 use crate::view::{View, is_own};
 
-/// What became of one file.
+/// The outcome of a commit for one file.
 pub(super) struct Verdict {
     pub outcome: Outcome,
     pub version: Option<u64>,
@@ -71,8 +71,9 @@ impl Engine {
         if let Some(step) = self.read_named(pending, &paths) {
             return step;
         }
-        // A commit that claims nothing for a path no edit has open says
-        // nothing; refuse all before anything is changed.
+        // A path without an open edit needs a claim that can be confirmed. If
+        // one path has none, the whole commit is refused before anything
+        // changes.
         let baseless = files.iter().any(|(path, hash)| {
             !open.contains(path)
                 && hash
@@ -82,8 +83,8 @@ impl Engine {
             return Step::Done(Err(unknown_edit(ask.edit.as_deref())));
         }
         for path in paths.iter().filter(|path| open.contains(path)) {
-            // Untracked since the edit began: what it holds now is where its
-            // log begins anew.
+            // The path was untracked since the edit began. Its log begins again
+            // with the current content.
             self.begin_log(path, pending);
             self.hold(&session, path, Source::AgentEdited, None);
         }
@@ -158,7 +159,7 @@ impl Engine {
         }
     }
 
-    /// The commit says what was written.
+    /// Ends a path for which the commit names the content written.
     #[allow(clippy::too_many_arguments)] // each is one fact about the edit
     fn commit_claimed(
         &mut self,
@@ -190,7 +191,7 @@ impl Engine {
         if hash == current && hash == began && !changed {
             return Verdict::of(Outcome::Unchanged, None);
         }
-        // A content from before the edit began belongs to whoever wrote it (ATTR-16).
+        // A content from before the edit began belongs to its writer (ATTR-16).
         let since = self.view().late_version(session, path, claim);
         if since.is_some_and(|version| version > begun)
             && let Some(version) = self.declare_late(pending, session, path, claim, None)
@@ -204,11 +205,12 @@ impl Engine {
             };
         }
         if hash == current {
-            // It was there before the edit, and is again.
+            // The content was there before the edit, and is there again.
             return Verdict::of(Outcome::Unchanged, None);
         }
         if hash == began {
-            // The same once more, before the others came: no change.
+            // The session wrote the content that was there before the edit, and
+            // others wrote later: the session changed nothing.
             self.wrote(session, path, claim);
             return Verdict::of(Outcome::Overwritten, None);
         }
@@ -216,9 +218,10 @@ impl Engine {
         Verdict::of(Outcome::Overwritten, Some(version))
     }
 
-    /// What the end of another edit of the session's has only found is named by
-    /// this one: it is of this one, and known (SEEN-1), also where somebody had
-    /// written since when it was found.
+    /// Attributes a version to this edit that another edit of the session found
+    /// at its end without naming it. The session has then seen the content
+    /// (SEEN-1), even if another author had already written over it when it was
+    /// found.
     fn name_found(
         &mut self,
         edit: u64,
@@ -245,8 +248,9 @@ impl Engine {
         }
     }
 
-    /// Who names what it wrote knows better than another session's mark, which
-    /// only found that content at its end (ATTR-4).
+    /// Attributes a version to this edit that another session's mark found at
+    /// its end (ATTR-4). A commit that names the content is better evidence
+    /// than that.
     fn claim_assumed(
         &mut self,
         edit: u64,
@@ -271,7 +275,8 @@ impl Engine {
         Some(version)
     }
 
-    /// The edit said what it would write, the commit says nothing new.
+    /// Ends a path for which the edit named the content, and the commit names
+    /// nothing else.
     fn commit_expected(
         &mut self,
         path: &RelPath,
@@ -294,7 +299,7 @@ impl Engine {
         }
     }
 
-    /// Neither the edit nor the commit says what was written.
+    /// Ends a path for which neither the edit nor the commit names the content.
     fn commit_marked(&mut self, edit: u64, session: &SessionId, path: &RelPath) -> Verdict {
         match self.claim(edit, path, None) {
             Some(version) => {
@@ -320,9 +325,10 @@ impl Engine {
         });
     }
 
-    /// ATTR-10: what was declared was never read from disk, since somebody
-    /// wrote over it at once. Both are recorded; where the other has a clock
-    /// already, a correction says that it came second.
+    /// Records a declared content that was never read from disk, since another
+    /// author wrote over it immediately (ATTR-10). Both versions are recorded.
+    /// If the other one is recorded already, a correction says that it came
+    /// second.
     fn record_unobserved(
         &mut self,
         session: &SessionId,
@@ -376,8 +382,9 @@ impl Engine {
                 self.amend_by(path, n, decision, false);
             }
             None => {
-                // Either the disk holds what it held when the edit began, and
-                // somebody put that back, or what came is not recorded yet.
+                // There are two cases: the file has the content from before the
+                // edit again, since another author restored it, or its new
+                // content is not recorded yet.
                 let recorded = self.state.paths.get(path).map(|state| state.held.hash);
                 let window = self.config.editor_window;
                 let decision = reported(&self.state, path, now.hash, self.now, window)
@@ -448,7 +455,7 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// The edit that a commit means, open or not, and whose it is.
+    /// Returns the edit that a commit names, open or not, and its session.
     fn committed_edit(&self, ask: &EditCommit) -> Result<(Option<u64>, SessionId), Error> {
         if let Some(name) = &ask.edit {
             let number = edit_number(name);
@@ -476,8 +483,8 @@ impl View<'_> {
         ))
     }
 
-    /// Whether the session has written over a version that it had not seen,
-    /// since that fact; also where the loss has been told meanwhile.
+    /// Returns whether the session has overwritten a version since that fact
+    /// without having seen it, even if the loss was reported meanwhile.
     fn overwrote_unseen(&self, session: &SessionId, path: &RelPath, since: u64) -> bool {
         let Some(state) = self.state.paths.get(path) else {
             return false;
@@ -511,8 +518,8 @@ impl View<'_> {
             || self.late_first(pending, path, claim).is_some()
     }
 
-    /// ATTR-14: the version that a late declaration means: young, claimed by
-    /// nobody, and not read by the session since.
+    /// Returns the version that a late declaration names (ATTR-14): recent,
+    /// claimed by no session, and not read by this session since.
     fn late_version(
         &self,
         session: &SessionId,
@@ -527,7 +534,8 @@ impl View<'_> {
             .find(|kept| kept.hash == claim.hash() && !kept.unobserved)?;
         let young = kept.time.saturating_add(self.config.late) > self.now;
         let unclaimed = matches!(kept.evidence, Evidence::Unmarked | Evidence::Gap);
-        // Lines of before that stand in it still were not read of it (SEEN-8).
+        // Lines that were carried over from an older content were not read from
+        // this one (SEEN-8).
         let read = self.state.knowledge(session, path).is_some_and(|known| {
             let seen = known.of(kept.hash).is_some_and(|seen| !seen.moved);
             known.at >= kept.n && seen
@@ -535,8 +543,8 @@ impl View<'_> {
         (young && unclaimed && !read).then_some(kept.n)
     }
 
-    /// The same for a path that was never tracked: what is there, if it was
-    /// written lately.
+    /// Returns the content that a late declaration names for a path that was
+    /// never tracked: the current content, if it was written recently.
     fn late_first(&self, pending: &Pending, path: &RelPath, claim: HashOrAbsent) -> Option<Held> {
         if self.state.paths.contains_key(path) {
             return None;
@@ -573,8 +581,8 @@ impl View<'_> {
         ))
     }
 
-    /// What others did to a path since the session's copy of it was current
-    /// at fact `at`.
+    /// Returns what others did to a path since the session's copy was current
+    /// at fact `at`, or `None` if nothing.
     fn changes_by_others(
         &self,
         session: &SessionId,

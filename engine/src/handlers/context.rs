@@ -1,6 +1,6 @@
-//! What the families that only remember things for sessions can reach: the
-//! recorded state, what a file holds now, and one way to record a note. Not
-//! fences, timers, watches or requests in waiting.
+//! What handlers can use that only remember something for a session: the
+//! recorded state, the current content of files, and one way to record a note.
+//! They cannot use fences, timers, watches or pending requests.
 
 use touchmark_proto::{ClientPath, Clock, Error, FileState, Millis, RelPath, SessionId};
 
@@ -12,7 +12,7 @@ use crate::ledger::state::State;
 use crate::requests::pending::Pending;
 use crate::view::Now;
 
-/// The engine, as far as such a handler may use it.
+/// The part of the engine that such a handler may use.
 pub(crate) struct Context<'a>(&'a mut Engine);
 
 impl Engine {
@@ -30,7 +30,7 @@ impl Context<'_> {
         &self.0.config
     }
 
-    /// Counts since the engine's start.
+    /// Returns the counters since the engine's start.
     pub(super) fn counts(&mut self) -> &mut Counts {
         &mut self.0.counts
     }
@@ -47,18 +47,18 @@ impl Context<'_> {
         self.0.view().known_clock(clock)
     }
 
-    /// What a file holds now, as far as it was read for the request or is
-    /// known.
+    /// Returns the current content of a file, as the request has read it or as
+    /// it is on record.
     pub(super) fn current(&self, path: &RelPath, pending: &Pending) -> Now {
         self.0.view().current(path, pending.found.get(path))
     }
 
-    /// The error that a path cannot be used for, if it cannot.
+    /// Returns the error for a path that cannot be used, or `None`.
     pub(super) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
         self.0.view().unusable(path, pending)
     }
 
-    /// What a session's copy of a file is worth.
+    /// Returns the state of a session's copy of a file.
     pub(super) fn file_state(
         &self,
         session: &SessionId,
@@ -74,12 +74,13 @@ impl Context<'_> {
         self.0.ensure_session(session);
     }
 
-    /// What a session remembers beside files.
+    /// Returns what a session remembers besides files, or `None` if the session
+    /// is not known.
     pub(super) fn memory(&self, session: &SessionId) -> Option<&SessionMemory> {
         Some(&self.0.state.sessions.get(session)?.memory)
     }
 
-    /// Has a session remember something.
+    /// Records a note in a session's memory.
     pub(super) fn note(&mut self, session: &SessionId, note: Note) {
         self.0.record(Fact::Noted {
             session: session.clone(),

@@ -1,4 +1,4 @@
-//! `editor/*`.
+//! `editor/*`: reports of editors about opened, changed and saved files.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::requests::pending::{Pending, Step};
 use crate::tracker::live::Live;
 use crate::view::View;
 
-/// The files in which one editor holds unsaved changes, and which lines of
-/// them, where it has said so.
+/// The files with unsaved changes in one editor, each with the changed lines if
+/// the editor named them.
 pub(crate) type Unsaved = BTreeMap<RelPath, Option<LineRange>>;
 
 impl Engine {
@@ -53,12 +53,13 @@ impl Engine {
         done(Reply::EditorDirty(Done {}))
     }
 
-    /// An editor that is gone holds no unsaved changes any more.
+    /// Forgets the unsaved changes of an editor whose connection has ended.
     pub(crate) fn editor_gone(&mut self, connection: ConnectionId) {
         self.unsaved.remove(&connection);
     }
 
-    /// This editor holds no unsaved changes of it; another one may.
+    /// Forgets that this editor has unsaved changes of a file. Another editor
+    /// may still have some.
     fn no_longer_unsaved(&mut self, pending: &Pending, path: &RelPath) {
         if let Some(connection) = pending.connection
             && let Some(own) = self.unsaved.get_mut(&connection)
@@ -70,8 +71,9 @@ impl Engine {
         }
     }
 
-    /// ATTR-2: the report speaks for the version it names, whether that is
-    /// recorded already (a correction) or still to come.
+    /// Records an editor's report of a save (ATTR-2). The report explains the
+    /// version with its content, whether that is recorded already (as a
+    /// correction) or later.
     pub(crate) fn editor_did_save(&mut self, pending: &Pending, ask: &EditorDidSave) -> Step {
         let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
@@ -90,7 +92,7 @@ impl Engine {
             .rev()
             .find(|kept| kept.hash == Some(ask.hash) && kept.time.abs_diff(time) <= window);
         match recorded.map(|kept| (kept, kept.author_kind(), kept.evidence)) {
-            // An editor that reloads and saves an agent's bytes again does
+            // An editor that reloads an agent's bytes and saves them again does
             // not edit.
             Some((_, AuthorKind::Agent, Evidence::Declared)) | Some((_, _, Evidence::Editor)) => {}
             Some((kept, ..)) => {
@@ -107,7 +109,8 @@ impl Engine {
                     time,
                     formatted: ask.formatted,
                 });
-                // What was held back for a declared writer may be this save.
+                // A content that was held back because its writer might declare
+                // it may be this save.
                 let held_back = self.tracker.live(&path).and_then(Live::held_now);
                 if held_back.is_some_and(|held| held.hash == Some(ask.hash)) {
                     self.decide_held_back(&path);
@@ -119,7 +122,8 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// It says nothing yet; only the path is looked at.
+    /// Answers `editor/didOpen`. It only checks the path and has no other
+    /// effect.
     pub(crate) fn editor_did_open(&self, ask: &EditorDidOpen) -> Step {
         match self.resolve(&ask.path) {
             Ok(_) => done(Reply::EditorDidOpen(Done {})),
@@ -127,8 +131,9 @@ impl View<'_> {
         }
     }
 
-    /// Whether some editor that is still connected holds unsaved changes, and
-    /// the lines that all of them together change, where each has said which.
+    /// Returns whether a connected editor has unsaved changes of a file: `None`
+    /// if none has; else the lines that all editors together change, or
+    /// `Some(None)` if one of them has not named its lines.
     pub(crate) fn unsaved(&self, path: &RelPath) -> Option<Option<LineRange>> {
         let told = self.unsaved.values().filter_map(|own| own.get(path));
         told.copied().reduce(|one, other| {

@@ -1,4 +1,4 @@
-//! `edit/begin`, `edit/mark`, `edit/abort`: the mark before the write.
+//! `edit/begin`, `edit/mark`, `edit/abort`: marks made before a write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,11 @@ use crate::requests::scope::Scope;
 use crate::tracker::live::Live;
 use crate::view::{View, is_own};
 
-/// Files of one edit at most: a frame bounds them anyway, an answer must.
+/// The maximum number of files of one edit. The size of a frame limits the
+/// request anyway; this limits the answer.
 const FILES_PER_EDIT: usize = 10_000;
 
-/// An edit about to begin.
+/// An edit that is about to begin.
 pub(super) struct Plan {
     pub session: SessionId,
     pub files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)>,
@@ -71,8 +72,8 @@ impl Engine {
             }
         }
         let ttl = ask.ttl_ms.unwrap_or(match ask.call_id {
-            // Each hook event is a connection of its own, and asks a person
-            // for permission in between (ATTR-9).
+            // Each event of a hook has its own connection, and the agent may
+            // ask a person for permission between two events (ATTR-9).
             Some(_) => self.config.hook_ttl,
             None => self.config.edit_ttl,
         });
@@ -116,8 +117,8 @@ impl Engine {
         if let Some(error) = self.view().unusable(&path, pending) {
             return Step::Done(Err(error));
         }
-        // A mark that comes after its write speaks for that (ATTR-14), unless
-        // another session holds the path (GUARD-5).
+        // A mark that comes after its write claims that write (ATTR-14), unless
+        // another session has an edit open on the path (GUARD-5).
         if let Some(expect) = ask.expect
             && self
                 .view()
@@ -177,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// Begins an edit, all or nothing.
+    /// Begins an edit of all its paths, or of none.
     fn begin(&mut self, pending: &mut Pending, plan: &Plan) -> Result<(u64, Millis), Box<Step>> {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
         if let Some(step) = self.read_named(pending, &paths) {
@@ -187,14 +188,15 @@ impl Engine {
         Ok(self.record_begun(pending, plan))
     }
 
-    /// Begins an edit that may begin.
+    /// Records the beginning of an edit that was checked before.
     pub(super) fn record_begun(&mut self, pending: &Pending, plan: &Plan) -> (u64, Millis) {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
         self.ensure_session(&plan.session);
         for path in &paths {
             self.begin_log(path, pending);
             self.hold(&plan.session, path, Source::AgentEdited, None);
-            // Nothing written so far is this edit's, nor is a close of it.
+            // Nothing written so far belongs to this edit, and no earlier close
+            // ends its writes.
             if let Some(live) = self.tracker.live_if_any(path) {
                 live.hints.forget_written();
                 live.save.consumed = None;
@@ -240,8 +242,9 @@ impl Engine {
         (edit, deadline)
     }
 
-    /// Marks read the paths they name before they answer: what was written
-    /// before belongs to its writer (ATTR-16).
+    /// Returns the step that reads the paths of a mark before it is answered,
+    /// or `None` if they are read. What was written before the mark belongs to
+    /// its writer (ATTR-16).
     pub(super) fn read_named(&mut self, pending: &mut Pending, paths: &[RelPath]) -> Option<Step> {
         let unread: Vec<RelPath> = paths
             .iter()
@@ -251,13 +254,13 @@ impl Engine {
         if unread.is_empty() || pending.rechecked {
             return None;
         }
-        // Read once after the fence; a file that is written all the time must
-        // not keep its reader waiting.
+        // Each path is read once after the fence. A file that is written all
+        // the time must not delay the request forever.
         pending.rechecked = true;
         Some(Step::Read(unread, false))
     }
 
-    /// ATTR-4: an abort leaves nothing to the mark.
+    /// Aborts an edit: none of the versions is the edit's any more (ATTR-4).
     pub(crate) fn abort(&mut self, edit: u64) {
         let Some(open) = self.state.edits.get(&edit) else {
             return;
@@ -277,9 +280,9 @@ impl Engine {
         self.end_all(edit, EditPhase::Aborted);
     }
 
-    /// An edit's deadline, or the end of its connection: what is there then
-    /// is the session's (ATTR-4, ATTR-9). Of a call that never came back
-    /// nobody knows whether it ran.
+    /// Ends an edit at its deadline, or after its connection ended. The content
+    /// found then is the session's (ATTR-4, ATTR-9), unless a tool call began
+    /// the edit and never answered: it is not known whether that ran.
     pub(crate) fn expire(&mut self, edit: u64) {
         self.settle_for(&Scope::Paths(self.view().paths_of_edit(edit)));
         let Some(open) = self.state.edits.get(&edit) else {
@@ -300,9 +303,10 @@ impl Engine {
         self.end_all(edit, EditPhase::Lapsed);
     }
 
-    /// ATTR-4: what an edit that declared nothing finds at its end is its
-    /// session's: the newest content since its beginning of which nobody else
-    /// is known to be the author, or the one that the commit names.
+    /// Attributes to an edit that declared nothing the content found at its end
+    /// (ATTR-4): the one that the commit names, else the newest since its
+    /// beginning that is not known to be another author's. Returns the number
+    /// of that version.
     pub(super) fn claim(
         &mut self,
         edit: u64,
@@ -318,16 +322,17 @@ impl Engine {
             self.take_held_back(path);
         }
         let state = self.state.paths.get(path)?;
-        // What was there already is not its own (ATTR-16).
+        // A content that was there before the edit is not the edit's (ATTR-16).
         let mut since = state.versions.iter().filter(|kept| kept.n > begun);
         let there = since.next().filter(|first| first.hash == began);
         let there = there.map_or(0, |first| first.n);
         let unnamed = named.is_none();
         let found = state.versions.iter().rev().find(|kept| {
             let named = named.is_none_or(|named| named.hash() == kept.hash);
-            // What another mark of its own has claimed counts while it is there.
+            // A version that another mark of the session has claimed counts
+            // only while it is the current one.
             let elsewhere = is_own(kept, &session) && kept.edit() != Some(edit);
-            // Whoever has made the file anew was not followed by a removal.
+            // A removal counts only if the file is still absent.
             let gone = kept.hash.is_none() && unnamed;
             kept.n > begun
                 && kept.n != there
@@ -343,8 +348,9 @@ impl Engine {
             self.amend(path, n, author, Evidence::Marked, Some(edit), false);
             self.note_lost(&session, path, n);
         }
-        // What was written over since was seen only by who names it (SEEN-1);
-        // what was its own already may have been read since.
+        // A content that was overwritten since was seen only by a session that
+        // names it (SEEN-1). A version that was the session's already may have
+        // been read since, so nothing is recorded for it.
         if !own && (there || named.is_some()) {
             self.record(Fact::Wrote {
                 session,
@@ -356,7 +362,7 @@ impl Engine {
         Some(n)
     }
 
-    /// Ends all that is left of an edit.
+    /// Ends all remaining paths of an edit.
     pub(super) fn end_all(&mut self, edit: u64, phase: EditPhase) {
         let Some(open) = self.state.edits.get(&edit) else {
             return;
@@ -365,8 +371,9 @@ impl Engine {
         self.end_edit(edit, &paths, phase);
     }
 
-    /// Ends some paths of an edit. What was held back for its writer is
-    /// decided without it (ATTR-5), and whoever waited looks again (GUARD-5).
+    /// Ends some paths of an edit. A content that was held back for its writer
+    /// is decided without the edit (ATTR-5), and requests that the edit blocked
+    /// are tried again (GUARD-5).
     pub(crate) fn end_edit(&mut self, edit: u64, paths: &[RelPath], phase: EditPhase) {
         let Some(open) = self.state.edits.get(&edit) else {
             return;
@@ -396,7 +403,7 @@ impl Engine {
             }
         }
         for path in paths {
-            // The edit may have been all that its log went on for.
+            // The edit may have been the only reason to keep the path's log.
             self.unwatch(path);
             self.decide_held_back(path);
         }
@@ -405,7 +412,7 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// Whether an edit of paths that have been read may begin (GUARD-4,
+    /// Checks whether an edit of paths that have been read may begin (GUARD-4,
     /// GUARD-5).
     pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Step>> {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
@@ -427,12 +434,14 @@ impl View<'_> {
         Ok(())
     }
 
-    /// GUARD-5: another session holds one of the paths.
+    /// Returns the `busy` error if another session has an edit open on one of
+    /// the paths (GUARD-5), else `None`.
     fn busy(&self, session: &SessionId, paths: &[RelPath]) -> Option<Error> {
-        // Once over all that is open: both may be many.
+        // One pass over all open edits, since both lists may be long.
         let named: BTreeSet<&RelPath> = paths.iter().collect();
         let mut held = BTreeMap::new();
-        // A call's mark claims: it does not lock (GUARD-5).
+        // A mark made for a tool call claims versions, but blocks no other
+        // session (GUARD-5).
         let edits = self.state.edits.values();
         let edits = edits.filter(|edit| edit.fact.call.is_none() || edit.fact.bound.is_some());
         for edit in edits.filter(|edit| edit.fact.session != *session) {
@@ -465,14 +474,15 @@ impl View<'_> {
         Some(error)
     }
 
-    /// GUARD-4: an existing file must have been seen as it is.
+    /// Checks that the session has seen the current content of each existing
+    /// file (GUARD-4).
     fn may_edit(&self, pending: &Pending, plan: &Plan) -> Result<(), Error> {
         let mut not_read = Vec::new();
         let mut stale = Vec::new();
         for (path, _, base) in &plan.files {
             let now = self.current(path, pending.found.get(path));
             let Some(hash) = now.held.hash else {
-                // Where there is no file, there is nothing to have read.
+                // A file that does not exist needs no read.
                 if now.trouble.is_none() {
                     continue;
                 }
@@ -480,8 +490,8 @@ impl View<'_> {
                 continue;
             };
             let knowledge = self.state.knowledge(&plan.session, path);
-            // A hook that came too late for a read must not stand in the way
-            // of the edit that follows it (SEEN-9).
+            // A hook that missed a read must not block the edit that follows it
+            // (SEEN-9).
             if plan.call.is_some() && knowledge.as_ref().is_some_and(|known| known.is_missed()) {
                 continue;
             }
@@ -537,7 +547,7 @@ impl View<'_> {
         }
     }
 
-    /// The open edit that a request means.
+    /// Returns the open edit that a request names, or `None`.
     pub(crate) fn edit_of(&self, named: EditNamed<'_>) -> Option<u64> {
         match (named.edit, named.session) {
             (Some(name), _) => edit_number(name).filter(|n| self.state.edits.contains_key(n)),
@@ -546,7 +556,8 @@ impl View<'_> {
         }
     }
 
-    /// The session's newest open edit, of that call if one is named.
+    /// Returns the session's newest open edit, only of the given call if one is
+    /// named.
     pub(crate) fn open_edit(&self, session: &SessionId, call: Option<&str>) -> Option<u64> {
         self.state
             .edits
@@ -559,7 +570,7 @@ impl View<'_> {
             .map(|edit| edit.fact.edit)
     }
 
-    /// The paths of an open edit.
+    /// Returns the paths of an open edit.
     pub(crate) fn paths_of_edit(&self, edit: u64) -> Vec<RelPath> {
         self.state.edits.get(&edit).map_or_else(Vec::new, |open| {
             open.files.iter().map(|file| file.path.clone()).collect()
@@ -567,21 +578,21 @@ impl View<'_> {
     }
 }
 
-/// Whether a version may be what an edit wrote that declared nothing: the
-/// session is named as a candidate, nobody knows who wrote it, or it is the
-/// session's already by its own command, or by another mark.
+/// Returns whether an edit that declared nothing may have written a version:
+/// the session is one of its candidates, its author is not known, or it is the
+/// session's already, by its own command or by another mark.
 fn may_be_of(kept: &KeptVersion, session: &SessionId) -> bool {
     match kept.evidence {
         Evidence::Unmarked | Evidence::Command => {
             kept.is_by(session) || kept.candidates().contains(session)
         }
-        // Nobody watched while it came.
+        // The path was not watched when this version came.
         Evidence::Gap => true,
         _ => kept.is_by(session),
     }
 }
 
-/// There is no such edit, or it has ended.
+/// Returns the error for an edit that does not exist or has ended.
 pub(super) fn unknown_edit(edit: Option<&str>) -> Error {
     let name: String = edit.unwrap_or_default().chars().take(40).collect();
     Error::new(

@@ -1,4 +1,5 @@
-//! `file/*`: what sessions have read, and what their copies are worth.
+//! `file/*`: which files sessions have read, and whether their copies are
+//! current.
 
 use touchmark_proto::daemon::Done;
 use touchmark_proto::files::{
@@ -130,7 +131,8 @@ impl Engine {
             pending.rechecked = true;
             return Step::Read(paths, false);
         }
-        // Tracked when the question came, and let go since.
+        // Paths that were tracked when the request came, and were released
+        // since.
         let unknown: Vec<RelPath> = paths
             .iter()
             .filter(|path| {
@@ -150,7 +152,8 @@ impl Engine {
         let mut more = None;
         for (index, path) in paths.iter().enumerate() {
             // Named paths keep their order and their repeats, so the cursor
-            // counts them; all others go by name.
+            // counts them. Without named paths, the rows are sorted by name,
+            // and the cursor is a name.
             let seen_already = if named {
                 from.is_some_and(|from| index < from)
             } else {
@@ -197,7 +200,8 @@ impl Engine {
         if self.state.knowledge(&ask.session, &path).is_some() {
             let names = self.view().names_of(&path);
             let named = self.spoken.named.get(&path).unwrap_or(&path);
-            // Of several names that the session uses, only the one goes.
+            // If the session uses several names of the file, only the named one
+            // is released.
             let one = self.state.names.uses_another(&ask.session, named, &path);
             self.record(Fact::Untracked {
                 session: ask.session.clone(),
@@ -210,7 +214,7 @@ impl Engine {
         done(Reply::FileUntrack(Done {}))
     }
 
-    /// Has a session hold a path, if it does not.
+    /// Makes a session track a path, if it does not already.
     pub(crate) fn hold(
         &mut self,
         session: &SessionId,
@@ -233,14 +237,16 @@ impl Engine {
             self.record(tracked);
             return;
         }
-        // Known, but perhaps by another name until now.
+        // The session tracks the file already, but perhaps by another name
+        // until now.
         for used in self.names_used(&tracked) {
             self.record(used);
         }
     }
 
-    /// Whoever asks about a copied name makes it a name of its own (ATTR-12).
-    /// That uses no other name by which it was asked (FILE-1).
+    /// Makes a copied name a name that the session uses, because a request
+    /// named it (ATTR-12). The session uses no other name of the file by that
+    /// (FILE-1).
     fn name_copy(&mut self, session: &SessionId, path: &RelPath) {
         let copied = self
             .state

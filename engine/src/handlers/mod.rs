@@ -1,4 +1,4 @@
-//! What requests do, one file for each family.
+//! The handlers: what each request does. One file for each family of methods.
 
 pub(crate) mod audit;
 mod calls;
@@ -35,8 +35,8 @@ use crate::view::View;
 pub(crate) use writes::Write;
 
 impl Engine {
-    /// Opens a session for which something is recorded, if it is not open
-    /// (SES-1).
+    /// Opens a session, if it is not open, because something is to be recorded
+    /// for it (SES-1).
     pub(crate) fn ensure_session(&mut self, session: &SessionId) {
         let known = self.state.sessions.get(session);
         if !known.is_some_and(|known| known.open && known.label.is_some()) {
@@ -71,7 +71,7 @@ impl Engine {
         self.publish_session(session, SessionPhase::Opened);
     }
 
-    /// Tells subscribers how a session goes.
+    /// Publishes that a session was opened or closed.
     fn publish_session(&mut self, session: &SessionId, phase: SessionPhase) {
         let session = session.clone();
         let happening = Happening::Session {
@@ -82,7 +82,8 @@ impl Engine {
         self.publish(happening, None);
     }
 
-    /// Has a path's log begin, if it has not: with what was just read.
+    /// Begins a path's log with the content that was just read, if the path has
+    /// no log yet.
     pub(crate) fn begin_log(&mut self, path: &RelPath, pending: &Pending) {
         if self.state.paths.contains_key(path) {
             return;
@@ -90,16 +91,17 @@ impl Engine {
         let held = self.view().current(path, pending.found.get(path)).held;
         self.turn().watch(path);
         self.record(Fact::Baseline {
-            // By the name that is watched, which is stored already.
+            // The tracker has stored the watched name already; its allocation
+            // is shared.
             path: self.tracker.watched(path).unwrap_or(path).clone(),
             held,
             untracked: false,
         });
-        // What was written until now is in the baseline.
+        // Everything written until now is in the baseline.
         if let Some(live) = self.tracker.live_if_any(path) {
             live.hints.begin();
         }
-        // It has a log of its own and is no copy any more.
+        // The name has its own log now, so it is no pending copy any more.
         self.tracker.settled(path);
         let found = pending.found.get(path).map(|outcome| &outcome.found);
         if let Some(found) = found {
@@ -109,7 +111,7 @@ impl Engine {
             self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
             self.note_stamp(path, *content);
         }
-        // A file that cannot be read is not absent (LOSS-4).
+        // A file that cannot be read is not an absent file (LOSS-4).
         if let Some(obstacle) = found.and_then(Obstacle::of) {
             let unstable = obstacle == Obstacle::Unstable;
             if matches!(obstacle, Obstacle::Unreadable(_)) {
@@ -124,8 +126,9 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// The error that a path cannot be used for, if it cannot: it leads out,
-    /// is no file, or cannot be read.
+    /// Returns the error for a path that cannot be used, or `None`. A path
+    /// cannot be used if it leads out of the workspace, is not a regular file,
+    /// or cannot be read.
     pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
         let obstacle = match self.state.paths.contains_key(path) {
             true => self
@@ -163,27 +166,29 @@ impl View<'_> {
     }
 }
 
-/// It has taken effect.
+/// Returns the step of a request that has taken effect, with its answer.
 pub(crate) fn done(reply: Reply) -> Step {
     Step::Done(Ok(Answer::from(reply)))
 }
 
-/// Characters of a text from outside in a sentence.
+/// The maximum number of characters of a text from outside that a sentence
+/// shows.
 const MOST_SHOWN: usize = 300;
 
-/// A path as it stands in a sentence (SEC-4).
+/// Returns a path in the form for sentences: quoted and escaped (SEC-4).
 pub(crate) fn show(path: &RelPath) -> String {
     show_text(&path.to_string_lossy())
 }
 
-/// Any text from outside, the same way.
+/// Returns any text from outside in the form for sentences: quoted and escaped
+/// (SEC-4).
 pub(crate) fn show_text(text: &str) -> String {
     quoted(text, MOST_SHOWN)
 }
 
-/// A name in the words that stand in the place of a result, in a bracket or a
-/// line of its own: as it is, unless it has characters that names of files and
-/// tools seldom have.
+/// Returns a name for a text that replaces a result, where it is in brackets or
+/// alone on a line. The name has no quotes, unless it contains characters that
+/// are unusual in names of files and tools.
 pub(crate) fn show_bare(name: &str) -> String {
     let usual = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
     match name.chars().all(usual) && name.chars().count() <= MOST_SHOWN {
@@ -192,8 +197,9 @@ pub(crate) fn show_bare(name: &str) -> String {
     }
 }
 
-/// By whom something was changed, for a sentence. Without its evidence nobody
-/// can say that it was the user.
+/// Returns the authors of a change for a sentence, such as `by agent
+/// "claude-1"`. For the user it returns `outside any agent`, since the evidence
+/// that it was the user is not known here.
 pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
     use touchmark_proto::AuthorKind;
     let names: Vec<String> = authors
@@ -211,7 +217,8 @@ pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
     names.join(", ")
 }
 
-/// How many rows the cursor of a list by number means to have been told.
+/// Returns the number of rows that earlier answers have listed, from the cursor
+/// of a list by number; 0 without a cursor.
 pub(crate) fn number_cursor(cursor: Option<&str>) -> Result<u64, Error> {
     cursor.map_or(Ok(0), |text| {
         text.parse()
@@ -219,7 +226,7 @@ pub(crate) fn number_cursor(cursor: Option<&str>) -> Result<u64, Error> {
     })
 }
 
-/// The path that the cursor of a list by path means.
+/// Returns the path in the cursor of a list by path.
 pub(crate) fn path_cursor(cursor: Option<&str>) -> Result<Option<RelPath>, Error> {
     cursor.map(crate::cursor::read_path).transpose()
 }

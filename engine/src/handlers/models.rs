@@ -1,4 +1,4 @@
-//! `model/*`: which models a session used.
+//! `model/*`: which models a session has used.
 
 use touchmark_proto::models::{ModelEntries, ModelEntry, ModelList, ModelRecord, ModelRecorded};
 use touchmark_proto::{Error, Reply};
@@ -8,12 +8,13 @@ use super::{done, number_cursor};
 use crate::ledger::session_memory::{ModelUse, Note};
 use crate::requests::pending::Step;
 
-/// Bytes that a model's, a provider's, a mode's or a message's name may have.
+/// The maximum number of bytes in the name of a model, a provider, a mode or a
+/// message.
 const NAME: usize = 1_000;
 
 impl Context<'_> {
-    /// Repeats are no entries: neither the same model again, nor a message
-    /// that was recorded already.
+    /// Records the model in use. Neither the same model again nor a message
+    /// that was recorded already makes a new entry.
     pub(crate) fn model_record(&mut self, ask: &ModelRecord) -> Step {
         let message = ask.message_id.as_deref().unwrap_or_default();
         let names = [&ask.model_id, &ask.provider_id, &ask.mode].map(String::as_str);
@@ -43,7 +44,8 @@ impl Context<'_> {
                 mode: ask.mode.clone(),
                 message: message.clone(),
             }),
-            // It is no entry, and is known when it comes again.
+            // The model is unchanged, so this makes no entry. The message is
+            // remembered, so that a repeat of it is recognised.
             Some(message) if !heard => Some(Note::MessageSeen {
                 message: message.clone(),
             }),

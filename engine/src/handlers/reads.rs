@@ -1,4 +1,4 @@
-//! `file/read`, `file/readText`: what entered a session's context.
+//! `file/read`, `file/readText`: contents that entered a session's context.
 
 use std::sync::Arc;
 
@@ -21,21 +21,22 @@ use touchmark_proto::{
     Author, Change, Error, ErrorCode, ErrorData, Hash, LineRange, Millis, RelPath, Reply, SessionId,
 };
 
-/// A read about to be recorded.
+/// A read that is about to be recorded.
 pub(super) struct Reading<'a> {
     pub session: &'a SessionId,
     pub path: &'a RelPath,
-    /// `None` where it cannot be tied to a content (SEEN-1).
+    /// The content read; `None` if it is not known (SEEN-1).
     pub hash: Option<Hash>,
     pub lines: u32,
     pub range: Option<LineRange>,
     pub source: Source,
     pub step: Option<u64>,
-    /// Where older texts differ from the one shown, where that is known.
+    /// The differences between older texts and the one shown, as far as they
+    /// are known.
     pub texts: &'a Texts,
 }
 
-/// A read as it was recorded.
+/// What the answer says about a read that was recorded.
 pub(super) struct Recorded {
     verdict: Verdict,
     read_count: u32,
@@ -48,19 +49,18 @@ pub(super) struct Recorded {
 
 /// A text that was read for a request.
 struct TextRead {
-    /// The content that it is of.
+    /// The content that the text is from.
     content: Content,
-    /// The content's bytes from the beginning of `first` on.
+    /// The bytes of the content from line `first` on.
     bytes: Arc<[u8]>,
-    /// The number of a line.
+    /// The number of the first line in `bytes`, from 1.
     first: u32,
 }
 
-/// The text that was read for a request; `None` if none was.
+/// Returns the text that was read for a request, or `None` if none was.
 ///
 /// # Errors
-/// `unstable` where the file held something else by the time that lines of it
-/// were read.
+/// `unstable` if the file had another content by the time its lines were read.
 fn text_of(
     pending: &mut Pending,
     path: &RelPath,
@@ -109,8 +109,9 @@ impl Engine {
         if ask.hash.is_none() && now.held.hash.is_none() && now.trouble.is_none() {
             return Step::Done(Err(not_found(&path)));
         }
-        // The daemon's own hash speaks for the reader only if the file did
-        // not change between the request and it (SEEN-1).
+        // The hash found by the daemon is the content that the client read only
+        // if the file did not change between the request and the daemon's read
+        // (SEEN-1).
         let hash = ask.hash.or_else(|| {
             now.held
                 .hash
@@ -124,8 +125,8 @@ impl Engine {
                 .unwrap_or(now.held.lines)
         };
         let lines = match (ask.range, ask.hash == now.held.hash || ask.hash.is_none()) {
-            // A range that reaches beyond what is known of another content
-            // says that it has at least those lines.
+            // The number of lines of another content is not known. The range
+            // shows that it has at least that many.
             (Some(range), false) => lines.max(range.end),
             _ => lines,
         };
@@ -149,7 +150,8 @@ impl Engine {
             texts: &pending.texts,
         });
         if recorded.verdict == Verdict::Repeat {
-            // Of lines, only those handed over are known to the byte.
+            // For a range of lines, the number of bytes is known only if the
+            // request contains the text.
             let bytes = match (&ask.text, ask.range) {
                 (Some(text), _) => text.len() as u64,
                 (None, None) if hash == now.held.hash => now.held.size,
@@ -196,7 +198,8 @@ impl Engine {
             first,
         }) = text
         else {
-            // A repeat needs no text, so nothing is read for it.
+            // A repeat is answered without the text, so the file's bytes are
+            // not read for it.
             if let Some(step) = self.read_first(pending, &path, true) {
                 return step;
             }
@@ -210,8 +213,7 @@ impl Engine {
                     .view()
                     .verdict(&ask.session, &path, now.held.hash, ask.range)
                     == Verdict::Repeat;
-            // The bytes of lines that are not sent again are counted, not
-            // guessed.
+            // To count the bytes that are not sent, the range has to be read.
             let lines = repeat && ask.range.is_some() && !pending.bytes;
             if !repeat || lines {
                 if let Some(error) = self.view().unusable(&path, pending) {
@@ -227,7 +229,8 @@ impl Engine {
                     return Step::Done(Err(unstable(&path)));
                 };
                 let content = *content;
-                // Too large for all of it to be brought: these lines alone.
+                // The file is too large to be read whole, so only these lines
+                // are read.
                 pending.lines = Lines::Awaited(content);
                 return Step::Learn(Question::Lines(LinesOrder {
                     path,
@@ -325,7 +328,7 @@ impl Engine {
         done(Reply::FileReadText(answer))
     }
 
-    /// Counts a read that put nothing into the context.
+    /// Counts a repeated read, which added nothing to the context.
     fn saved_read(&mut self, session: &SessionId, bytes: u64) {
         let savings = Savings {
             repeats: 1,
@@ -335,9 +338,9 @@ impl Engine {
         self.context().saved(session, savings);
     }
 
-    /// The reads that a request about one path has to wait for, if any: one
-    /// where nobody watched, one where the file is to be verified, and one
-    /// more where it changed after the request's fence.
+    /// Returns the step that reads the path of a request first, or `None`. A
+    /// path is read if it is not watched or if the request verifies it, and
+    /// once more if it changed after the request's fence.
     pub(super) fn read_first(
         &mut self,
         pending: &mut Pending,
@@ -411,7 +414,8 @@ impl Engine {
             source,
             step,
         });
-        // After a read, a save told in its middle is news again (MOD-2).
+        // After a read, a save whose middle was reported counts as a change
+        // again (MOD-2).
         if let Some(live) = self.tracker.live_if_any(path) {
             live.save.read_by(session);
         }

@@ -1,6 +1,7 @@
-//! `retention/rank`: which tool results may leave a context, and which go
-//! first. What the session wrote is never cut; what can be run again goes
-//! first; a file that changed since it was read is worth nothing as it stands.
+//! `retention/rank`: decides which tool results may leave a context, and in
+//! which order. What the session wrote is never cut. Results that can be
+//! produced again go first. A result whose file has changed since is worth
+//! nothing.
 
 use touchmark_proto::files::Source;
 use touchmark_proto::retention::{
@@ -13,14 +14,14 @@ use super::steps::age_in_steps;
 use super::{done, show_bare};
 use crate::requests::pending::{Pending, Step};
 
-/// Tools that write: their results are what the session did.
+/// Tools that write. Their results are the session's own work.
 const WRITES: &[&str] = &["create_file", "edit_file", "write_file"];
 /// Tools that read a file.
 const READS: &[&str] = &["read_file"];
-/// Tools whose result can be had again.
+/// Tools that can be run again for the same result.
 const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
 
-/// Results in one request at most.
+/// The maximum number of results in one request.
 const ITEMS: usize = 10_000;
 
 impl Context<'_> {
@@ -67,8 +68,8 @@ impl Context<'_> {
                     let state = self.file_state(session, path, pending).state;
                     matches!(state, State::Stale | State::Deleted)
                 });
-                // A file accessed lately elsewhere is still at work, however
-                // old this result of it is.
+                // A file that was accessed recently elsewhere is still in use,
+                // however old this result is.
                 let age = path
                     .and_then(|path| age_in_steps(self.state(), session, path, ask.step))
                     .unwrap_or(u64::MAX)
@@ -104,7 +105,7 @@ impl Context<'_> {
         let wrote = knowledge
             .as_ref()
             .is_some_and(|knowledge| knowledge.edit_at.is_some());
-        // `file/mention` says so, too.
+        // A mention by `file/mention` counts too.
         let mentioned = knowledge.is_some_and(|knowledge| {
             let mut records = knowledge.past.iter().chain([&knowledge.record]);
             records.any(|record| record.source == Source::FileMentioned)
@@ -122,7 +123,8 @@ impl Context<'_> {
         }
     }
 
-    /// What to put in the place of a result, and what to say beside it.
+    /// Returns the text that replaces a result, and a remark about it if there
+    /// is one.
     fn stub(
         &self,
         ask: &RetentionRank,
@@ -153,9 +155,9 @@ impl Context<'_> {
     }
 }
 
-/// Steps that a result of this worth is kept after its file's last access:
-/// what the user mentioned twice as long as others, what can be run again half
-/// as long.
+/// Returns the number of steps that a result of this priority is kept after the
+/// last access to its file. Results that the user mentioned are kept twice as
+/// long as others, results that can be produced again half as long.
 fn kept_for(priority: Priority, max_age: u64) -> u64 {
     match priority {
         Priority::Mentioned => max_age.saturating_mul(2),

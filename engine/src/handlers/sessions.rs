@@ -1,4 +1,5 @@
-//! `session/*`.
+//! `session/*`: opening, closing and listing sessions, and cuts of their
+//! contexts.
 
 use touchmark_proto::daemon::Done;
 use touchmark_proto::events::SessionPhase;
@@ -55,8 +56,8 @@ impl Engine {
         }))
     }
 
-    /// What a session knows is in another's context as well. Sessions that are
-    /// not known have nothing to give, or are not there to take it.
+    /// Adds what one session has seen to another session's knowledge. Does
+    /// nothing if one of the two is not known.
     pub(crate) fn inherit(&mut self, session: &SessionId, from: &SessionId, over: bool) {
         let known = |name| self.state.sessions.contains_key(name);
         if session == from || !known(session) || !known(from) {
@@ -74,7 +75,8 @@ impl Engine {
         }
     }
 
-    /// `session/close`: what its commands have done is found out first.
+    /// Answers `session/close`. If a command of the session runs, the shell
+    /// first looks at what it has done.
     pub(crate) fn session_close_asked(&mut self, pending: &Pending, ask: &SessionClose) -> Step {
         let mut open = self.state.commands.values();
         let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
@@ -231,7 +233,8 @@ impl View<'_> {
         done(Reply::SessionList(SessionRows { sessions, more }))
     }
 
-    /// How many of those files have text in the session's context.
+    /// Returns how many of the counted files have text in the session's
+    /// context.
     fn resident(
         &self,
         session: &SessionId,
@@ -250,7 +253,8 @@ impl View<'_> {
     }
 }
 
-/// The first changes of a listing, with the lines to count for them.
+/// Returns the first changes of a listing, with the line counts wanted for
+/// them.
 pub(super) fn split(
     listed: Vec<Listed>,
     limit: usize,

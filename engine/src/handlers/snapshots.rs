@@ -1,5 +1,5 @@
-//! `file/snapshot`, `file/detect`: has a file changed since somebody looked?
-//! Neither an equal time nor an equal size says that it has not.
+//! `file/snapshot`, `file/detect`: whether a file has changed since a snapshot.
+//! Neither an equal time nor an equal size proves that it has not.
 
 use touchmark_proto::files::{
     FileDetect, FileSnapshot, Snapshot, SnapshotChanges, SnapshotCompared,
@@ -42,8 +42,8 @@ impl View<'_> {
         }))
     }
 
-    /// What a file is like now: always read, since a decision rests on it
-    /// (SYNC-4).
+    /// Returns a file's name and current content, or the step that reads it
+    /// first. The file is always read, since a decision depends on it (SYNC-4).
     fn look_at(
         &self,
         pending: &mut Pending,

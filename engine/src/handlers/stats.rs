@@ -1,4 +1,4 @@
-//! `stats`: what was saved.
+//! `stats`: how much was saved.
 
 use touchmark_proto::daemon::{Savings, Stats};
 use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
@@ -22,7 +22,7 @@ impl Context<'_> {
         done(Reply::Stats(savings))
     }
 
-    /// Counts an edit that was refused instead of destroying something.
+    /// Counts an edit that was refused before it could destroy something.
     pub(crate) fn count_refusal(&mut self, ask: &Request, error: &Error) {
         let Some(session) = session(ask) else {
             return;
@@ -37,7 +37,7 @@ impl Context<'_> {
         self.saved(&session.clone(), savings);
     }
 
-    /// Counts a hook that had to let its agent go on.
+    /// Counts a hook that let its agent continue before the daemon answered.
     pub(crate) fn count_unanswered(&mut self, session: &SessionId) {
         let savings = Savings {
             unanswered_hooks: 1,
@@ -46,7 +46,7 @@ impl Context<'_> {
         self.saved(session, savings);
     }
 
-    /// Counts an event of a hook's that was not understood.
+    /// Counts a hook event that was not understood.
     pub(crate) fn count_not_understood(&mut self, session: Option<&SessionId>) {
         match session.filter(|session| self.state().sessions.contains_key(*session)) {
             Some(session) => {
@@ -60,9 +60,9 @@ impl Context<'_> {
         }
     }
 
-    /// Counts what a session was saved.
+    /// Adds to the counts of what a session was saved.
     pub(super) fn saved(&mut self, session: &SessionId, savings: Savings) {
-        // Who is only refused something is not known by that.
+        // A refusal alone does not make a session known.
         if savings != Savings::default() && self.state().sessions.contains_key(session) {
             self.note(session, Note::Saved(savings));
         }

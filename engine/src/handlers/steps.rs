@@ -1,5 +1,5 @@
-//! `file/recent`, `file/isStale`: age counted in the agent's steps. It says
-//! nothing of contents.
+//! `file/recent`, `file/isStale`: age counted in the agent's steps. The age
+//! says nothing about contents.
 
 use touchmark_proto::files::{FileAge, FileIsStale, FileRecent, FileRecords};
 use touchmark_proto::{RelPath, Reply, SessionId};
@@ -11,7 +11,8 @@ use crate::requests::pending::{Pending, Step};
 use crate::view::View;
 
 impl View<'_> {
-    /// Files of the session by their last access, the newest first.
+    /// Answers `file/recent`: the session's files by their last access, the
+    /// newest first.
     pub(crate) fn file_recent(&self, pending: &mut Pending, ask: &FileRecent) -> Step {
         if let Some(paths) = self.verify_paths(pending, &ask.session) {
             return Step::Read(paths, false);
@@ -68,8 +69,8 @@ impl View<'_> {
     }
 }
 
-/// Steps since the session's last access to a file; `None` where it never
-/// named a step for it.
+/// Returns the steps since the session's last access to a file, or `None` if no
+/// access named a step.
 pub(super) fn age_in_steps(
     state: &State,
     session: &SessionId,

@@ -1,5 +1,6 @@
-//! `task/*`: background tasks. A task lives while its process does: the number
-//! and the kernel's start time of it together, since numbers are used again.
+//! `task/*`: background tasks. A task runs as long as its process. A process is
+//! identified by its number and its start time together, since the system
+//! reuses numbers.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +18,13 @@ use crate::ledger::session_memory::{KeptTask, Note};
 use crate::requests::pending::{Pending, Step};
 use crate::text::tokens::masked;
 
-/// Bytes of an id, a command, a directory.
+/// The maximum number of bytes of an id, a command or a directory.
 const TEXT: usize = 64 << 10;
-/// Tasks that one session may keep.
+/// The maximum number of tasks of one session.
 const TASKS: usize = 1_000;
 
-/// Processes with their start, as far as there are any.
+/// Processes, each with its start in ticks since boot; `None` if there is no
+/// such process.
 type Starts = BTreeMap<u32, Option<u64>>;
 
 impl Context<'_> {
@@ -116,7 +118,8 @@ impl Context<'_> {
         }))
     }
 
-    /// Tasks without a process stay: nothing says that they have ended.
+    /// Removes tasks whose process has ended. Tasks without a process stay,
+    /// since nothing shows that they have ended.
     pub(crate) fn task_cleanup(&mut self, pending: &mut Pending, _: &TaskCleanup) -> Step {
         let starts = match self.starts(pending, || self.task_processes(None)) {
             Ok(starts) => starts,
@@ -134,7 +137,8 @@ impl Context<'_> {
         done(Reply::TaskCleanup(Removed { removed }))
     }
 
-    /// When these processes were started; asks for it where that is not known.
+    /// Returns the start times of these processes, or the step that asks for
+    /// them.
     fn starts(
         &self,
         pending: &Pending,
@@ -176,7 +180,8 @@ impl Context<'_> {
     }
 }
 
-/// Whether the process that a task named runs still, and is still that one.
+/// Returns whether the process that a task named still runs and is the same
+/// process.
 fn is_alive(kept: &KeptTask, starts: &Starts) -> bool {
     let now = kept
         .task
@@ -185,7 +190,8 @@ fn is_alive(kept: &KeptTask, starts: &Starts) -> bool {
     now.is_some() && now == kept.started
 }
 
-/// The order of the list as a text: sessions, then ids. NUL is in neither.
+/// Returns the cursor after a row: the session and the id. The separator NUL
+/// occurs in neither, so the order of cursors is the order of the list.
 fn write_cursor(session: &SessionId, id: &str) -> String {
     format!("{}\0{id}", session.as_str())
 }

@@ -1,11 +1,11 @@
-//! `file/write`, `file/edit`: writes that the daemon itself carries out, so
-//! that they destroy nothing the session has not seen (GUARD-1).
+//! `file/write`, `file/edit`: writes that the daemon carries out itself, so
+//! that they destroy nothing that the session has not seen (GUARD-1).
 //!
-//! The way of one: read the path, look whether the session may write
-//! (GUARD-4, GUARD-5), begin an edit that declares the new content, have the
-//! shell put it in the place of the base, read once more, and end the edit by
-//! what was found. Nothing else takes effect meanwhile, so what lies between
-//! is seen by nobody.
+//! A write has these steps: read the path, check that the session may write
+//! (GUARD-4, GUARD-5), begin an edit that declares the new content, order the
+//! shell to replace the base with it, read the path again, and end the edit
+//! according to the content found. No other request takes effect meanwhile, so
+//! no client can see a state in between.
 
 use base64::Engine as _;
 use touchmark_proto::edits::Outcome;
@@ -31,17 +31,17 @@ pub(crate) struct Write {
     ticket: u64,
     session: SessionId,
     path: RelPath,
-    /// The edit that declares it.
+    /// The number of the edit that declares the write.
     edit: u64,
     base: Option<Hash>,
     hash: Hash,
-    /// What the answer of `file/edit` says of the text.
+    /// For `file/edit`: how the old text was found.
     found: Option<TextFound>,
-    /// What became of it.
+    /// The outcome of the write; `None` until the shell has reported it.
     outcome: Option<WriteOutcome>,
 }
 
-/// How `file/edit` found its text.
+/// How `file/edit` found the old text.
 #[derive(Clone, Copy, Debug)]
 struct TextFound {
     matched: Matched,
@@ -49,13 +49,14 @@ struct TextFound {
     line: u32,
 }
 
-/// A write about to begin.
+/// A write that is about to begin.
 struct Draft {
     plan: Plan,
     path: RelPath,
     base: Option<Hash>,
     bytes: Vec<u8>,
-    /// All of the base will be gone, not only what the session named.
+    /// Whether the write replaces all of the base, not only a text that the
+    /// session named.
     whole: bool,
     create_directories: bool,
     found: Option<TextFound>,
@@ -210,7 +211,8 @@ impl Engine {
             self.settle_absence(&path);
         }
         if base == Some(hash) {
-            // Nothing to do; the session knows what is there.
+            // The content is already there, so nothing is written. The session
+            // has named it, and so has seen it.
             self.ensure_session(&session);
             self.begin_log(&path, pending);
             self.hold(
@@ -278,7 +280,8 @@ impl Engine {
         )
     }
 
-    /// The shell has written, or has not: one more read shows what is there.
+    /// Handles the outcome of a write by the shell: ends the edit if it failed,
+    /// and orders one more read of the path.
     pub(crate) fn written(&mut self, path: &RelPath, ticket: u64, outcome: WriteOutcome) {
         let recovered = match &outcome {
             WriteOutcome::Done { recovered, .. } | WriteOutcome::Conflict { recovered, .. } => {
@@ -302,7 +305,7 @@ impl Engine {
         if let Some((_, edit)) = request
             && !matches!(outcome, WriteOutcome::Done { .. })
         {
-            // Whatever is there now is not this edit's.
+            // The content now on disk is not this edit's.
             self.end_all(edit, EditPhase::Aborted);
         }
         let last = self.turn().order_read(path, false);
@@ -372,7 +375,8 @@ impl View<'_> {
             files: vec![(path.clone(), None, base)],
             require_read: true,
             force,
-            // Only a death of the daemon leaves it open that long.
+            // The edit stays open that long only if the daemon is killed during
+            // the write.
             ttl: self.config.flag_ttl,
             one_shot: false,
             bound: None,
@@ -437,7 +441,7 @@ fn reply(
     }
 }
 
-/// A file that changed under each look.
+/// Returns the error for a file that changed during each read.
 pub(super) fn unstable(path: &RelPath) -> Error {
     Error::path(
         ErrorCode::Unreadable,

@@ -1,10 +1,10 @@
-//! Several versions of one path, told as one change.
+//! Folds several versions of one path into one reported change.
 
 use touchmark_proto::{Author, Change, Evidence, Hash, Millis, RelPath, VersionKind};
 
 use crate::ledger::state::KeptVersion;
 
-/// What happened between two contents of a path.
+/// Returns the kind of change between two contents; `None` is no file.
 pub(crate) fn kind_between(before: Option<Hash>, after: Option<Hash>) -> VersionKind {
     match (before, after) {
         (_, None) => VersionKind::Deleted,
@@ -13,7 +13,7 @@ pub(crate) fn kind_between(before: Option<Hash>, after: Option<Hash>) -> Version
     }
 }
 
-/// Versions folded into one, the oldest first.
+/// Several versions of one path, folded into one. They are added oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Folded {
     pub authors: Vec<Author>,
@@ -21,12 +21,12 @@ pub(crate) struct Folded {
     pub first: Millis,
     pub last: Millis,
     pub versions: u32,
-    /// The name the path had before, where it was renamed.
+    /// The previous name, if one of the versions was a rename.
     pub from: Option<RelPath>,
 }
 
 impl Folded {
-    /// Nothing yet, as of a time.
+    /// Returns an empty fold as of a time.
     pub(crate) fn at(time: Millis) -> Self {
         Self {
             first: time,
@@ -51,12 +51,12 @@ impl Folded {
         }
     }
 
-    /// One more version of this author's, other than the kept ones.
+    /// Adds one more version of an author, which is not a kept version.
     pub(crate) fn add(&mut self, time: Millis, author: &Author, evidence: Evidence) {
         self.several((time, time), 1, author, evidence);
     }
 
-    /// So many more, from the first time to the last.
+    /// Adds `count` versions of an author, recorded between two times.
     fn several(
         &mut self,
         (first, last): (Millis, Millis),
@@ -72,7 +72,7 @@ impl Folded {
         self.name(author, evidence);
     }
 
-    /// Names an author, of no version.
+    /// Adds an author and its evidence without a version.
     pub(crate) fn name(&mut self, author: &Author, evidence: Evidence) {
         if !self.authors.contains(author) {
             self.authors.push(author.clone());
@@ -82,7 +82,7 @@ impl Folded {
         }
     }
 
-    /// As a change that left this content behind.
+    /// Returns the fold as a change whose result is this content.
     pub(crate) fn change(self, path: RelPath, kind: VersionKind, hash: Option<Hash>) -> Change {
         Change {
             path,

@@ -1,8 +1,8 @@
-//! What one session knows of each file that it holds, in little room.
+//! What one session has seen of each file that it tracks, in a compact form.
 //!
-//! A session mostly has read a file once or more, whole, and has seen one
-//! content of it: there are as many of these as files and sessions, so that
-//! case is kept small. All others are kept as they are.
+//! Mostly, a session has read a file once or more, whole, and has seen one
+//! content of it. There is one such entry for each file and session, so this
+//! case is stored compactly. All other cases are stored as [`Knowledge`].
 
 use std::borrow::Cow;
 
@@ -13,25 +13,25 @@ use crate::by_name::ByName;
 use crate::ledger::knowledge::{Knowledge, PastRecord, Seen};
 use crate::ranges::RangeSet;
 
-/// A session's files, in the order of their names.
+/// The files that a session tracks, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings(ByName<Box<Holding>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Holding {
     Whole(Whole),
-    // In a box of its own, so that it does not widen the ordinary case.
+    // Boxed, so that this rare case does not make the common one larger.
     Other(Box<Knowledge>),
 }
 
-/// All of a file was read, and nothing else was seen of it.
+/// The common case: the whole file was read, and nothing else of it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Whole {
     hash: Hash,
     at: u64,
     told: u64,
     time: Millis,
-    /// `u64::MAX` for none.
+    /// The agent's step; `u64::MAX` if there is none.
     step: u64,
     lines: u32,
     reads: u32,
@@ -39,15 +39,15 @@ struct Whole {
     earlier: Option<Box<Earlier>>,
 }
 
-/// The file held something else when the session began to hold it, or it came
-/// into the context before.
+/// Set if the file had another content when the session began to track it, or
+/// if it was in the context before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Earlier {
     baseline: Option<Hash>,
     past: Box<[Past]>,
 }
 
-/// A record of a read in an agent that names no steps.
+/// A superseded record of a read that names no step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Past {
     time: Millis,
@@ -78,7 +78,7 @@ impl Past {
 }
 
 impl Whole {
-    /// What is known, if it is no more than this.
+    /// Returns the compact form, or `None` if `known` has more than fits in it.
     fn of(known: &Knowledge) -> Option<Self> {
         let Knowledge {
             baseline,
@@ -147,7 +147,7 @@ impl Whole {
     }
 }
 
-/// A content that was read whole.
+/// Returns the entry of a content that was read whole.
 fn seen_whole(hash: Hash) -> Seen {
     Seen {
         hash: Some(hash),
@@ -193,12 +193,13 @@ impl Holding {
 }
 
 impl Holdings {
-    /// What it knows of a file.
+    /// Returns what the session has seen of a file, or `None` if it does not
+    /// track the file.
     pub fn get(&self, path: &RelPath) -> Option<Cow<'_, Knowledge>> {
         Some(self.0.get(path)?.knowledge())
     }
 
-    /// The fact up to which its copy speaks.
+    /// Returns the number of the fact up to which its copy includes changes.
     pub(crate) fn at(&self, path: &RelPath) -> Option<u64> {
         Some(match self.0.get(path)?.as_ref() {
             Holding::Whole(whole) => whole.at,
@@ -206,33 +207,34 @@ impl Holdings {
         })
     }
 
-    /// Whether it has read all of a file, and seen nothing else of it.
+    /// Returns whether the session has read the whole file and has seen nothing
+    /// else of it.
     pub(crate) fn is_whole(&self, path: &RelPath) -> bool {
         let holding = self.0.get(path).map(Box::as_ref);
         matches!(holding, Some(Holding::Whole(_)))
     }
 
-    /// Whether it holds a file.
+    /// Returns whether the session tracks a file.
     pub fn contains_key(&self, path: &RelPath) -> bool {
         self.0.contains_key(path)
     }
 
-    /// The files that it holds.
+    /// Returns the files that the session tracks.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &RelPath> {
         self.0.keys()
     }
 
-    /// How many these are.
+    /// Returns the number of files that the session tracks.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it holds none.
+    /// Returns whether the session tracks no file.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All.
+    /// Iterates over all files with what the session has seen of each.
     pub fn iter(&self) -> impl Iterator<Item = (&RelPath, Cow<'_, Knowledge>)> {
         self.0
             .iter()
@@ -247,7 +249,8 @@ impl Holdings {
         Some(self.0.remove(path)?.knowledge().into_owned())
     }
 
-    /// Changes what it knows of a file, if it holds that.
+    /// Changes what the session has seen of a file. Returns `None` if it does
+    /// not track the file.
     pub(crate) fn change<T>(
         &mut self,
         path: &RelPath,
@@ -256,7 +259,7 @@ impl Holdings {
         Some(self.0.get_mut(path)?.change(change))
     }
 
-    /// The same of every file.
+    /// Changes what the session has seen of each file.
     pub(crate) fn change_all(&mut self, mut change: impl FnMut(&RelPath, &mut Knowledge)) {
         for (path, holding) in self.0.iter_mut() {
             holding.change(|known| change(path, known));

@@ -1,8 +1,8 @@
-//! What one session knows of one file (SEEN-1 to SEEN-4).
+//! What one session has seen of one file (SEEN-1 to SEEN-4).
 //!
-//! It believes one thing about each line: what it was shown, or wrote, last.
-//! So each line counts for the newest content that it came from, and a content
-//! of which no line is left counts for nothing.
+//! Of each line, only what the session was shown or wrote last is on record. So
+//! each line counts for the newest content that it came from, and a content
+//! without any line left is dropped.
 
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::{Hash, LineRange, Millis, SessionId};
@@ -11,41 +11,44 @@ use crate::ledger::state::{KeptVersion, PathState};
 use crate::ranges::RangeSet;
 use crate::small_set;
 
-/// Contents told apart per session and file. The lines of older ones are stale
-/// until they are shown again, whatever the file holds.
+/// The maximum number of contents that are kept for a session and a file. Lines
+/// of older ones are stale until they are shown again, whatever the file's
+/// content is.
 const CONTENTS_KEPT: usize = 16;
 
-/// Ranges kept of one content. The lines beyond are stale, too.
+/// The maximum number of ranges that are kept for one content. Lines beyond
+/// them are stale until they are shown again.
 const RANGES_KEPT: usize = 64;
 
-/// Superseded records kept per session and file.
+/// The maximum number of superseded records that are kept for a session and a
+/// file.
 const RECORDS_KEPT: usize = 4;
 
-/// A content that entered a session's context.
+/// A content, some lines of which entered a session's context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Which; `None` where the session removed the file.
+    /// The content; `None` if the session removed the file.
     pub hash: Option<Hash>,
-    /// Which of its lines were shown or written, but for those in the place of
-    /// which another content was shown since.
+    /// The lines of it that were shown or written, except those for which
+    /// another content was shown since.
     pub ranges: RangeSet,
-    /// Which of them were shown and are still in the context.
+    /// The lines of `ranges` that were shown and are still in the context.
     pub resident: RangeSet,
     /// The session did not name the hash.
     pub assumed: bool,
-    /// It came by a read, not by the session's own write.
+    /// The content was read by the session; else the session wrote it.
     pub read: bool,
-    /// The session wrote it, and its context was not cut since: it believes
-    /// the lines that it was not shown, too.
+    /// The session wrote the content, and its context was not cut since. So
+    /// lines that it was not shown are on record too.
     pub written: bool,
-    /// These lines were shown of an older content, and stand in this one
-    /// unchanged, perhaps elsewhere (SEEN-8): believed, and no reason not to
-    /// show them again.
+    /// The lines were shown of an older content, and are unchanged in this one,
+    /// perhaps at other numbers (SEEN-8). They are on record, but a read of
+    /// them is not a repeat.
     pub moved: bool,
 }
 
 impl Seen {
-    /// The lines that the session takes the file to hold from this content.
+    /// Returns the lines of this content that the session has on record.
     fn believed(&self) -> &RangeSet {
         match self.written {
             true => &self.ranges,
@@ -59,66 +62,72 @@ impl Seen {
     }
 }
 
-/// A record of how the file came into the context, superseded by a newer.
+/// A record of how the file came into the context. A newer one has superseded
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastRecord {
-    /// How it came.
+    /// How the file came into the context.
     pub source: Source,
-    /// The agent's step.
+    /// The agent's step; `None` if it named none.
     pub step: Option<u64>,
-    /// When.
+    /// When the file came into the context.
     pub time: Millis,
-    /// Lines of the content.
+    /// The number of lines of the content.
     pub lines: u32,
-    /// The content.
+    /// The content; `None` for no file.
     pub hash: Option<Hash>,
 }
 
-/// What one session knows of one file.
+/// What one session has seen of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knowledge {
-    /// What the file held when the session began to hold it.
+    /// The content when the session began to track the file; `None` for no
+    /// file.
     pub baseline: Option<Hash>,
-    /// The contents that it has lines of, the newest last.
+    /// The contents of which the session has lines on record, the newest last.
     pub seen: Vec<Seen>,
-    /// The last read could not be tied to a content (SEEN-1).
+    /// Whether it is unknown which content the last read was of (SEEN-1).
     pub uncertain: bool,
-    /// The fact up to which the copy speaks: later versions are changes.
+    /// The number of the fact up to which the copy includes changes. Later
+    /// versions are changes.
     pub at: u64,
-    /// The copy speaks of a content that the daemon never saw.
+    /// The copy is of a content that the daemon never saw.
     pub foreign: bool,
-    /// The read that recorded a content other than the file's; 0 if the last
-    /// read was of what the file held.
+    /// The number of the read that recorded a content other than the file's
+    /// current one; 0 if the last read was of the current one.
     pub behind: u64,
-    /// The newest fact told to the session (MOD-1).
+    /// The number of the newest fact that was reported to the session (MOD-1).
     pub told: u64,
-    /// Reads since the last invalidation.
+    /// The number of reads since the last invalidation.
     pub read_count: u32,
-    /// When it read last.
+    /// When the session last read the file.
     pub read_at: Option<Millis>,
-    /// When it wrote last.
+    /// When the session last wrote the file.
     pub edit_at: Option<Millis>,
-    /// A rename made this copy and nobody has named it yet (ATTR-12).
+    /// A rename made this copy, and no request of the session has named the
+    /// path since (ATTR-12).
     pub copied: bool,
     /// The newest record of how the file came into the context.
     pub record: PastRecord,
-    /// Older ones, the newest last.
+    /// Superseded records, the newest last.
     pub past: Vec<PastRecord>,
-    /// Lines that came from a content that cannot be told: they are stale
-    /// until they are shown again.
+    /// Lines whose content is not known. They are stale until they are shown
+    /// again.
     pub unsure: RangeSet,
-    /// What the session's own last write took the place of, should that prove
-    /// not to be its own.
-    #[allow(clippy::box_collection)] // rare, and there are many of these
+    /// The entries of `seen` from before the session's own last write, in case
+    /// that write turns out to be another's.
+    #[allow(clippy::box_collection)] // rare, and there are many `Knowledge` values
     pub displaced: Option<Box<Vec<Seen>>>,
-    /// What others had done to the name that the session used, until that was
-    /// a name of this file (FILE-2), and its copy out of date.
-    #[allow(clippy::box_collection)] // rare as well
+    /// What others had done to the name that the session used, before it became
+    /// a name of this file (FILE-2). Kept while the session's copy is out of
+    /// date.
+    #[allow(clippy::box_collection)] // rare, and there are many `Knowledge` values
     pub brought: Option<Box<Vec<KeptVersion>>>,
 }
 
 impl Knowledge {
-    /// A path that begins to be held at fact `n` with that content.
+    /// Returns the knowledge of a session that begins to track a path with this
+    /// content at fact `n`.
     pub fn new(n: u64, baseline: Option<Hash>, record: PastRecord) -> Self {
         Self {
             baseline,
@@ -140,14 +149,15 @@ impl Knowledge {
         }
     }
 
-    /// Whether the session read the file last without anybody knowing what it
-    /// saw (SEEN-9).
+    /// Returns whether the session's last read was missed, so that it is not
+    /// known what it saw (SEEN-9).
     pub fn is_missed(&self) -> bool {
         self.record.source == Source::ReadMissed
     }
 
-    /// Whether that content may be what such a read saw: the file held it when
-    /// the read became known, and nothing was recorded since but an own write.
+    /// Returns whether a missed read may have seen this content: the file had
+    /// it when the miss became known, and nothing was recorded since except an
+    /// own write.
     pub fn may_have_seen(&self, hash: Option<Hash>) -> bool {
         let before = self.past.last();
         let before = before.filter(|_| self.record.source == Source::AgentEdited);
@@ -155,12 +165,13 @@ impl Knowledge {
         newest.any(|record| record.source == Source::ReadMissed && record.hash == hash)
     }
 
-    /// Whether the session read or wrote that content, and then read the newer
-    /// one and no other: of the older no line may be left to it, and yet it
-    /// has seen it.
+    /// Returns whether the session read or wrote one content, and then read the
+    /// newer one and no other. It has seen the older one, even if no line of
+    /// that is on record any more.
     pub fn saw_before(&self, hash: Option<Hash>, newer: Option<Hash>) -> bool {
         let by_edit = |record: &PastRecord| record.source == Source::AgentEdited;
-        // An edit that begins names what it finds.
+        // The beginning of an edit records the file's current content, without
+        // the session having seen it.
         let begun = |record: &PastRecord| by_edit(record) && self.edit_at != Some(record.time);
         let mut newest = [&self.record].into_iter().chain(self.past.iter().rev());
         let mut read = false;
@@ -172,8 +183,8 @@ impl Knowledge {
         before.is_some_and(|before| read && before.hash == hash && seen(before))
     }
 
-    /// A read was missed: nothing is known of what the session believes, and
-    /// it is told what changes from now on.
+    /// Records a missed read: it is not known what the session has seen, and
+    /// changes from now on are reported.
     pub fn miss(&mut self, n: u64, held: Option<Hash>, record: PastRecord) {
         self.supersede(record);
         let fresh = Self::new(n, held, self.record.clone());
@@ -186,12 +197,13 @@ impl Knowledge {
         };
     }
 
-    /// Whether the session has seen anything of the file.
+    /// Returns whether the session has seen anything of the file.
     pub fn any(&self) -> bool {
         self.uncertain || !self.seen.is_empty() || !self.unsure.is_empty()
     }
 
-    /// Whether the file holds something else than the session knows of.
+    /// Returns whether the file's content differs from the one that the session
+    /// has on record.
     pub fn differs(&self, held: Option<Hash>) -> bool {
         match self.any() {
             true => !self.is_fresh(held),
@@ -199,23 +211,26 @@ impl Knowledge {
         }
     }
 
-    /// The newest fact about the file that the session has to be told.
+    /// Returns the number of the newest fact about the file that has to be
+    /// reported to the session.
     pub fn newest(&self, session: &SessionId, path: &PathState) -> u64 {
         path.newest_for(session).max(self.behind)
     }
 
-    /// What was seen of that content.
+    /// Returns the newest entry of a content, or `None` if nothing of it is on
+    /// record.
     pub fn of(&self, hash: Option<Hash>) -> Option<&Seen> {
         self.seen.iter().rev().find(|seen| seen.hash == hash)
     }
 
-    /// The content seen last.
+    /// Returns the entry of the content seen last, or `None` if that content is
+    /// not known.
     pub fn last(&self) -> Option<&Seen> {
         self.seen.last().filter(|_| !self.uncertain)
     }
 
-    /// Lines that the session takes the file to hold and that come from other
-    /// contents than `hash`, counted in those.
+    /// Returns the lines on record that come from contents other than `hash`,
+    /// counted in those contents.
     pub fn stale_ranges(&self, hash: Option<Hash>) -> RangeSet {
         let mut stale = self.unsure.clone();
         for seen in self.seen.iter().filter(|seen| seen.hash != hash) {
@@ -224,24 +239,25 @@ impl Knowledge {
         stale
     }
 
-    /// Whether `hash` is what the session may believe the file to hold
-    /// (SEEN-2, `fresh`).
+    /// Returns whether the session's copy is `fresh` if `hash` is the file's
+    /// content (SEEN-2).
     pub fn is_fresh(&self, hash: Option<Hash>) -> bool {
         let Some(seen) = self.of(hash).filter(|_| !self.uncertain) else {
             return false;
         };
-        // Where no line is believed any more, the content seen last counts.
+        // If no line is on record any more, the content seen last decides.
         let newest = || self.last().is_some_and(|last| last.hash == hash);
         self.stale_ranges(hash).is_empty() && (!seen.believed().is_empty() || newest())
     }
 
-    /// Whether the session has seen that content, in part or whole, so that it
-    /// may edit the file (SEEN-3).
+    /// Returns whether the session has seen a content, in part or whole, so
+    /// that it may edit the file (SEEN-3).
     pub fn may_edit(&self, hash: Option<Hash>) -> bool {
         !self.uncertain && self.of(hash).is_some()
     }
 
-    /// What a read of those lines at that content is (SEEN-4).
+    /// Returns whether a read of a range at a content is a first read, a
+    /// repeat, an extension or a read of changed lines (SEEN-4).
     pub fn verdict(&self, hash: Option<Hash>, range: Option<LineRange>) -> Verdict {
         let wanted = RangeSet::exactly(range);
         let unsure = self.uncertain || wanted.minus(&self.unsure) != wanted;
@@ -258,14 +274,14 @@ impl Knowledge {
             _ if self.read_count == 0 => Verdict::First,
             _ => match self.seen.iter().rev().find(|seen| seen.read) {
                 Some(read) if read.hash != hash => Verdict::Changed,
-                // The same content, no longer in the context.
+                // The content is the same, but it is no longer in the context.
                 _ => Verdict::First,
             },
         }
     }
 
-    /// Lines of a content were shown: they stand in the place of what the
-    /// session had of these lines.
+    /// Records that lines of a content were shown. They replace what was on
+    /// record for these lines.
     pub fn shown(&mut self, hash: Hash, ranges: &RangeSet) {
         self.uncertain = false;
         let mut entry = self.cover(Some(hash), ranges).unwrap_or(Seen {
@@ -285,8 +301,8 @@ impl Knowledge {
         self.bound();
     }
 
-    /// The session has these lines of a content as well: it came to them by
-    /// another name of the file (FILE-1).
+    /// Adds lines of a content that the session came to by another name of the
+    /// file (FILE-1).
     pub fn add(&mut self, also: &Seen) {
         let same = |seen: &&mut Seen| (seen.hash, seen.moved) == (also.hash, also.moved);
         match self.seen.iter_mut().find(same) {
@@ -301,8 +317,8 @@ impl Knowledge {
         self.bound();
     }
 
-    /// What two sessions knew of a file, in one context: lines that either was
-    /// shown last stand in the place of what the other had of them.
+    /// Merges what two sessions have seen of a file into one context. For each
+    /// line, what was shown last replaces what the other had.
     pub fn shown_to_both(one: Self, other: Self, held: Option<Hash>) -> Self {
         let last = |known: &Self| known.read_at.max(known.edit_at);
         let (mut earlier, mut later) = match last(&one) > last(&other) {
@@ -320,7 +336,8 @@ impl Knowledge {
             let known = |own: &Seen| (own.hash, own.moved) == (seen.hash, seen.moved);
             match later.seen.iter().any(known) {
                 true => later.add(seen),
-                // Older than all that was shown later.
+                // The lines of this content are older than all that was shown
+                // later.
                 false => later.seen.insert(0, seen.clone()),
             }
         }
@@ -338,8 +355,8 @@ impl Knowledge {
         later
     }
 
-    /// Lines believed of `from` stand in `to` as `kept`; in the place of the
-    /// others there are now the lines `changed` (SEEN-8).
+    /// Records that lines of `from` are at the places `kept` in `to`, and that
+    /// the lines `changed` of `to` replaced others (SEEN-8).
     pub fn carry(&mut self, from: Hash, to: Hash, kept: &RangeSet, changed: &RangeSet) {
         let is_it = |seen: &Seen| seen.hash == Some(from);
         let Some(old) = self.seen.iter().find(|seen| is_it(seen)).cloned() else {
@@ -357,7 +374,8 @@ impl Knowledge {
                 seen.resident.add(&kept);
             }
             None if kept.is_empty() => {}
-            // Before what was shown of this content itself.
+            // Carried lines go before the lines that were shown of this content
+            // itself.
             None => self.seen.insert(
                 0,
                 Seen {
@@ -373,8 +391,8 @@ impl Knowledge {
         self.bound();
     }
 
-    /// Contents of which lines are believed though the file holds `now`, with
-    /// those lines.
+    /// Returns the contents other than `now` of which lines are on record, each
+    /// with those lines.
     pub fn believed_of_others(&self, now: Hash) -> impl Iterator<Item = (Hash, RangeSet)> {
         let mut others: Vec<(Hash, RangeSet)> = Vec::new();
         for seen in self.seen.iter().filter(|seen| seen.hash != Some(now)) {
@@ -389,7 +407,7 @@ impl Knowledge {
         others.into_iter()
     }
 
-    /// Lines of a content that cannot be told were shown (SEEN-1).
+    /// Records that lines were shown of a content that is not known (SEEN-1).
     pub fn shown_unsure(&mut self, ranges: &RangeSet) {
         self.uncertain = true;
         self.cover(None, ranges);
@@ -397,8 +415,8 @@ impl Knowledge {
         self.bound();
     }
 
-    /// The session wrote the file: it believes all of it, and is shown nothing
-    /// by that (SEEN-4).
+    /// Records that the session wrote the file. All lines are on record then,
+    /// but none of them was shown (SEEN-4).
     pub fn wrote(&mut self, hash: Option<Hash>, assumed: bool) {
         self.uncertain = false;
         self.unsure = RangeSet::default();
@@ -418,7 +436,8 @@ impl Knowledge {
         );
     }
 
-    /// Takes lines away from all contents but this one, which is taken out.
+    /// Removes lines from all contents except `hash`. Returns the entry of
+    /// `hash`, removed from the list.
     fn cover(&mut self, hash: Option<Hash>, ranges: &RangeSet) -> Option<Seen> {
         let is_it = |seen: &Seen| seen.hash == hash && !seen.moved;
         let known = self.seen.iter().position(is_it);
@@ -428,7 +447,7 @@ impl Knowledge {
         for older in self.seen.iter_mut().chain(displaced) {
             older.forget(ranges);
         }
-        // An absence has no lines: any text stands in its place.
+        // An absent file has no lines, so any text replaces it.
         self.seen
             .retain(|seen| seen.hash.is_some() && !seen.ranges.is_empty());
         if *ranges == RangeSet::whole() {
@@ -437,7 +456,7 @@ impl Knowledge {
         same.filter(|seen| seen.hash.is_some())
     }
 
-    /// Keeps what is kept within bounds. What is dropped is stale from now on,
+    /// Drops entries beyond the limits. Lines that are dropped count as stale,
     /// which is the safe side.
     fn bound(&mut self) {
         if self.seen.len() > CONTENTS_KEPT {
@@ -454,8 +473,9 @@ impl Knowledge {
         self.unsure.coarsen(RANGES_KEPT);
     }
 
-    /// A version that the session was taken to have written is not its own:
-    /// it has not seen that, and believes what it did before.
+    /// Takes back a version that was attributed to the session but is not its
+    /// own: the session has not seen it, and what was on record before is
+    /// restored.
     pub fn disbelieve(&mut self, hash: Option<Hash>, version: u64) {
         let is_it = |seen: &Seen| !seen.read && !seen.moved && seen.hash == hash;
         let Some(index) = self.seen.iter().position(is_it) else {
@@ -471,7 +491,8 @@ impl Knowledge {
         self.at = self.at.min(version.saturating_sub(1));
     }
 
-    /// Nothing is in the context any more.
+    /// Records that nothing of the file is in the context any more. Returns
+    /// whether anything was.
     pub fn evict(&mut self) -> bool {
         let mut any = !self.unsure.is_empty();
         self.unsure = RangeSet::default();
@@ -484,7 +505,8 @@ impl Knowledge {
         any
     }
 
-    /// Those lines are no longer in the context.
+    /// Records that a range of lines is no longer in the context. Returns
+    /// whether any of it was.
     pub fn evict_range(&mut self, range: LineRange) -> bool {
         let cut = RangeSet::of_read(Some(range), self.record.lines);
         let mut any = false;
@@ -496,8 +518,8 @@ impl Knowledge {
         any
     }
 
-    /// A newer record stands in place of the one so far. An access that names
-    /// no step was not before the last one that did.
+    /// Replaces the current record with a newer one. A record without a step
+    /// keeps the last known step, since it is not older than that.
     pub fn supersede(&mut self, mut record: PastRecord) {
         record.step = record.step.or(self.record.step);
         let old = std::mem::replace(&mut self.record, record);

@@ -1,27 +1,30 @@
-//! Short names of sessions, for people and models (SES-2). Ids stay for
-//! machines: wherever one is told, the label stands beside it.
+//! Labels: short names of sessions, for people and models (SES-2). Machines use
+//! ids. Wherever an answer has a session's id, the label is next to it.
 
 use touchmark_proto::events::Happening;
 use touchmark_proto::{Author, Change, Error, FileState, Reply, SessionId, Version};
 
 use crate::ledger::state::State;
 
-/// The word of a session whose program is not known.
+/// The word for a session whose program is not known.
 const NOBODY: &str = "agent";
 
-/// Characters of a program's name that make the word, at most.
+/// The maximum number of characters of a program's name that are used as the
+/// word.
 const WORD: usize = 16;
 
-/// Words that are counted by themselves; further programs are agents like any.
+/// The maximum number of words that have their own numbers. Further programs
+/// get the word `agent`.
 const WORDS: usize = 256;
 
-/// The word and the number of a label.
+/// Splits a label into its word and its number.
 pub(crate) fn parts(label: &str) -> Option<(&str, u64)> {
     let (word, number) = label.rsplit_once('-')?;
     Some((word, number.parse().ok()?))
 }
 
-/// The first word of a program's name: `claude` of `Claude Code`.
+/// Returns the first word of a program's name, in lower case: `claude` for
+/// `Claude Code`.
 fn word(program: &str) -> String {
     let mut words = program.split(|letter: char| !letter.is_ascii_alphanumeric());
     let first = words.find(|word| !word.is_empty()).unwrap_or(NOBODY);
@@ -29,8 +32,8 @@ fn word(program: &str) -> String {
 }
 
 impl State {
-    /// The label that a session gets which opens now: a number that its word
-    /// never had, so that no old notice names it, and no session's id.
+    /// Returns the label for a session that opens now. Its word never had this
+    /// number, so no older message refers to it, and no session has it as id.
     pub(crate) fn next_label(&self, program: Option<&str>) -> String {
         let word = program.map_or_else(|| NOBODY.to_owned(), word);
         let counted = self.labels.contains_key(&word) || self.labels.len() < WORDS;
@@ -46,17 +49,17 @@ impl State {
         }
     }
 
-    /// A session's label; `None` where it has none, or is not known any more.
+    /// Returns a session's label, or `None` if it has none or is not known.
     pub fn label(&self, session: &SessionId) -> Option<&str> {
         self.sessions.get(session)?.label.as_deref()
     }
 
-    /// A session's label, else its id.
+    /// Returns a session's label, or its id if it has none.
     pub fn label_or_id<'a>(&'a self, session: &'a SessionId) -> &'a str {
         self.label(session).unwrap_or_else(|| session.as_str())
     }
 
-    /// Writes the labels into an answer.
+    /// Adds the labels to an answer.
     pub fn label_reply(&self, reply: &mut Reply) {
         match reply {
             Reply::SessionOpen(opened) => {
@@ -114,7 +117,7 @@ impl State {
         }
     }
 
-    /// Writes the labels into an event.
+    /// Adds the labels to an event.
     pub fn label_happening(&self, happening: &mut Happening) {
         match happening {
             Happening::Version { version, .. } => self.in_version(version),
@@ -131,7 +134,7 @@ impl State {
             | Happening::Session { session, label, .. } => {
                 *label = self.label(session).map(str::to_owned);
             }
-            // A command's row is made with it.
+            // A command's row gets its label when it is built.
             Happening::Command { .. }
             | Happening::Recovered { .. }
             | Happening::Degraded { .. }
@@ -139,7 +142,7 @@ impl State {
         }
     }
 
-    /// Writes the labels into an error's fields.
+    /// Adds the labels to an error's fields.
     pub fn label_error(&self, error: &mut Error) {
         let all = std::iter::once(error.data.as_mut()).chain(&mut error.files);
         for data in all {
@@ -149,7 +152,7 @@ impl State {
         }
     }
 
-    /// Writes the labels of authors.
+    /// Adds the labels to authors.
     pub(crate) fn in_authors<'a>(&self, authors: impl IntoIterator<Item = &'a mut Author>) {
         for author in authors {
             let label = author.session.as_ref().and_then(|id| self.label(id));

@@ -1,5 +1,4 @@
-//! What is recorded: facts, the state that folding them gives, and how both
-//! are stored.
+//! Facts, the state that results from folding them, and how both are stored.
 
 pub(crate) mod fold;
 pub mod holdings;

@@ -1,101 +1,104 @@
-//! One file, many names (FILE-1, FILE-2): which file a tracked name leads to,
-//! and by which names a session has used a file.
+//! Files with several names (FILE-1, FILE-2): which file a tracked name
+//! resolves to, and by which names each session has used a file.
 //!
-//! A file is known by the first of its names that was tracked. Everything else
-//! in the state is kept by that one; names are translated where they come in
-//! and go out.
+//! A file is known by the first of its names that was tracked. The rest of the
+//! state uses only that name. Names are translated when a request comes in and
+//! when an answer goes out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::{RelPath, SessionId};
 
-/// The names of files that have several. What is not in here is its own file
-/// and has no other name.
+/// The names of files that have several. A name that is not in here is its own
+/// file and has no other name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The file of each name that is not the file's own.
+    /// For each name that is not its file's own: the file.
     pub(crate) files: BTreeMap<RelPath, RelPath>,
-    /// The opposite, and who uses which.
-    pub(crate) several: BTreeMap<RelPath, Several>,
-    /// Whose earlier facts belong to a file's history as well, and up to
+    /// For each file with several names: its names, and which session uses
     /// which.
+    pub(crate) several: BTreeMap<RelPath, Several>,
+    /// For each file: earlier names whose facts, up to a number, belong to its
+    /// history as well.
     pub(crate) before: BTreeMap<RelPath, Vec<(RelPath, u64)>>,
 }
 
 /// The names of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Several {
-    /// All but its own.
+    /// The names other than the file's own.
     pub(crate) others: BTreeSet<RelPath>,
-    /// By which names sessions have used it, the last one last. Who is not in
-    /// here has used it by its own name.
+    /// The names by which each session has used the file, the most recent last.
+    /// A session that is not in here has used it by its own name only.
     pub(crate) used: BTreeMap<SessionId, Vec<RelPath>>,
 }
 
-/// What becomes of what a session knows of a file when names leave it.
+/// What happens to what a session has seen of a file when names leave the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parting {
-    /// It has used no name that leaves.
+    /// The session has used no name that leaves: it keeps the old file.
     Stays,
-    /// It has used none that stays.
+    /// The session has used only names that leave: it goes with them.
     Leaves,
-    /// It has used both.
+    /// The session has used names of both: it gets both files.
     Both,
 }
 
 impl Names {
-    /// Whether every file has one name only.
+    /// Returns whether every file has only one name.
     pub fn is_empty(&self) -> bool {
         self.several.is_empty()
     }
 
-    /// The file that a name leads to: itself, if no other is known.
+    /// Returns the file that a name resolves to: the name itself, if no other
+    /// is known.
     pub fn file_of<'a>(&'a self, name: &'a RelPath) -> &'a RelPath {
         self.files.get(name).unwrap_or(name)
     }
 
-    /// Whether it is a name of a file that goes by another.
+    /// Returns whether the name belongs to a file that is known by another
+    /// name.
     pub fn is_other(&self, name: &RelPath) -> bool {
         self.files.contains_key(name)
     }
 
-    /// Whether a file has other names than its own.
+    /// Returns whether a file has other names than its own.
     pub fn has_others(&self, file: &RelPath) -> bool {
         self.several.contains_key(file)
     }
 
-    /// Every name that is not its file's own.
+    /// Returns every name that is not its file's own, for all files.
     pub fn others(&self) -> impl Iterator<Item = &RelPath> {
         self.files.keys()
     }
 
-    /// A file's names but for its own.
+    /// Returns a file's names except its own.
     pub fn others_of(&self, file: &RelPath) -> impl Iterator<Item = &RelPath> {
         let several = self.several.get(file).into_iter();
         several.flat_map(|several| &several.others)
     }
 
-    /// The name that a session has used last for a file.
+    /// Returns the name that a session used last for a file.
     pub fn spoken<'a>(&'a self, session: &SessionId, file: &'a RelPath) -> &'a RelPath {
         let used = self.used(session, file);
         used.and_then(<[RelPath]>::last).unwrap_or(file)
     }
 
-    /// The names by which a session has used a file, the last one last; `None`
-    /// for its own name only.
+    /// Returns the names by which a session has used a file, the most recent
+    /// last, or `None` if only by its own name.
     pub fn used(&self, session: &SessionId, file: &RelPath) -> Option<&[RelPath]> {
         let used = self.several.get(file)?.used.get(session)?;
         Some(used)
     }
 
-    /// Whose facts up to which number belong to a file's history, beside its
-    /// own.
+    /// Returns the earlier names, each with a fact number, whose facts up to
+    /// that number belong to a file's history.
     pub fn history(&self, file: &RelPath) -> &[(RelPath, u64)] {
         self.before.get(file).map_or(&[], Vec::as_slice)
     }
 
-    /// A session uses a file by a name; `held` says whether it has used the
-    /// file before.
+    /// Records that a session uses a file by a name. `held` says whether it
+    /// tracked the file before.
     pub(crate) fn use_name(
         &mut self,
         session: &SessionId,
@@ -113,7 +116,7 @@ impl Names {
             several.others.insert(name.clone());
         }
         let used = several.used.entry(session.clone()).or_insert_with(|| {
-            // Until now it was its own name that the session used.
+            // Until now, the session used the file by its own name.
             if held { vec![file.clone()] } else { Vec::new() }
         });
         used.retain(|earlier| earlier != name);
@@ -121,14 +124,14 @@ impl Names {
         self.tidy(file);
     }
 
-    /// Whether a session would have used one name less, and still another, if
-    /// it let go of that one.
+    /// Returns whether a session uses this name of a file and at least one
+    /// other, so that it would keep the file if it released the name.
     pub fn uses_another(&self, session: &SessionId, name: &RelPath, file: &RelPath) -> bool {
         self.used(session, file)
             .is_some_and(|used| used.len() > 1 && used.contains(name))
     }
 
-    /// A session lets go of one of several names.
+    /// Records that a session releases one of several names.
     pub(crate) fn let_go(&mut self, session: &SessionId, name: &RelPath, file: &RelPath) {
         if let Some(several) = self.several.get_mut(file)
             && let Some(used) = several.used.get_mut(session)
@@ -138,7 +141,7 @@ impl Names {
         self.tidy(file);
     }
 
-    /// A session holds a file no longer, by any name.
+    /// Records that a session no longer tracks a file, by any name.
     pub(crate) fn release(&mut self, session: &SessionId, file: &RelPath) {
         if let Some(several) = self.several.get_mut(file) {
             several.used.remove(session);
@@ -146,7 +149,7 @@ impl Names {
         self.tidy(file);
     }
 
-    /// A file is not tracked any more.
+    /// Removes a file that is not tracked any more.
     pub(crate) fn forget(&mut self, file: &RelPath) {
         if let Some(several) = self.several.remove(file) {
             for name in several.others {
@@ -156,8 +159,9 @@ impl Names {
         self.before.remove(file);
     }
 
-    /// All names of `joins` lead to `file` from now on, and its past is no part
-    /// of the file's; `holders` are the sessions that have used each.
+    /// Makes all names of `joins` names of `file`. The past of `joins` does not
+    /// become part of the file's history. `holders` are the sessions that track
+    /// each of the two.
     pub(crate) fn join<'a>(
         &mut self,
         joins: &RelPath,
@@ -191,7 +195,8 @@ impl Names {
         self.tidy(file);
     }
 
-    /// What becomes of what a session knows of a file, if these names leave.
+    /// Returns which side gets what a session has seen of a file, if these
+    /// names leave the file.
     pub(crate) fn parting(
         &self,
         session: &SessionId,
@@ -210,8 +215,8 @@ impl Names {
         }
     }
 
-    /// From fact `n` on these names of a file, none of them its own, are a file
-    /// by themselves, known by the first.
+    /// Makes these names of a file, none of them its own, a separate file from
+    /// fact `n` on. It is known by the first of them.
     pub(crate) fn part(&mut self, file: &RelPath, leaving: &[RelPath], n: u64) {
         let (Some(first), Some(several)) = (leaving.first(), self.several.get_mut(file)) else {
             return;
@@ -242,7 +247,8 @@ impl Names {
         self.tidy(&first);
     }
 
-    /// Drops names of a file that nobody uses, and what goes without saying.
+    /// Drops names of a file that no session uses, and entries that say
+    /// nothing.
     fn tidy(&mut self, file: &RelPath) {
         let Some(several) = self.several.get_mut(file) else {
             return;

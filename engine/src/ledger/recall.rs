@@ -1,4 +1,4 @@
-//! Answers out of the log: what the store found, in the protocol's shape.
+//! Builds answers from the records that the store found in the log.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::record::{Fact, Held, Record, VersionFact};
 use touchmark_proto::{Author, Reply};
 
-/// What is known of a version beyond its fact.
+/// What the state says about a version beyond its fact.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VersionMarks {
-    /// Overwritten before any session had seen it.
+    /// The version was overwritten before any session had seen it.
     pub overwritten: bool,
-    /// The mark it rests on is still open.
+    /// The version rests on a mark that is still open.
     pub provisional: bool,
 }
 
-/// A version in the protocol's shape.
+/// Returns a version in the form of the protocol.
 pub fn version_of(
     epoch: u64,
     n: u64,
@@ -58,10 +58,11 @@ pub fn version_of(
     }
 }
 
-/// Whose facts a file's history is of (FILE-2), from which and up to which,
-/// both left out: of each earlier name those since the one before it was left,
-/// of its own those since it left the last. What the name held before it
-/// became another file's is no part of that.
+/// Returns the names whose facts belong to a file's history (FILE-2), each with
+/// an exclusive lower and an exclusive upper fact number. An earlier name
+/// counts from the end of the one before it; the file's own name counts from
+/// the end of the last one. What a name contained before it became another
+/// file's is not part of that file's history.
 pub fn spans<'a>(
     path: &'a RelPath,
     earlier: &'a [(RelPath, u64)],
@@ -74,8 +75,8 @@ pub fn spans<'a>(
         })
 }
 
-/// Answers `file/history` from the path's baselines and versions, newest
-/// first; `records` holds one more than `limit` where there is more.
+/// Answers `file/history` from the path's baselines and versions, newest first.
+/// `records` has one more than `limit` if there are more.
 pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> Versions {
     let held = |record: &Record| match &record.fact {
         Fact::Version(fact) => Some(fact.held.hash),
@@ -88,7 +89,8 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
         .zip(older)
         .take(limit)
         .filter(|(record, older)| {
-            // What a command found as it was left is no news.
+            // A baseline of an untracked path that repeats the previous content
+            // is left out.
             let again = matches!(
                 record.fact,
                 Fact::Baseline {
@@ -126,7 +128,8 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
     Versions { versions, more }
 }
 
-/// Where a path's log begins: nobody watched before, so nobody is named.
+/// Returns the row for a path's baseline. The daemon did not watch before it,
+/// so it names no author.
 fn baseline(epoch: u64, n: u64, time: Millis, path: &RelPath, held: Held) -> Version {
     let kind = if held.hash.is_some() {
         VersionKind::Created
@@ -137,7 +140,7 @@ fn baseline(epoch: u64, n: u64, time: Millis, path: &RelPath, held: Held) -> Ver
     version_of(epoch, n, time, &fact, VersionMarks::default())
 }
 
-/// One path's rows while they are folded.
+/// The answer's row for one path while its versions are folded.
 struct Row {
     kind: VersionKind,
     from: Option<RelPath>,
@@ -145,12 +148,13 @@ struct Row {
     after: Option<Hash>,
     first: Millis,
     last: Millis,
-    /// Version, author, evidence; corrections replace in place.
+    /// Number, author and evidence of each version; a correction replaces its
+    /// version.
     versions: Vec<(u64, Author, Evidence)>,
 }
 
-/// Answers `modified/list` without a session or with `since` from all
-/// versions after a clock, oldest first.
+/// Answers `modified/list` without a session or with `since`: from all versions
+/// after a clock, oldest first.
 pub fn since(
     records: &[Record],
     clock: Clock,
@@ -163,8 +167,8 @@ pub fn since(
         let Fact::Version(fact) = &record.fact else {
             continue;
         };
-        // Where the version it corrects lies before the clock asked for, the
-        // correction is news all the same.
+        // If the corrected version is older than the requested clock, the
+        // correction still counts as a change.
         if let Some(amended) = fact.amends
             && let Some(row) = rows.get_mut(&fact.path)
             && let Some(version) = row.versions.iter_mut().find(|(n, ..)| *n == amended)
@@ -242,9 +246,9 @@ pub fn since(
     }
 }
 
-/// What a subscriber that missed a fact is told of it; `None` for facts that
-/// are nobody's news. Whose copies went stale is not replayed: that is asked
-/// as of now.
+/// Returns the event that a subscriber gets for a fact that it missed, or
+/// `None` if the fact causes no event. Events about stale copies are not
+/// replayed: a query returns the current state.
 pub fn happening(epoch: u64, record: &Record) -> Option<Happening> {
     let session_phase = |session: &SessionId, phase| Happening::Session {
         session: session.clone(),
@@ -295,27 +299,29 @@ pub fn happening(epoch: u64, record: &Record) -> Option<Happening> {
     })
 }
 
-/// An edit's name on the wire.
+/// Returns an edit's name on the wire.
 pub fn edit_name(edit: u64) -> String {
     format!("e{edit}")
 }
 
-/// A command window's name on the wire.
+/// Returns a command window's name on the wire.
 pub fn command_name(command: u64) -> String {
     format!("c{command}")
 }
 
-/// The command window that a name on the wire means.
+/// Returns the number of the command window with this name on the wire, or
+/// `None` if it is no such name.
 pub fn command_number(name: &str) -> Option<u64> {
     name.strip_prefix('c')?.parse().ok()
 }
 
-/// The edit that a name on the wire means.
+/// Returns the number of the edit with this name on the wire, or `None` if it
+/// is no such name.
 pub fn edit_number(name: &str) -> Option<u64> {
     name.strip_prefix('e')?.parse().ok()
 }
 
-/// A checkpoint's name.
+/// Returns a checkpoint's name on the wire.
 pub fn checkpoint_name(number: u64) -> String {
     format!("k{number}")
 }
@@ -330,7 +336,7 @@ mod tests {
         let [a, b, c] = ["a", "b", "c"].map(|name| RelPath::new(name.as_bytes()).unwrap());
         let alone: Vec<_> = spans(&c, &[]).collect();
         assert_eq!(alone, [(&c, 0, u64::MAX)]);
-        // `b` left `a` after its fact 5, `c` left `b` after 9.
+        // Name `b` left `a` after fact 5, and `c` left `b` after fact 9.
         let earlier = [(a.clone(), 5), (b.clone(), 9)];
         let all: Vec<_> = spans(&c, &earlier).collect();
         assert_eq!(all, [(&a, 0, 6), (&b, 5, 10), (&c, 9, u64::MAX)]);

@@ -1,5 +1,5 @@
-//! Facts. Folding them from the start gives the engine's state
-//! (`State::apply`); the store keeps them.
+//! Facts. Folding all facts in order gives the engine's state (`State::apply`).
+//! The store keeps them.
 
 use touchmark_proto::daemon::Program;
 use touchmark_proto::events::EditPhase;
@@ -15,282 +15,294 @@ use crate::ranges::RangeSet;
 /// One fact, with its place in the order of all facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its number; the `n` of a clock.
+    /// The number of the fact; the `n` of a clock.
     pub n: u64,
-    /// When it was recorded.
+    /// When the fact was recorded, in milliseconds since 1970.
     pub time: Millis,
-    /// What is so.
+    /// The fact itself.
     pub fact: Fact,
 }
 
 impl Record {
-    /// Whether it says that a session was forgotten.
+    /// Returns whether this record says that a session was forgotten.
     pub fn forgets(&self) -> bool {
         matches!(self.fact, Fact::SessionForgotten { .. })
     }
 }
 
-/// What can be so. How it is stored stands in `ledger/stored`.
+/// A fact of any kind. How facts are stored is in `ledger/stored`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// A session was opened or came back.
+    /// A session was opened, or opened again.
     SessionOpened {
-        /// Which.
+        /// The session that was opened.
         session: SessionId,
-        /// The agent's program, where it was said.
+        /// The agent's program; `None` if the client did not name it.
         agent: Option<Program>,
-        /// The session that started it, where it was said.
+        /// The session that started this one; `None` if the client did not name
+        /// one.
         parent: Option<SessionId>,
-        /// The agent's process, where it was said.
+        /// The agent's process; `None` if the client did not name it.
         pid: Option<u32>,
     },
     /// A session was closed.
     SessionClosed {
-        /// Which.
+        /// The session that was closed.
         session: SessionId,
     },
-    /// What a session knew was removed.
+    /// Everything recorded for a session was removed.
     SessionForgotten {
-        /// Which.
+        /// The session that was forgotten.
         session: SessionId,
     },
-    /// A path came under watch with this content: where its log begins.
+    /// A path is recorded for the first time, with this content. Its log begins
+    /// here.
     Baseline {
-        /// Which path.
+        /// The path that is recorded for the first time.
         path: RelPath,
-        /// What it held.
+        /// The content of the path at that time.
         held: Held,
-        /// Nobody tracks it: a command is about to have changed it (SCOPE-2).
+        /// The path is not tracked: it is recorded because a command changes it
+        /// (SCOPE-2).
         untracked: bool,
     },
     /// A new version, or the correction of one.
     Version(VersionFact),
-    /// A session holds a path from now on, with this content as the baseline
-    /// of what it will be told.
+    /// A session tracks a path from now on. Changes are reported to the session
+    /// relative to this baseline.
     Tracked {
-        /// Who.
+        /// The session that tracks the path.
         session: SessionId,
-        /// What.
+        /// The path that is tracked.
         path: RelPath,
-        /// Why.
+        /// Why the path is tracked.
         source: Source,
-        /// The agent's step.
+        /// The agent's step; `None` if it named none.
         step: Option<u64>,
     },
-    /// A session no longer holds a path.
+    /// A session no longer tracks a path.
     Untracked {
-        /// Who.
+        /// The session that tracked the path.
         session: SessionId,
-        /// What.
+        /// The path that is no longer tracked.
         path: RelPath,
     },
-    /// A rename copied what sessions know of one name to another (ATTR-12).
+    /// After a rename, what sessions had seen of the old name was copied to the
+    /// new name (ATTR-12).
     Copied {
-        /// The old name.
+        /// The name before the rename.
         from: RelPath,
-        /// The new name.
+        /// The name after the rename.
         to: RelPath,
     },
-    /// A copied name vanished before anyone had named it (ATTR-12).
+    /// A name with a copy was removed before any session used it, so the copy
+    /// was dropped (ATTR-12).
     CopyDropped {
-        /// Which.
+        /// The new name of the copy.
         path: RelPath,
     },
     /// Contents entered a session's context.
     Read {
-        /// Whose.
+        /// The session that read.
         session: SessionId,
-        /// Which file.
+        /// The file that was read.
         path: RelPath,
-        /// The content of the whole file; `None` where it changed between
-        /// the request and the read, so that the copy is stale at once.
+        /// The hash of the whole file. `None` if the file changed between the
+        /// request and the daemon's read, so that the copy is stale
+        /// immediately.
         hash: Option<Hash>,
-        /// Its lines.
+        /// The number of lines of the whole file.
         lines: u32,
         /// The lines read; `None` for the whole file.
         range: Option<LineRange>,
-        /// What the read was.
+        /// Whether it was a first read, a repeat or another kind of read.
         verdict: Verdict,
-        /// How it came.
+        /// How the session read the file.
         source: Source,
-        /// The agent's step.
+        /// The agent's step; `None` if it named none.
         step: Option<u64>,
     },
-    /// Lines that a session believes of an older content stand in a newer one
-    /// unchanged (SEEN-8).
+    /// Lines that a session has on record of an older content are unchanged in
+    /// a newer one (SEEN-8).
     Carried {
-        /// Whose.
+        /// The session that has the lines on record.
         session: SessionId,
-        /// Which file.
+        /// The file of the two contents.
         path: RelPath,
-        /// The older content.
+        /// The content that the lines were shown of.
         from: Hash,
-        /// The newer.
+        /// The content that has the lines unchanged.
         to: Hash,
-        /// Where the lines stand in the newer.
+        /// The places of the unchanged lines in the newer content.
         kept: RangeSet,
-        /// Lines of the newer in the place of others that it believed.
+        /// Lines of the newer content that replaced lines which the session has
+        /// on record.
         changed: RangeSet,
     },
-    /// What another session knew is in a session's context as well: both are
-    /// one agent's (HOOK-9).
+    /// What one session has seen is in the context of another as well, since
+    /// both are one agent's (HOOK-9).
     Inherited {
-        /// Who knows it now.
+        /// The session that gets the knowledge.
         session: SessionId,
-        /// Whose it was.
+        /// The session whose knowledge it was.
         from: SessionId,
     },
-    /// A session wrote, and so has seen what it wrote (SEEN-1).
+    /// A session wrote a content, and so has seen it (SEEN-1).
     Wrote {
-        /// Who.
+        /// The session that wrote.
         session: SessionId,
-        /// Which file.
+        /// The file that was written.
         path: RelPath,
-        /// What.
+        /// The content written.
         hash: HashOrAbsent,
-        /// The session did not name the hash: it is what the daemon found.
+        /// The session did not name the hash: the daemon found this content.
         assumed: bool,
     },
-    /// The session forgets what it read (SEEN-1); of all files if no path.
+    /// What a session has read is forgotten (SEEN-1).
     Invalidated {
-        /// Who.
+        /// The session that forgets.
         session: SessionId,
-        /// Which file.
+        /// The file; `None` for all files.
         path: Option<RelPath>,
     },
     /// The session's context was compacted.
     Compacted {
-        /// Whose.
+        /// The session whose context was compacted.
         session: SessionId,
-        /// Files still in it.
+        /// The files that are still in the context.
         keep: Vec<RelPath>,
     },
     /// Parts of the session's context were cut.
     Truncated {
-        /// Whose.
+        /// The session whose context was cut.
         session: SessionId,
-        /// What; the whole file where there is no range.
+        /// The parts that were cut: a file and a range of lines; the whole file
+        /// if the range is `None`.
         items: Vec<(RelPath, Option<LineRange>)>,
     },
     /// An edit began.
     EditBegun(EditFact),
-    /// Some paths of an edit ended; the edit itself, when none is left.
+    /// Some paths of an edit ended. When none is left, the edit itself has
+    /// ended.
     EditEnded {
-        /// Which edit.
+        /// The edit's number.
         edit: u64,
-        /// Whose.
+        /// The session that began the edit.
         session: SessionId,
-        /// Which of its paths.
+        /// The paths that ended.
         paths: Vec<RelPath>,
-        /// How.
+        /// Whether the paths were committed, aborted, or reached their
+        /// deadline.
         phase: EditPhase,
     },
-    /// Changes were delivered to a session.
+    /// Changes were reported to a session.
     Delivered {
-        /// To whom.
+        /// The session that received the changes.
         session: SessionId,
-        /// Each path with the newest fact told.
+        /// Each path, with the number of the newest fact that was reported.
         paths: Vec<(RelPath, u64)>,
-        /// Each lost version told.
+        /// The lost versions that were reported.
         lost: Vec<u64>,
     },
-    /// The session has been told that the state was lost.
+    /// A session received the report that the state was lost.
     ResetTold {
-        /// Who.
+        /// The session that received the report.
         session: SessionId,
     },
     /// A session's write destroyed a version it had not seen (ATTR-10).
     Lost {
-        /// Who overwrote.
+        /// The session that overwrote.
         session: SessionId,
-        /// Where.
+        /// The path that was overwritten.
         path: RelPath,
         /// The version that is lost.
         version: u64,
-        /// The version that took its place.
+        /// The version that replaced the lost one.
         by: u64,
     },
     /// An editor reported a save (ATTR-2).
     Saved {
-        /// Which file.
+        /// The file that was saved.
         path: RelPath,
-        /// What it wrote.
+        /// The content that the editor wrote.
         hash: Hash,
-        /// When.
+        /// When the editor saved.
         time: Millis,
-        /// A formatter changed it on the way.
+        /// A formatter changed the content during the save.
         formatted: bool,
     },
     /// A command window opened (ATTR-6).
     CommandBegun(CommandFact),
     /// A command window ended.
     CommandEnded {
-        /// Which.
+        /// The command's number.
         command: u64,
-        /// Whose.
+        /// The session that ran the command.
         session: SessionId,
-        /// What the command exited with, if that was said.
+        /// The command's exit code; `None` if the client did not name it.
         exit: Option<i32>,
-        /// The branch that was checked out then, if there was one.
+        /// The branch that was checked out at the end; `None` if there was
+        /// none.
         branch: Option<String>,
     },
-    /// A session remembers something beside files.
+    /// A session's memory besides files changed.
     Noted {
-        /// Which session.
+        /// The session whose memory changed.
         session: SessionId,
-        /// What.
+        /// The change of the session's memory.
         note: Note,
     },
     /// A session got its short name (SES-2).
     Labelled {
-        /// Which session.
+        /// The session that got the label.
         session: SessionId,
-        /// A word and a number: `claude-1`.
+        /// The label: a word and a number, such as `claude-1`.
         label: String,
     },
-    /// A session uses a file by a name, one of several that lead to it
+    /// A session used a file by a name that is one of several of the file
     /// (FILE-1).
     NameUsed {
-        /// Who.
+        /// The session that used the name.
         session: SessionId,
-        /// The name.
+        /// The name that the session used.
         name: RelPath,
         /// The name by which the file is known.
         file: RelPath,
     },
-    /// Two tracked names were found to lead to the same file: they have one
-    /// history from now on (FILE-1).
+    /// Two tracked names were found to be one file. They have one history from
+    /// now on (FILE-1).
     NamesJoined {
-        /// The one that is no file by itself any more.
+        /// The name that no longer stands for a separate file.
         name: RelPath,
         /// The name by which the file is known.
         file: RelPath,
     },
-    /// Names of a file lead to another by now: each side goes on by itself
-    /// (FILE-2).
+    /// Some names of a file now lead to another file. Each side continues with
+    /// its own history (FILE-2).
     NamesParted {
         /// The name by which the file is known.
         file: RelPath,
-        /// The others, the first of which is a file's own from now on.
+        /// The names that leave. The first of them is the name by which the new
+        /// file is known.
         leaving: Vec<RelPath>,
     },
 }
 
-/// What a path held.
+/// The content of a path at some moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The content; `None` where there is no file.
+    /// The hash of the content; `None` if there was no file.
     pub hash: Option<Hash>,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Lines.
+    /// The number of lines.
     pub lines: u32,
-    /// The file's own modification time.
+    /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
 }
 
 impl Held {
-    /// No file.
+    /// The value for no file.
     pub const ABSENT: Self = Self {
         hash: None,
         size: 0,
@@ -299,43 +311,45 @@ impl Held {
     };
 }
 
-/// One version as recorded.
+/// One version, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionFact {
-    /// Which path.
+    /// The path of the version.
     pub path: RelPath,
-    /// What happened.
+    /// Whether the path was created, modified, deleted or renamed.
     pub kind: VersionKind,
-    /// The name it had before.
+    /// The previous name, if the file was renamed.
     pub from: Option<RelPath>,
-    /// What it holds.
+    /// The new content.
     pub held: Held,
-    /// Who.
+    /// Who wrote the version.
     pub author: Author,
-    /// On what grounds.
+    /// The evidence for the author.
     pub evidence: Evidence,
-    /// The version it corrects.
+    /// The number of the version that this one corrects; `None` for a new
+    /// version.
     pub amends: Option<u64>,
-    /// The edit it is attributed to, or may be: provisional while that is open
-    /// and the evidence is `marked` or `unmarked`.
+    /// The edit that the version is attributed to, or may be. It is provisional
+    /// while that edit is open and the evidence is `marked` or `unmarked`.
     pub edit: Option<u64>,
-    /// Declared, never read from disk.
+    /// A session declared the content, but the daemon never read it from the
+    /// disk.
     pub unobserved: bool,
-    /// Declared after it was written.
+    /// The session declared the content only after it was written.
     pub late: bool,
-    /// A formatter wrote it.
+    /// A formatter wrote the version (ATTR-17).
     pub formatted: bool,
-    /// Sessions whose windows or marks covered it.
+    /// The sessions whose command windows or marks covered the version.
     pub candidates: Vec<SessionId>,
-    /// The content before, for line counts; `None` for no file.
+    /// The previous content, for line counts; `None` for no file.
     pub before: Option<Hash>,
-    /// The command in whose window it was written (ATTR-6).
+    /// The command whose window was open when it was written (ATTR-6).
     pub command: Option<u64>,
 }
 
 impl VersionFact {
-    /// A first word about a version, by somebody of whom no more is known;
-    /// there was no file before.
+    /// Returns a version with the given values and nothing else set: the
+    /// previous content is no file.
     pub fn new(
         path: RelPath,
         kind: VersionKind,
@@ -362,71 +376,76 @@ impl VersionFact {
     }
 }
 
-/// An edit as it was begun.
+/// An edit, as it was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFact {
-    /// Its number; `e<number>` on the wire.
+    /// The edit's number; `e<number>` on the wire.
     pub edit: u64,
-    /// Whose.
+    /// The session that began the edit.
     pub session: SessionId,
-    /// The agent's own name of the tool call.
+    /// The agent's name for the tool call; `None` if it was not named.
     pub call: Option<String>,
-    /// What, in the order named.
+    /// The files, in the order in which the request named them.
     pub files: Vec<EditFileFact>,
-    /// When it lapses.
+    /// When the edit lapses.
     pub deadline: Millis,
-    /// The classic flag: ended by the first closed change (ATTR-8).
+    /// A one-call mark: the first closed change ends it (ATTR-8).
     pub one_shot: bool,
-    /// The connection it ends with; has no meaning after a restart.
+    /// The connection whose end ends the edit; `None` if the edit is not bound.
+    /// Without meaning after a restart.
     pub bound: Option<u64>,
-    /// The tool's name.
+    /// The name of the tool that edits.
     pub tool: Option<String>,
-    /// The agent's step.
+    /// The agent's step; `None` if it named none.
     pub step: Option<u64>,
 }
 
-/// A command window as it was opened.
+/// A command window, as it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandFact {
-    /// Its number; `c<number>` on the wire.
+    /// The command's number; `c<number>` on the wire.
     pub command: u64,
-    /// Whose.
+    /// The session that opened the window.
     pub session: SessionId,
-    /// The agent's own name of the tool call.
+    /// The agent's name for the tool call; `None` if it was not named.
     pub call: Option<String>,
-    /// What is run, for people.
+    /// The command line, for people to read.
     pub label: Option<String>,
-    /// Which paths it speaks for.
+    /// The globs of the paths that the window covers.
     pub globs: Globs,
-    /// When it ends by itself.
+    /// When the window ends without a request.
     pub deadline: Millis,
-    /// The connection it ends with; has no meaning after a restart.
+    /// The connection whose end ends the window; `None` if the window is not
+    /// bound. Without meaning after a restart.
     pub bound: Option<u64>,
-    /// The process it ends with.
+    /// The process whose end ends the window.
     pub pid: Option<u32>,
-    /// A formatter runs in it (ATTR-17).
+    /// The command is a formatter (ATTR-17).
     pub formatter: bool,
-    /// It speaks for files that nobody tracks, too (SCOPE-1).
+    /// The window covers untracked files too (SCOPE-1).
     pub workspace: bool,
-    /// The branch that was checked out when it began, if there was one.
+    /// The branch that was checked out when the window opened; `None` if there
+    /// was none.
     pub branch: Option<String>,
 }
 
 /// One file of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFileFact {
-    /// Which path.
+    /// The file's path.
     pub path: RelPath,
-    /// What it will hold.
+    /// The content that the edit declares the file will have; `None` if it
+    /// declares nothing.
     pub expect: Option<HashOrAbsent>,
-    /// What it held when the edit began; an `expect` never matches that.
+    /// The content when the edit began; `None` for no file. An `expect` never
+    /// matches it.
     pub began: Option<Hash>,
-    /// The content the edit was computed from.
+    /// The content that the edit was computed from.
     pub base: Option<Hash>,
 }
 
 impl Fact {
-    /// The session that acted, if one did.
+    /// Returns the session that acted, or `None` if no session did.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
             Self::SessionOpened { session, .. }
@@ -461,7 +480,8 @@ impl Fact {
         }
     }
 
-    /// The path of a baseline or a version, by which the log is looked up.
+    /// Returns the path of a baseline or a version, by which the log is
+    /// indexed; `None` for other facts.
     pub fn version_path(&self) -> Option<&RelPath> {
         match self {
             Self::Baseline { path, .. } => Some(path),

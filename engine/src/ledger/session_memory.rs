@@ -1,5 +1,5 @@
-//! What a session has remembered beside files: checkpoints, a warning, models,
-//! tasks, tool calls, and what all that saved. It lives as long as the session
+//! What a session remembers besides files: checkpoints, a warning, models,
+//! tasks, tool calls, and what these saved. It is kept as long as the session
 //! (CHK-1, CHK-2).
 
 use std::collections::{BTreeMap, VecDeque};
@@ -8,219 +8,223 @@ use touchmark_proto::daemon::Savings;
 use touchmark_proto::tasks::Task;
 use touchmark_proto::{Hash, Millis, RelPath};
 
-/// Something a session has remembered: a fact's content.
+/// A fact about a session's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A moment (CHK-1).
+    /// A checkpoint was created (CHK-1).
     CheckpointCreated {
-        /// Its number; `k<number>` on the wire.
+        /// The checkpoint's number; `k<number>` on the wire.
         checkpoint: u64,
-        /// A name for people.
+        /// A name for people; `None` if it has none.
         label: Option<String>,
-        /// The agent's own name of the message it belongs to.
+        /// The agent's name for the message that it belongs to; `None` if it
+        /// was not named.
         message: Option<String>,
-        /// The agent's step.
+        /// The agent's step; `None` if it named none.
         step: Option<u64>,
     },
-    /// A moment forgotten.
+    /// A checkpoint was deleted.
     CheckpointDeleted {
-        /// Which.
+        /// The checkpoint's number.
         checkpoint: u64,
     },
-    /// A warning, in place of an earlier one (CHK-2).
+    /// A warning was stored. It replaces an earlier one (CHK-2).
     WarningStored {
-        /// What it is about.
+        /// The files that the warning is about.
         files: Vec<RelPath>,
-        /// What to say.
+        /// The text of the warning; `None` if it has none.
         note: Option<String>,
     },
-    /// The warning was taken, or cleaned up.
+    /// The warning was taken or deleted.
     WarningTaken,
-    /// Another model answers from now on.
+    /// The session uses another model from now on.
     ModelRecorded {
-        /// The model.
+        /// The model's name.
         model: String,
-        /// Who serves it.
+        /// The name of the model's provider.
         provider: String,
-        /// The agent's mode.
+        /// The agent's mode, in the agent's own words.
         mode: String,
-        /// The message it answered.
+        /// The message that the model answered; `None` if it was not named.
         message: Option<String>,
     },
-    /// A background task, in place of one with the same id.
+    /// A background task was saved. It replaces one with the same id.
     TaskSaved {
-        /// As the agent told it.
+        /// The task as the agent described it.
         task: Task,
-        /// The kernel's start time of its process, in ticks since boot;
-        /// `None` where there was no such process.
+        /// The start of its process by the kernel, in ticks since boot; `None`
+        /// if there was no such process.
         started: Option<u64>,
     },
-    /// A background task forgotten.
+    /// A background task was removed.
     TaskRemoved {
-        /// Its id.
+        /// The task's id.
         id: String,
     },
-    /// A tool call with its result.
+    /// A tool call was recorded, with its result.
     CallRecorded(Call),
-    /// Tool calls forgotten.
+    /// Tool calls were dropped.
     CallsDropped {
-        /// Which.
+        /// The numbers of the calls.
         calls: Vec<u64>,
-        /// Why.
+        /// The reason for dropping the calls.
         reason: Dropped,
     },
-    /// A check of a tool call found one, or none.
+    /// A client checked whether a tool call is a repeat.
     CallChecked {
-        /// Whether it did.
+        /// Whether an earlier call was found.
         hit: bool,
     },
-    /// Something was saved: these counts are added.
+    /// Something was saved. These counts are added to the session's.
     Saved(Savings),
-    /// A message of the model that answers already.
+    /// A message was answered by the model that is already recorded.
     MessageSeen {
-        /// Its name.
+        /// The message's name.
         message: String,
     },
 }
 
-/// Messages remembered of a session: repeats come soon after.
+/// The maximum number of messages that are remembered for a session. A repeat
+/// mostly comes soon.
 const MESSAGES: usize = 1_000;
 
-/// Why a tool call was forgotten.
+/// The reason why a tool call was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// A file that it rests on changed.
+    /// A file changed that the call's result depends on.
     Invalidated,
-    /// There were too many, or it was too old or too large.
+    /// There were too many calls, or it was too old or too large.
     Evicted,
-    /// The client asked for it.
+    /// A client requested to drop the call.
     Cleared,
 }
 
 /// A tool call with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its number; `t<number>` on the wire.
+    /// The call's number; `t<number>` on the wire.
     pub call: u64,
-    /// When.
+    /// When the call was recorded.
     pub time: Millis,
-    /// The newest fact then.
+    /// The number of the newest fact when the call was recorded.
     pub n: u64,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// Its arguments, in canonical form.
+    /// Its arguments as JSON, in canonical form.
     pub args: String,
-    /// Its result, as JSON; absent where it was too large to keep.
+    /// Its result as JSON; `None` if it was too large to keep.
     pub result: Option<String>,
-    /// The files that the result rests on, with what they held then; `None`
-    /// for no file.
+    /// The files that the result depends on, with their contents at that time;
+    /// `None` for no file.
     pub rests_on: Vec<(RelPath, Option<Hash>)>,
-    /// Where it looked for files by itself.
+    /// Where the call searched for files that its arguments do not name.
     pub searched: Searched,
 }
 
 impl Call {
-    /// What it costs to keep.
+    /// Returns the size that counts for the limits, in bytes.
     pub fn bytes(&self) -> u64 {
         (self.args.len() + self.result.as_ref().map_or(0, String::len)) as u64
     }
 }
 
-/// Where a call looked for files by itself.
+/// Where a call searched for files that its arguments do not name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Searched {
-    /// Nowhere.
+    /// It searched nowhere.
     No,
-    /// Below a directory.
+    /// It searched below this directory.
     Below(RelPath),
-    /// In the whole workspace.
+    /// It searched the whole workspace.
     Everywhere,
 }
 
-/// A moment remembered.
+/// A moment that a session has asked to remember (CHK-1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The fact that created it.
+    /// The number of the fact that created the checkpoint.
     pub n: u64,
-    /// When.
+    /// When the checkpoint was created.
     pub time: Millis,
-    /// A name for people.
+    /// A name for people; `None` if it has none.
     pub label: Option<String>,
-    /// The agent's own name of the message it belongs to.
+    /// The agent's name for the message that it belongs to; `None` if it was
+    /// not named.
     pub message: Option<String>,
-    /// The agent's step.
+    /// The agent's step; `None` if it named none.
     pub step: Option<u64>,
 }
 
-/// A warning that waits to be taken.
+/// A warning that was not taken yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingWarning {
-    /// What it is about.
+    /// The files that the warning is about.
     pub files: Vec<RelPath>,
-    /// What to say.
+    /// The text of the warning; `None` if it has none.
     pub note: Option<String>,
-    /// When it was stored.
+    /// When the warning was stored.
     pub time: Millis,
 }
 
-/// A model in use.
+/// A model that a session used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelUse {
-    /// From when on.
+    /// The time from which on the session used the model.
     pub time: Millis,
-    /// The model.
+    /// The model's name.
     pub model: String,
-    /// Who serves it.
+    /// The name of the model's provider.
     pub provider: String,
-    /// The agent's mode.
+    /// The agent's mode, in the agent's own words.
     pub mode: String,
 }
 
-/// A task kept.
+/// A background task that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptTask {
-    /// As the agent told it.
+    /// The task as the agent described it.
     pub task: Task,
-    /// The kernel's start time of its process, in ticks since boot.
+    /// The start of its process by the kernel, in ticks since boot; `None` if
+    /// there was no such process.
     pub started: Option<u64>,
 }
 
-/// Counts of tool calls.
+/// Counters of tool calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTally {
-    /// Checks that found one.
+    /// The number of checks that found a call.
     pub hits: u64,
-    /// Checks that found none.
+    /// The number of checks that found none.
     pub misses: u64,
-    /// Calls dropped since a file changed.
+    /// The number of calls dropped because a file changed.
     pub invalidated: u64,
-    /// Calls dropped for their number, age or size.
+    /// The number of calls dropped for their number, age or size.
     pub evicted: u64,
 }
 
-/// All that a session has remembered beside files.
+/// Everything that a session remembers besides files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionMemory {
-    /// Moments, by their number.
+    /// Checkpoints, by their number.
     pub checkpoints: BTreeMap<u64, Checkpoint>,
-    /// The warning that waits to be taken.
+    /// The warning that was not taken yet, if there is one.
     pub warning: Option<PendingWarning>,
-    /// Models, the oldest first.
+    /// The models used, oldest first.
     pub models: Vec<ModelUse>,
-    /// The messages they answered last, the oldest first.
+    /// The messages that the models answered most recently, oldest first.
     pub messages: VecDeque<String>,
     /// Tasks, by their id.
     pub tasks: BTreeMap<String, KeptTask>,
     /// Tool calls, the oldest first.
     pub calls: VecDeque<Call>,
-    /// How often they served.
+    /// How often tool calls were found, missed or dropped.
     pub tally: CallTally,
-    /// What was saved.
+    /// What repeats and refusals saved.
     pub savings: Savings,
 }
 
 impl SessionMemory {
-    /// Folds one note in.
+    /// Folds one note into the memory.
     pub(crate) fn apply(&mut self, n: u64, time: Millis, note: &Note) {
         match note {
             Note::CheckpointCreated {
@@ -305,7 +309,7 @@ impl SessionMemory {
     }
 }
 
-/// Both together.
+/// Returns the sum of two counts.
 pub(crate) fn sum(one: Savings, other: Savings) -> Savings {
     Savings {
         repeats: one.repeats + other.repeats,

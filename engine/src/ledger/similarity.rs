@@ -1,13 +1,13 @@
-//! When are two calls of one tool alike? The tool's own rule says, or a
-//! general one that guesses.
+//! Decides whether two calls of one tool are alike: by the tool's own rule, or
+//! by a general heuristic.
 
 use serde_json::{Map, Value};
 
-/// The names by which tools call the same thing.
+/// Groups of argument names that tools use for the same thing.
 const SAME: &[&[&str]] = &[&["path", "filePath", "file_path"]];
 
-/// Members that name what a call is about: two calls of a tool without a rule
-/// are alike if one of them is equal.
+/// Arguments that name what a call is about. Two calls of a tool without a rule
+/// are alike if one of these is equal.
 const IDENTIFIERS: &[&str] = &[
     "path",
     "filePath",
@@ -18,7 +18,7 @@ const IDENTIFIERS: &[&str] = &[
     "pattern",
 ];
 
-/// A member by its name, or by another name of the same thing.
+/// Returns an argument by its name, or by another name for the same thing.
 pub(crate) fn member<'a>(args: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let names = SAME.iter().find(|names| names.contains(&name));
     names
@@ -29,9 +29,9 @@ pub(crate) fn member<'a>(args: &'a Map<String, Value>, name: &str) -> Option<&'a
         .find_map(|name| args.get(*name))
 }
 
-/// Whether two calls of one tool are alike: by the members that `rule` names,
-/// all of which must be equal; without a rule by more than half of their
-/// members, or by one that names what they are about.
+/// Returns whether two calls of one tool are alike. With a rule, all arguments
+/// that it names must be equal. Without a rule, more than half of the arguments
+/// must be equal, or one that names what the call is about.
 pub(crate) fn alike(one: &Value, other: &Value, rule: Option<&[String]>) -> bool {
     let (Value::Object(one), Value::Object(other)) = (one, other) else {
         return one == other;
@@ -75,7 +75,7 @@ mod tests {
             &json!({"path": "b", "limit": 10}),
             Some(&path)
         ));
-        // Nothing in common is no likeness.
+        // Calls without any argument of the rule are not alike.
         assert!(!alike(&json!({"x": 1}), &json!({"x": 1}), Some(&path)));
         let grep = rule(&["pattern", "path", "glob", "multiline", "caseInsensitive"]);
         let call = json!({"pattern": "x", "path": "src", "context": 3});
@@ -95,7 +95,7 @@ mod tests {
         let call = json!({"a": 1, "b": 2, "c": 3});
         assert!(alike(&call, &json!({"a": 1, "b": 2, "c": 4}), None));
         assert!(!alike(&call, &json!({"a": 1, "b": 9, "c": 4}), None));
-        // Exactly half is not more than half.
+        // Exactly half of the arguments is not more than half.
         assert!(!alike(
             &json!({"a": 1, "b": 2}),
             &json!({"a": 1, "b": 3}),

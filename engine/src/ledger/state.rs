@@ -1,7 +1,7 @@
-//! The durable state: what folding the facts from the start gives.
+//! The durable state: the result of folding all facts from the first.
 //!
-//! [`State::apply`] is the only place that changes it, so a restart from the
-//! kept facts rebuilds exactly what was there.
+//! Only [`State::apply`] changes it. So a restart that folds the stored facts
+//! rebuilds exactly the same state.
 
 mod apply;
 mod commands;
@@ -33,180 +33,190 @@ use crate::ledger::session_memory::SessionMemory;
 use crate::small_set::{Seldom, SmallSet};
 use crate::view::is_own;
 
-/// Ended edits whose late commits are still understood (ATTR-14).
+/// The number of ended edits that are remembered, so that a late commit can
+/// still name them (ATTR-14).
 const ENDED_KEPT: usize = 256;
 
 /// The durable state of one workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Which life of the state this is.
+    /// The number of the epoch, which is a part of every clock.
     pub epoch: u64,
-    /// This life began because an earlier state was lost (DUR-2).
+    /// The epoch began because an earlier state was lost (DUR-2).
     pub after_loss: bool,
-    /// The newest fact.
+    /// The number of the newest fact.
     pub n: u64,
-    /// When it was recorded.
+    /// When the newest fact was recorded.
     pub time: Millis,
     /// Every tracked path.
     pub paths: ByName<Box<PathState>>,
-    /// Every session known.
+    /// Every session that was opened and not forgotten.
     pub sessions: BTreeMap<SessionId, Session>,
     /// Every open edit, by its number.
     pub edits: BTreeMap<u64, Edit>,
-    /// Edits that ended lately, the newest last.
+    /// Edits that ended recently, the newest last.
     pub ended: VecDeque<EndedEdit>,
-    /// Editors' reports that have not spoken for a version yet.
+    /// Editors' reports that have not yet explained a version.
     pub reports: Vec<SaveReport>,
-    /// Edits begun so far.
+    /// The number of edits begun so far.
     pub edits_begun: u64,
-    /// Versions recorded so far.
+    /// The number of versions recorded so far.
     pub versions_recorded: u64,
-    /// Every open command window, by its number: the last one opened last.
+    /// Every open command window, by its number. The number grows with each
+    /// window that opens.
     pub commands: BTreeMap<u64, Command>,
-    /// Command windows opened so far.
+    /// The number of command windows opened so far.
     pub commands_begun: u64,
-    /// Checkpoints created so far.
+    /// The number of checkpoints created so far.
     pub checkpoints_created: u64,
-    /// Tool calls recorded so far.
+    /// The number of tool calls recorded so far.
     pub calls_recorded: u64,
-    /// The last number given out with each word of a label (SES-2): one that
-    /// was given is never given again.
+    /// For each word of a label, the last number given out (SES-2). No number
+    /// is given out twice.
     pub labels: BTreeMap<String, u64>,
     /// Files that have several names (FILE-1).
     pub names: Names,
-    /// The newest commands, the newest last.
+    /// The newest commands, the newest last. At most 1,000.
     pub past_commands: VecDeque<PastCommand>,
 }
 
-/// A tracked path.
+/// What is recorded of a tracked path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathState {
-    /// What it holds, as far as it is recorded.
+    /// The content on record.
     pub held: Held,
-    /// The fact where its log begins.
+    /// The number of the fact where the path's log begins.
     pub baseline: u64,
-    /// Its versions, the newest last, corrected attributions in place. In boxes
-    /// of one size, so that what one leaves free is the next one's.
+    /// The path's versions, the newest last. A corrected author is changed in
+    /// place. The versions are in boxes of one size, so that memory which one
+    /// frees fits the next.
     pub versions: Vec<Box<KeptVersion>>,
-    /// The newest version's fact; the baseline's where there is none.
+    /// The number of the newest version's fact; the baseline's if there is no
+    /// version.
     pub newest: u64,
-    /// Corrections that took a version away from a session: whose, which fact.
+    /// Corrections that took a version away from a session: the session, and
+    /// the number of the correcting fact.
     pub taken: Seldom<(SessionId, u64)>,
-    /// Sessions that hold it.
+    /// The sessions that track the path.
     pub holders: SmallSet<SessionId>,
 }
 
-/// A session.
+/// What is recorded of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// The agent's program.
+    /// The agent's program; `None` if no client named it.
     pub agent: Option<Program>,
-    /// The session that started it.
+    /// The session that started this one; `None` if no client named one.
     pub parent: Option<SessionId>,
-    /// The agent's process.
+    /// The agent's process; `None` if no client named it.
     pub pid: Option<u32>,
-    /// When it was first opened.
+    /// When the session was first opened.
     pub opened_at: Millis,
-    /// When a fact last named it.
+    /// When a fact last named the session.
     pub last_active: Millis,
-    /// Whether it is open.
+    /// Whether the session is open.
     pub open: bool,
-    /// Reads recorded.
+    /// The number of reads recorded.
     pub reads: u64,
-    /// Edits begun.
+    /// The number of edits begun.
     pub edits: u64,
-    /// What it knows of each file it holds.
+    /// What the session has seen of each file that it tracks.
     pub files: Holdings,
-    /// Paths with facts not yet told, so that a take costs what changed and
-    /// not what is tracked (MOD-3).
+    /// Tracked paths with changes that were not reported to the session yet. So
+    /// a take costs time for what changed, not for everything tracked (MOD-3).
     pub pending: BTreeSet<RelPath>,
-    /// Versions it overwrote unseen and has not been told of.
+    /// Versions that the session overwrote unseen and that were not reported to
+    /// it yet.
     pub lost: Vec<LostVersion>,
-    /// It has been told that the state was lost.
+    /// The session has received the report that the state was lost.
     pub reset_told: bool,
-    /// What it remembers beside files.
+    /// What the session remembers besides files.
     pub memory: SessionMemory,
-    /// Its short name (SES-2); `None` for one that was opened before there
-    /// were any and has recorded nothing since.
+    /// The session's label (SES-2). `None` for a session that was opened by a
+    /// version without labels and has recorded nothing since.
     pub label: Option<String>,
 }
 
-/// A version that a session overwrote unseen.
+/// A version that a session overwrote without having seen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostVersion {
-    /// The fact that says so.
+    /// The number of the fact that recorded the loss.
     pub n: u64,
-    /// Where.
+    /// The path of the lost version.
     pub path: RelPath,
     /// The version that is lost.
     pub version: KeptVersion,
-    /// The version that took its place.
+    /// The number of the version that replaced the lost one.
     pub by: u64,
 }
 
 /// An open edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// As it was begun.
+    /// The edit as it was begun.
     pub fact: EditFact,
-    /// The fact that began it.
+    /// The number of the fact that began the edit.
     pub n: u64,
-    /// The paths still open, in the order named.
+    /// The paths that are still open, in the order in which the request named
+    /// them.
     pub files: Vec<EditFile>,
 }
 
 /// One open path of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFile {
-    /// Which path.
+    /// The path of the file.
     pub path: RelPath,
-    /// What it will hold.
+    /// The content that the edit declares the path will have; `None` if it
+    /// declares nothing.
     pub expect: Option<HashOrAbsent>,
-    /// What it held when the edit began.
+    /// The content when the edit began; `None` for no file.
     pub began: Option<Hash>,
-    /// The version that the `expect` has matched: it matches once (ATTR-1).
+    /// The version that matched `expect`; an `expect` matches only once
+    /// (ATTR-1).
     pub matched: Option<u64>,
-    /// The name that it was begun by, if that is another (FILE-2).
+    /// The name by which the edit was begun, if it differs from `path`
+    /// (FILE-2).
     pub name: Option<RelPath>,
 }
 
 /// An open command window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// As it was opened.
+    /// The window as it was opened.
     pub fact: CommandFact,
-    /// The fact that opened it.
+    /// The number of the fact that opened the window.
     pub n: u64,
-    /// Which paths it speaks for.
+    /// The paths that the window covers.
     pub cover: Cover,
 }
 
 /// An edit that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedEdit {
-    /// Its number.
+    /// The edit's number.
     pub edit: u64,
-    /// Whose it was.
+    /// The session of the edit.
     pub session: SessionId,
-    /// The agent's own name of the tool call.
+    /// The agent's name for the tool call; `None` if it was not named.
     pub call: Option<String>,
 }
 
 /// An editor's report of a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveReport {
-    /// Which file.
+    /// The file that was saved.
     pub path: RelPath,
-    /// What was written.
+    /// The content that the editor wrote.
     pub hash: Hash,
-    /// When.
+    /// When the editor saved.
     pub time: Millis,
-    /// A formatter changed it on the way.
+    /// A formatter changed the content during the save.
     pub formatted: bool,
 }
 
 impl State {
-    /// A state that knows nothing.
+    /// Returns an empty state.
     pub fn new(epoch: u64, after_loss: bool) -> Self {
         Self {
             epoch,
@@ -215,8 +225,8 @@ impl State {
         }
     }
 
-    /// Has every session's name stored once: what was read back has each as
-    /// often as it was written.
+    /// Makes all holders of a session's name share one allocation. After
+    /// decoding, each occurrence has its own copy.
     pub(crate) fn share_sessions(&mut self) {
         for (_, path) in self.paths.iter_mut() {
             path.holders.replace_all(|holder| {
@@ -226,8 +236,9 @@ impl State {
         }
     }
 
-    /// The fact since which the log is needed whole: of the oldest checkpoint,
-    /// else the newest of all (CHK-1).
+    /// Returns the number of the fact after which the log is needed in full:
+    /// that of the oldest checkpoint, or of the newest fact if there is no
+    /// checkpoint (CHK-1).
     pub fn oldest_needed(&self) -> u64 {
         let checkpoints = self
             .sessions
@@ -239,7 +250,7 @@ impl State {
             .unwrap_or(self.n)
     }
 
-    /// The clock of a fact.
+    /// Returns the clock of fact `n`.
     pub fn clock(&self, n: u64) -> Clock {
         Clock {
             epoch: self.epoch,
@@ -247,12 +258,13 @@ impl State {
         }
     }
 
-    /// What a session knows of a file.
+    /// Returns what a session has seen of a file, or `None` if it does not
+    /// track the file.
     pub fn knowledge(&self, session: &SessionId, path: &RelPath) -> Option<Cow<'_, Knowledge>> {
         self.sessions.get(session)?.files.get(path)
     }
 
-    /// Open edits with that path open, the oldest first.
+    /// Returns the open edits that include a path, oldest first.
     pub fn edits_on<'a>(
         &'a self,
         path: &'a RelPath,
@@ -265,7 +277,8 @@ impl State {
         })
     }
 
-    /// Open command windows that cover a path, the one opened last first.
+    /// Returns the open command windows that cover a path, the one opened last
+    /// first.
     pub fn windows_on<'a>(&'a self, path: &'a RelPath) -> impl Iterator<Item = &'a Command> + 'a {
         self.commands.values().rev().filter(move |command| {
             let mut names = self.names.others_of(path).chain([path]);
@@ -296,7 +309,7 @@ impl State {
 }
 
 impl PathState {
-    /// A path whose log begins with fact `n`, and what it held then.
+    /// Returns a path whose log begins at fact `n` with this content.
     fn new(n: u64, held: Held) -> Self {
         Self {
             held,
@@ -308,9 +321,9 @@ impl PathState {
         }
     }
 
-    /// The newest fact about this path that counts for a session: its newest
-    /// version, or a later correction that took a version away from it
-    /// (MOD-1).
+    /// Returns the number of the newest fact about this path that is a change
+    /// for a session: the newest version, or a later correction that took a
+    /// version away from the session (MOD-1).
     pub fn newest_for(&self, session: &SessionId) -> u64 {
         let taken = self
             .taken
@@ -321,9 +334,10 @@ impl PathState {
         self.newest.max(taken.unwrap_or(0))
     }
 
-    /// Edits of a session's that a return to `now` took back, the oldest first
-    /// (SEEN-7): those since the content was this one, up to the newest, of
-    /// which the session still believes something.
+    /// Returns the names of a session's edits that were undone when the file's
+    /// content became `now` again, oldest first (SEEN-7). These are the
+    /// session's edits since the file last had this content, up to its newest,
+    /// if the session still has lines of that one on record.
     pub fn reverted(
         &self,
         session: &SessionId,
@@ -337,13 +351,13 @@ impl PathState {
         };
         let until_then = self.versions.get(..=newest).unwrap_or_default();
         let last = until_then.last();
-        // Nothing is left to it of what it wrote, nor is any of that to be
-        // shown to it (SEEN-8).
+        // Nothing is reported if no line of the session's newest version is on
+        // record any more, and none of unknown content either (SEEN-8).
         let left = |kept: &KeptVersion| known.of(kept.hash).is_some() || !known.unsure.is_empty();
         if last.is_none_or(|kept| kept.hash == now || !left(kept)) {
             return Vec::new();
         }
-        // What a version that was marked late took the place of is not known.
+        // The content before a version that was marked late is not known.
         let from_now = |kept: &KeptVersion| {
             kept.before == now
                 && (now.is_some() || kept.kind == touchmark_proto::VersionKind::Created)
@@ -361,7 +375,8 @@ impl PathState {
         edits
     }
 
-    /// The newest version, if any was recorded since the baseline.
+    /// Returns the newest version, or `None` if none was recorded since the
+    /// baseline.
     pub fn latest(&self) -> Option<&KeptVersion> {
         self.versions.last().map(Box::as_ref)
     }

@@ -1,8 +1,9 @@
-//! The format of what is stored, apart from the engine's types and from those
-//! on the wire: a byte that names the version, then the value.
+//! The format of stored facts and snapshots. It is separate from the engine's
+//! types and from those on the wire: one byte that names the version, then the
+//! value.
 //!
-//! A golden file of every kind of record stands in `tests/golden` of the
-//! engine; a test reads all of them, and says how one is added.
+//! Each kind of record has a golden file in `tests/golden` of the engine. A
+//! test reads all of them, and its documentation says how to add one.
 
 mod mirror;
 mod v0;
@@ -15,34 +16,34 @@ use crate::ledger::record::Fact;
 use crate::{Files, State};
 use mirror::Mirror as _;
 
-/// First bytes from here on name a version; before there were versions they
-/// were smaller.
+/// A first byte of at least this value names a version. Formats from before
+/// versions have a smaller first byte.
 const VERSIONS: u8 = 0x80;
-/// The version that is written.
+/// The version that is written today.
 const V1: u8 = VERSIONS | 1;
 
-/// Why bytes cannot be read.
+/// The reason why bytes cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// A newer touchmark wrote them.
+    /// A newer touchmark wrote the bytes.
     #[error("its format {found} is newer than the newest known, {known}")]
     Newer {
-        /// The format's number.
+        /// The number of the bytes' format.
         found: u8,
-        /// The newest number known.
+        /// The newest number that this version reads.
         known: u8,
     },
-    /// They are no such value.
+    /// The bytes are not a valid value.
     #[error("{0}")]
     Damaged(String),
 }
 
-/// A fact as bytes.
+/// Encodes a fact.
 pub fn encode_fact(fact: Fact) -> Vec<u8> {
     written(|to| to.encode(v1::Fact::of(fact)).map(|_| ()))
 }
 
-/// The fact of bytes, of any version.
+/// Decodes a fact of any version.
 ///
 /// # Errors
 /// [`Unreadable`].
@@ -53,13 +54,13 @@ pub fn decode_fact(bytes: &[u8]) -> Result<Fact, Unreadable> {
     }
 }
 
-/// The state as bytes, with the stamps that vouch for contents: what the next
-/// start goes on from.
+/// Encodes the state together with the stamps that prove contents. The next
+/// start continues from it.
 pub fn encode_snapshot(state: &State, stamps: &Files) -> Vec<u8> {
     written(|to| v1::snapshot::encode(state, stamps, to))
 }
 
-/// The state of bytes, of any version.
+/// Decodes a snapshot of any version.
 ///
 /// # Errors
 /// [`Unreadable`].
@@ -78,14 +79,15 @@ fn written(
     ) -> Result<(), minicbor::encode::Error<std::convert::Infallible>>,
 ) -> Vec<u8> {
     let mut bytes = vec![V1];
-    // A Vec takes everything, and no type of ours refuses. Should one, what is
-    // there is found as damage when it is read.
+    // Writing to a `Vec` cannot fail, and no stored type refuses a value. If
+    // one did, the incomplete bytes would be reported as damaged when they are
+    // read.
     let _never = put(&mut Encoder::new(&mut bytes));
     bytes.shrink_to_fit();
     bytes
 }
 
-/// The number of the format: 0 for what has none.
+/// Returns the number of the format; 0 for the one without a version byte.
 fn format(bytes: &[u8]) -> Result<u8, Unreadable> {
     match bytes.first() {
         None => Err(damaged("it is empty")),
@@ -98,7 +100,7 @@ fn format(bytes: &[u8]) -> Result<u8, Unreadable> {
     }
 }
 
-/// A value that takes all bytes after the first.
+/// Decodes a value that fills all bytes after the first one.
 fn whole<T>(
     bytes: &[u8],
     take: impl FnOnce(&mut Decoder<'_>) -> Result<T, minicbor::decode::Error>,

@@ -1,5 +1,5 @@
-//! What clients can pile up is bounded (LIM-1): sessions, tracked paths, files
-//! in open edits.
+//! Limits on what clients can accumulate (LIM-1): sessions, tracked paths,
+//! files in open edits and command windows.
 
 use touchmark_proto::ids::MAX_ID_BYTES;
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
@@ -9,8 +9,8 @@ use crate::requests::{Use, row, session};
 use crate::view::View;
 
 impl View<'_> {
-    /// Why a request is refused whatever it asks, if it is: it would open a
-    /// session or track a path too many.
+    /// Returns the error for a request that would open a session or track a
+    /// path beyond the limits, or `None`.
     pub(crate) fn over_limit(&self, pending: &Pending, ask: &Request) -> Option<Error> {
         let sessions = &self.state.sessions;
         let (row, session) = (row(ask), session(ask));
@@ -42,7 +42,8 @@ impl View<'_> {
         None
     }
 
-    /// Why a session's edit of that many more files may not begin.
+    /// Returns the error for an edit with this number of additional files if it
+    /// would exceed the limits, or `None`.
     pub(crate) fn too_many_marked(&self, session: &SessionId, files: usize) -> Option<Error> {
         let (mut open, mut own) = (files, files);
         for edit in self.state.edits.values() {
@@ -61,7 +62,8 @@ impl View<'_> {
         })
     }
 
-    /// Why a session's command window may not open.
+    /// Returns the error for one more command window of a session if it would
+    /// exceed the limits, or `None`.
     pub(crate) fn too_many_windows(&self, session: &SessionId) -> Option<Error> {
         let open = self.state.commands.values();
         let own = open
@@ -76,8 +78,8 @@ impl View<'_> {
     }
 }
 
-/// Why a text of a client's own choosing is not kept, if it is not. File names
-/// and sessions have limits of their own.
+/// Returns the error for the first text that is longer than a text chosen by a
+/// client may be, or `None`. Paths and session ids have their own limits.
 pub(crate) fn too_long(texts: &[(&str, Option<&String>)]) -> Option<Error> {
     let long = |text: &String| text.len() > MAX_ID_BYTES;
     let (name, _) = texts.iter().find(|(_, text)| text.is_some_and(long))?;
@@ -101,7 +103,7 @@ mod tests {
 
     use crate::{Config, Effect, Engine, Found, Input, ReadOutcome, State};
 
-    /// Asks, with an empty disk behind it.
+    /// Sends a request to an engine whose disk is empty.
     fn ask(engine: &mut Engine, method: &str, params: Value) -> Result<(), Error> {
         let mut inputs = vec![Input::Request {
             request: RequestId(1),
@@ -151,7 +153,8 @@ mod tests {
         refused(engine, "session/open", json!({"session": "c"}), 2);
         refused(engine, "checkpoint/create", json!({"session": "c"}), 2);
         refused(engine, "command/begin", json!({"session": "c"}), 2);
-        // Those that are known go on, and one that is forgotten makes room.
+        // Requests of known sessions are not refused, and a session that is
+        // forgotten makes room for another.
         ask(engine, "file/list", json!({"session": "a"})).unwrap();
         let forget = json!({"session": "a", "forget": true});
         ask(engine, "session/close", forget).unwrap();
@@ -172,10 +175,10 @@ mod tests {
         refused(engine, "file/mention", mention("c"), 2);
         refused(engine, "edit/mark", mention("c"), 2);
         ask(engine, "file/mention", mention("a")).unwrap();
-        // Another has its own all the same.
+        // Another session can still track its own share.
         let other = json!({"session": "t", "path": "t"});
         ask(engine, "file/mention", other).unwrap();
-        // Looking tracks nothing.
+        // A query tracks nothing.
         let look = json!({"session": "s", "paths": ["c"]});
         ask(engine, "file/status", look).unwrap();
     }

@@ -1,4 +1,5 @@
-//! Requests in general: what each is, how they wait, how many may pile up.
+//! Requests in general: the properties of each method, how requests wait, and
+//! how many may be pending.
 
 pub(crate) mod limits;
 pub(crate) mod pending;
@@ -31,7 +32,7 @@ impl Engine {
         if let Err(error) = self.view().name_session(&mut ask) {
             return Step::Done(Err(error));
         }
-        // Whoever asks as of now is told of absences as absences.
+        // A request that has a fence is answered with absences as deletions.
         if pending.fence.is_some() {
             let scope = self.view().scope_of(&pending.ask);
             self.settle_for(&scope);
@@ -47,8 +48,8 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// Paths that a request will track, or looks at, and that nobody watches
-    /// yet.
+    /// Returns the paths that a request tracks or looks at and that are not
+    /// watched yet.
     pub(crate) fn paths_to_borrow(&self, ask: &Request) -> Vec<RelPath> {
         if row(ask).paths == Use::Names {
             return Vec::new();
@@ -63,13 +64,13 @@ impl View<'_> {
         paths
     }
 
-    /// The paths of the workspace that a request names.
+    /// Returns the paths of the workspace that a request names.
     pub(crate) fn paths_named(&self, ask: &Request) -> Vec<RelPath> {
         let named = paths(ask).into_iter();
         named.filter_map(|path| self.resolve(path).ok()).collect()
     }
 
-    /// By which names the answer to a request speaks of files (FILE-1).
+    /// Returns the names of files that the answer to a request uses (FILE-1).
     pub(crate) fn spoken_in(&self, ask: &Request) -> Spoken {
         let edit = edit_named(ask).and_then(|named| self.edit_of(named));
         let edit = edit.and_then(|edit| self.state.edits.get(&edit));
@@ -90,12 +91,12 @@ impl View<'_> {
         }
     }
 
-    /// What a request speaks of.
+    /// Returns the scope of a request: what its answer covers.
     pub(crate) fn scope_of_request(&self, ask: &Request) -> Scope {
         let paths = self.paths_named(ask);
         let row = row(ask);
         match row.about {
-            // The shell asks for what it needs.
+            // The shell requests what it needs itself.
             _ if row.by_shell => Scope::Paths(Vec::new()),
             About::Paths if !paths.is_empty() => Scope::Paths(paths),
             About::Paths | About::Session => match session(ask) {

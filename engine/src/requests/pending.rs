@@ -1,4 +1,5 @@
-//! A request that has not taken effect yet, and what may come of looking at it.
+//! A request that has not taken effect yet, and the possible results of
+//! processing it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,24 +13,24 @@ use crate::input::{Content, Found, Learned, ReadOutcome};
 use crate::requests::row;
 use crate::tracker::carry::Texts;
 
-/// How often a request waits for one more fence.
+/// The number of additional fences that a request waits for at most.
 pub(super) const LOOKS: u32 = 3;
 
-/// Who asks what.
+/// What is requested, by a client or by the engine itself.
 #[derive(Clone, Debug)]
 pub(crate) enum Ask {
-    /// A client.
+    /// A request of a client.
     Client(Request),
-    /// An edit's time is up; a deadline stands behind a fence like a query
-    /// (ATTR-16).
+    /// An edit's deadline has passed. A deadline takes effect after a fence,
+    /// like a query (ATTR-16).
     Expire(u64),
-    /// A command window's time is up, or its process has ended.
+    /// A command window's deadline has passed, or its process has ended.
     EndCommand(u64),
-    /// What a command window was opened for never ran.
+    /// The command of a window never ran.
     WithdrawCommand(u64),
-    /// What a command window was opened for began then, and not before.
+    /// The command of a window began at this time, and not before.
     CommandBegan(u64, Millis),
-    /// What was hinted at of this path is to be read behind a fence.
+    /// A path with a pending hint has to be read after a fence.
     Look(RelPath),
 }
 
@@ -37,105 +38,114 @@ pub(crate) enum Ask {
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub ask: Ask,
-    /// `None` for the engine's own.
+    /// The connection that sent it; `None` for the engine's own requests.
     pub connection: Option<ConnectionId>,
-    /// It has no effect after that (ATTR-9).
+    /// The request has no effect after this time (ATTR-9).
     pub until: Option<Millis>,
-    /// The fence it waits behind.
+    /// The fence that the request waits for.
     pub fence: Option<u64>,
-    /// Every path it speaks of is to be read and hashed (SYNC-4).
+    /// Whether every path that it covers has to be read and hashed (SYNC-4).
     pub verify: bool,
-    /// Paths it needs read, resolved; watched for it where nobody else does.
+    /// Paths that have to be read for the request. They are watched only for it
+    /// if nothing else watches them.
     pub borrowed: Vec<RelPath>,
-    /// Every read that is ordered for it from now on is to bring the bytes.
+    /// Whether every read that is ordered for it from now on has to return the
+    /// bytes.
     pub bytes: bool,
-    /// Reads it waits for.
+    /// The reads that it waits for, by path, with the numbers of their orders.
     pub reads: ByPath<u64>,
-    /// The newest reads done for it.
+    /// The newest result of a read for it, for each path.
     pub found: BTreeMap<RelPath, ReadOutcome>,
-    /// The newest of those that brought the bytes.
+    /// The newest content with its bytes, for each path that was read with
+    /// them.
     pub texts_read: BTreeMap<RelPath, (Content, Arc<[u8]>)>,
-    /// What it is to do next.
+    /// What the request waits for or does next.
     pub stage: Stage,
-    /// It waits that long for another session's edit to end.
+    /// The time until which it waits for another session's edit to end.
     pub wait_until: Option<Millis>,
-    /// It was looked at once more because the file changed meanwhile.
+    /// Whether its paths were read once more after the fence.
     pub rechecked: bool,
-    /// Fences it has waited for beyond its own, for contents that had to be
-    /// looked at twice.
+    /// The number of fences that it has waited for beyond its own, because
+    /// contents needed a second look.
     pub looks: u32,
-    /// It waits that long for a content that may be in the middle of a cut.
+    /// The time until which it waits for a content that may be in the middle of
+    /// a truncating save.
     pub not_before: Option<Millis>,
-    /// What it held before that second look (SEEN-1).
+    /// The content that the first read found, if a later one found another
+    /// (SEEN-1).
     pub first_hash: Option<Option<touchmark_proto::Hash>>,
-    /// Paths that it speaks of and does not wait for any longer.
+    /// Paths in the request's scope that it no longer waits for.
     pub late: BTreeSet<RelPath>,
-    /// Since when nothing has come that it waits for.
+    /// The last time at which something that it waits for arrived.
     pub since: Millis,
-    /// When to look whether that has been too long, for a list.
+    /// For a list: when to check whether it has waited too long.
     pub patience: Option<Millis>,
-    /// It has been: it is answered without what has not come.
+    /// Whether the request has waited too long. It is answered without what is
+    /// missing.
     pub impatient: bool,
-    /// Something it speaks of that is still to be compared with the disk.
+    /// A path that it covers and that still has to be compared with the disk.
     pub blocker: Option<RelPath>,
-    /// What is being written for it.
+    /// The write that the shell carries out for the request.
     pub write: Option<Write>,
-    /// What was found out for it.
+    /// The answer to the question that was asked for it.
     pub learned: Option<Result<Learned, Error>>,
-    /// Lines of a large file that are read for it.
+    /// The lines of a large file that are read for it.
     pub lines: Lines,
-    /// Whether texts were compared for it (SEEN-8).
+    /// The results of comparing texts for the request (SEEN-8).
     pub texts: Texts,
 }
 
 /// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Its turn on its connection has not come, or its fence is not reached.
+    /// The request waits for its turn on its connection, or for its fence.
     Fence,
-    /// Its reads are ordered.
+    /// The reads that the request needs are ordered.
     Reads,
-    /// Another session's edit is in its way.
+    /// Another session's edit blocks the request.
     Blocked,
-    /// The shell finds something out for it.
+    /// The shell is answering a question for the request.
     Learning,
-    /// The shell writes for it; it cannot be taken back.
+    /// The shell is writing for the request, which can no longer be cancelled.
     Writing,
 }
 
-/// Lines of a file too large to be handed over whole.
+/// The lines wanted of a file that is too large to be read whole.
 #[derive(Clone, Debug)]
 pub(crate) enum Lines {
-    /// None are wanted, as far as is known.
+    /// No lines are wanted so far.
     NotWanted,
-    /// The shell reads them, out of this content.
+    /// The shell is reading the lines from this content.
     Awaited(Content),
-    /// The bytes from where the first of them begins.
+    /// The lines were read: the content, and its bytes from the first wanted
+    /// line on.
     Read(Content, Arc<[u8]>),
 }
 
-/// What came of looking at a request.
-// One at a time is on its way, and most are `Done`.
+/// The result of processing a request.
+// Only one value exists at a time, and most are `Done`.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Step {
-    /// It has taken effect.
+    /// The request has taken effect. This is its answer.
     Done(Result<Answer, Error>),
-    /// It has taken effect; the shell or the log answers it.
+    /// The request has taken effect. The shell or the log answers it.
     Passed(Effect),
-    /// It needs these paths read first; with their bytes or without.
+    /// The request needs these paths to be read first. The flag says whether
+    /// with their bytes.
     Read(Vec<RelPath>, bool),
-    /// It needs one more fence before it is looked at again.
+    /// The request needs one more fence before it is processed again.
     Fence,
-    /// Another session's edit is in its way.
+    /// Another session's edit blocks the request. The error is its answer if it
+    /// does not wait.
     Blocked(Error),
-    /// The shell is to find something out for it.
+    /// The request needs the shell to answer a question first.
     Learn(Question),
-    /// The shell is to write for it.
+    /// The request needs the shell to write first.
     Write(Box<Write>, WriteOrder),
 }
 
 impl Pending {
-    /// The engine's own, of which nothing has been found out yet.
+    /// Returns a pending request of the engine itself, with nothing read yet.
     pub(super) fn new(ask: Ask, now: Millis) -> Self {
         Self {
             ask,
@@ -166,8 +176,8 @@ impl Pending {
         }
     }
 
-    /// Takes in what a path held: a read it waits for, or a later one of a
-    /// path that nobody else keeps in mind.
+    /// Takes the result of a read: one that the request waits for, or a later
+    /// one of a path that it has already read.
     pub(crate) fn take_found(&mut self, path: &RelPath, outcome: &ReadOutcome, awaited: bool) {
         if (awaited || self.found.contains_key(path))
             && let (Found::File(content), Some(bytes)) = (&outcome.found, &outcome.bytes)
@@ -182,18 +192,19 @@ impl Pending {
             return;
         };
         if earlier.found != outcome.found {
-            // It changed after the request had arrived (SEEN-1).
+            // The file changed after the request had arrived (SEEN-1).
             self.first_hash.get_or_insert(earlier.hash());
         }
         *earlier = outcome.clone();
     }
 
-    /// What its answer does not know of, for want of a read.
+    /// Returns the paths that its answer does not cover because they were not
+    /// read in time.
     pub(crate) fn late(&self) -> Option<Vec<RelPath>> {
         (!self.late.is_empty()).then(|| self.late.iter().cloned().collect())
     }
 
-    /// Whether nothing about files is asked: the shell answers alone.
+    /// Returns whether the shell answers the request without the engine.
     pub(crate) fn is_for_the_shell(&self) -> bool {
         matches!(&self.ask, Ask::Client(ask) if row(ask).by_shell)
     }

@@ -1,5 +1,5 @@
-//! Requests in waiting: behind a fence, behind reads, behind another
-//! session's edit. Requests of one connection take effect in their order.
+//! Pending requests: they wait for a fence, for reads, or for another session's
+//! edit. Requests of one connection take effect in their order.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::requests::waits::Waits;
 use crate::tracker::spoken::Spoken;
 
 impl Engine {
-    /// A client asks something.
+    /// Takes in a client's request.
     pub(crate) fn ask(
         &mut self,
         request: RequestId,
@@ -39,8 +39,8 @@ impl Engine {
             verify: need.verify,
             ..Pending::new(Ask::Client(ask), self.now)
         });
-        // New paths are watched, and read, from the request's arrival on, so
-        // that what happens to them after it is noticed (SEEN-1).
+        // New paths are watched and read from the request's arrival on, so that
+        // later changes of them are noticed (SEEN-1).
         if let Ask::Client(ask) = &pending.ask {
             for path in self.view().paths_to_borrow(ask) {
                 self.borrow(&path);
@@ -55,8 +55,8 @@ impl Engine {
         self.pending.insert(request, pending);
     }
 
-    /// The engine asks something of itself. Answers the fence that it stands
-    /// behind.
+    /// Adds a request of the engine itself. Returns the number of the fence
+    /// that it waits for.
     pub(crate) fn ask_internally(&mut self, ask: Ask) -> u64 {
         let request = RequestId(self.next_internal);
         self.next_internal -= 1;
@@ -70,10 +70,10 @@ impl Engine {
         fence
     }
 
-    /// Has every request take effect that can.
+    /// Lets every request take effect that can.
     pub(crate) fn advance(&mut self) {
-        // One that takes effect may let others through: an edit that ends,
-        // the next one of its connection.
+        // A request that takes effect may let others take effect: those that an
+        // edit blocked, or the next one of its connection.
         loop {
             let mut moved = false;
             for request in self.ready() {
@@ -96,9 +96,9 @@ impl Engine {
         }
     }
 
-    /// The requests that can take effect, or begin a second look, in the order
-    /// they came in. However many wait on a connection, only its first is
-    /// looked at.
+    /// Returns the requests that can take effect or need a second look, in the
+    /// order of their arrival. Only the first of each connection is examined,
+    /// however many wait on it.
     fn ready(&mut self) -> Vec<RequestId> {
         self.aside
             .retain(|request| self.pending.contains_key(request));
@@ -114,7 +114,8 @@ impl Engine {
         ready
     }
 
-    /// Looks at one request; whether it made others possible.
+    /// Processes one request. Returns whether other requests may be able to
+    /// take effect now.
     fn step(&mut self, request: RequestId, pending: Box<Pending>) -> bool {
         let moved = self.take_step(request, pending);
         self.spoken = Spoken::default();
@@ -188,7 +189,8 @@ impl Engine {
                 if self.view().scope_of(&pending.ask).is_list() {
                     self.be_patient(request, &mut pending);
                 }
-                // One that waits for another session's edit has left its queue.
+                // A request that another session's edit blocks has left its
+                // queue.
                 if pending.stage != Stage::Blocked {
                     pending.stage = Stage::Reads;
                 }
@@ -208,7 +210,7 @@ impl Engine {
             }
             Step::Write(write, mut order) => {
                 self.tracker.writes(&order.path, None);
-                // It goes where the request said.
+                // The write goes to the name that the request used.
                 if let Some(name) = self.spoken.named.get(&order.path) {
                     order.path = name.clone();
                 }
@@ -224,8 +226,9 @@ impl Engine {
                     self.finish(request, &pending, Err(error));
                     return true;
                 }
-                // It has not taken effect, so it must not hold up what would
-                // let it through on the same connection.
+                // The request has not taken effect. It must not delay a later
+                // request of the same connection that would end the edit it
+                // waits for.
                 let stepped_aside = pending.stage != Stage::Blocked;
                 if let Some(connection) = pending.connection {
                     self.leave_queue(connection, request);
@@ -242,9 +245,10 @@ impl Engine {
         }
     }
 
-    /// What a request asked for was found out.
+    /// Handles the answer to a question that was asked for a request.
     pub(crate) fn learned(&mut self, request: RequestId, learned: Result<Learned, Error>) {
-        // What has changed has, whatever becomes of the request.
+        // Changes that a look at the workspace found are recorded, whatever
+        // happens to the request.
         if let Ok(Learned::Swept(swept)) = &learned {
             self.swept(&swept.changes);
         }
@@ -254,7 +258,8 @@ impl Engine {
         }
     }
 
-    /// An edit has ended: whoever waits for that looks again, as of now.
+    /// Retries the requests that an edit has blocked, after a new fence, since
+    /// an edit has ended.
     pub(crate) fn unblock(&mut self) {
         let blocked: Vec<RequestId> = self
             .pending
@@ -343,19 +348,20 @@ impl Engine {
         }
     }
 
-    /// A request's `withinMs` or `waitMs` has passed.
+    /// Handles a request whose `withinMs` or `waitMs` has passed.
     pub(crate) fn request_due(&mut self, request: RequestId) {
         self.lose_patience(request);
         let Some(pending) = self.pending.get(&request) else {
             return;
         };
         if pending.stage == Stage::Writing {
-            // What is written is told, however late.
+            // The outcome of a write is always answered, however late.
         } else if pending.until.is_some_and(|until| self.now >= until) {
             let pending = pending.clone();
             self.finish(request, &pending, Err(too_late(&pending, self.now)));
         } else if pending.wait_until.is_some_and(|until| self.now >= until) {
-            // One more look as of now; it answers `busy` if nothing changed.
+            // The request is processed once more after a new fence. It answers
+            // `busy` if nothing has changed.
             let fence = self.turn().want_fence();
             if let Some(pending) = self.pending.get_mut(&request) {
                 pending.fence = Some(fence);
@@ -364,8 +370,8 @@ impl Engine {
         }
     }
 
-    /// A connection has ended: what it asked and was not answered has no
-    /// effect; its bound edits have their grace (ATTR-9).
+    /// Handles the end of a connection: its pending requests have no effect,
+    /// and its bound edits get their grace (ATTR-9).
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
         let orphans: Vec<RequestId> = self
             .pending
@@ -376,7 +382,8 @@ impl Engine {
         for request in orphans {
             if let Some(mut pending) = self.pending.remove(&request) {
                 if pending.stage == Stage::Writing {
-                    // It takes effect, though nobody hears of it.
+                    // The write takes effect, but no client receives the
+                    // answer.
                     pending.connection = None;
                     self.aside.insert(request);
                     self.pending.insert(request, pending);

@@ -1,5 +1,5 @@
-//! What a request speaks of, and so what it waits for (SYNC-1): behind its
-//! fence, the reads of these paths and of no others.
+//! The scope of a request: the files that its answer covers. After its fence,
+//! the request waits for reads of these files and of no others (SYNC-1).
 
 use std::collections::BTreeSet;
 
@@ -10,32 +10,32 @@ use crate::by_path::sorted;
 use crate::engine::{Engine, Timer};
 use crate::view::View;
 
-/// How long a list waits while none of the reads that it waits for comes back.
-/// What is not read by then is `pending` in it.
+/// How long a list waits without any of its reads arriving, in milliseconds.
+/// Files that were not read by then are `pending` in the answer.
 pub(crate) const PATIENCE: Millis = 1_000;
 
-/// What a request speaks of.
+/// The files that an answer covers.
 pub(crate) enum Scope {
     /// The whole workspace.
     Everything,
-    /// These paths.
+    /// These paths only.
     Paths(Vec<RelPath>),
-    /// What a session holds.
+    /// The files that a session tracks.
     Session(SessionId),
 }
 
 impl Scope {
-    /// Whether the answer speaks of files that the request does not name: it
-    /// is given without those that cannot be read in time.
+    /// Returns whether the answer covers files that the request does not name.
+    /// Such an answer leaves out files that cannot be read in time.
     pub(crate) fn is_list(&self) -> bool {
         !matches!(self, Self::Paths(_))
     }
 }
 
 impl Engine {
-    /// A request's fence is reached: what was written to its paths before is
-    /// known by now as hints, and is to be read. All who arrived while a file
-    /// was being read share the next read of it.
+    /// Handles a fence that a request waited for: orders the reads of all paths
+    /// in its scope that have hints. Requests that arrive while a file is being
+    /// read share the next read of it.
     pub(crate) fn gather(&mut self, request: RequestId) {
         let Some(mut pending) = self.pending.remove(&request) else {
             return;
@@ -61,7 +61,8 @@ impl Engine {
             self.timers.insert((due, Timer::Request(request)));
         }
         for path in owed {
-            // Read since it arrived: that is as of now.
+            // A read that was ordered after the request's arrival is current
+            // enough.
             if pending.reads.contains_key(&path) {
                 continue;
             }
@@ -78,8 +79,8 @@ impl Engine {
         self.pending.insert(request, pending);
     }
 
-    /// What a session will hold once its requests in waiting have taken effect,
-    /// perhaps before this one.
+    /// Returns the files that a session will track once its pending requests
+    /// have taken effect, which may happen before this one.
     fn soon_held(&self, scope: &Scope) -> BTreeSet<RelPath> {
         let Scope::Session(session) = scope else {
             return BTreeSet::new();
@@ -95,7 +96,8 @@ impl Engine {
         self.view().by_all_names(files).into_iter().collect()
     }
 
-    /// A list that has something to wait for waits so long at a time.
+    /// Starts the time that a list waits for its reads, if it has something to
+    /// wait for.
     pub(crate) fn be_patient(&mut self, request: RequestId, pending: &mut Pending) {
         pending.since = self.now;
         let waits = !pending.reads.is_empty()
@@ -108,8 +110,8 @@ impl Engine {
         }
     }
 
-    /// A list has waited: if nothing that it waits for has come meanwhile, it
-    /// is answered without that.
+    /// Answers a list that has waited too long: if nothing that it waits for
+    /// has arrived meanwhile, the missing files are left out.
     pub(crate) fn lose_patience(&mut self, request: RequestId) {
         let progress = self.tracker.reconciliation.progress();
         let Some(pending) = self.pending.get_mut(&request) else {
@@ -155,7 +157,7 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// What a request in waiting speaks of.
+    /// Returns the scope of a pending request.
     pub(crate) fn scope_of(&self, ask: &Ask) -> Scope {
         match ask {
             Ask::Client(ask) => self.scope_of_request(ask),
@@ -167,7 +169,7 @@ impl View<'_> {
         }
     }
 
-    /// Whether a path belongs to what a request speaks of.
+    /// Returns whether a path is in a scope.
     pub(crate) fn speaks_of(&self, scope: &Scope, path: &RelPath) -> bool {
         match scope {
             Scope::Everything => true,
@@ -183,7 +185,8 @@ impl View<'_> {
         }
     }
 
-    /// The names of some files: each is read by its own (FILE-1).
+    /// Returns all names of some files, since each name is read separately
+    /// (FILE-1).
     pub(super) fn by_all_names(&self, mut files: Vec<RelPath>) -> Vec<RelPath> {
         files.sort();
         files.dedup();

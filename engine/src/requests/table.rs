@@ -1,23 +1,23 @@
-//! The table of methods: one row says what a method is. Whoever wants to know
-//! something of a request before it takes effect, here or in the shell, reads
-//! it from its row. A method without a row does not compile.
+//! The table of methods: one row for each method. Code that needs a property of
+//! a request before it takes effect, here or in the shell, reads it from the
+//! row. A method without a row does not compile.
 //!
 //! A row has these columns:
 //!
 //! - `Changes` or `Query`: whether the method is refused with `storage` while
-//!   facts cannot be stored (LOSS-3). What a query makes the daemon find out
-//!   is a fact as well, but no answer rests on its being stored.
+//!   facts cannot be stored (LOSS-3). A query can cause facts too, but its
+//!   answer does not depend on their being stored.
 //! - `Introduces`, `Opens`, `Knows`, `Asks` or `Names`, with the field: the
 //!   session, and how it is named ([`Naming`]).
-//! - `Tracks`, `Looks` or `Names`, with the fields: the paths, and what is
-//!   done with them ([`Use`]).
-//! - `at_once`; `fenced`: behind a fence (SYNC-1, ATTR-16); `synced`: the
-//!   same, as the fields `sync` and `verify` say. With what the answer speaks
-//!   of ([`About`]).
-//! - the handler, or the shell.
+//! - `Tracks`, `Looks` or `Names`, with the fields: the paths, and how they are
+//!   used ([`Use`]).
+//! - When it takes effect, and what its answer covers ([`About`]). `at_once`:
+//!   without a fence. `fenced`: after a fence (SYNC-1, ATTR-16). `synced`:
+//!   after a fence, unless the fields `sync` and `verify` say otherwise.
+//! - The handler, or the shell.
 //!
-//! `if` restricts the column before it; `but ... if` says what stands in its
-//! place.
+//! `if` restricts the column before it; `but ... if` gives the value that
+//! replaces it under that condition.
 
 use touchmark_proto::checkpoints::DeletedOperation;
 use touchmark_proto::daemon::{
@@ -46,45 +46,47 @@ use crate::requests::pending::{Pending, Step};
 use crate::requests::whose::Naming;
 use crate::text::quotes;
 
-/// What a request is, before it takes effect.
+/// The properties of a request that are known before it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// It is refused while facts cannot be stored.
+    /// Whether the request is refused while facts cannot be stored.
     pub changes: bool,
-    /// How it takes the name of its session.
+    /// How the request names its session.
     pub(crate) naming: Naming,
-    /// What it does with the paths that it names.
+    /// How the paths that the request names are used.
     pub(crate) paths: Use,
-    /// It stands behind a fence.
+    /// Whether the request waits for a fence.
     pub(crate) fence: bool,
-    /// What it speaks of is read and hashed first (SYNC-4).
+    /// Whether everything in its scope is read and hashed first (SYNC-4).
     pub(crate) verify: bool,
-    /// What its answer speaks of.
+    /// What the answer covers.
     pub(crate) about: About,
-    /// The shell answers it.
+    /// Whether the shell answers the request.
     pub(crate) by_shell: bool,
 }
 
-/// What a request does with the paths that it names.
+/// How a request uses the paths that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// They are watched and read from its arrival on (SEEN-1), and their logs
-    /// begin.
+    /// The paths are watched and read from the request's arrival on (SEEN-1),
+    /// and their logs begin.
     Tracks,
-    /// They are watched and read for as long as it takes.
+    /// The paths are watched and read until the request is answered.
     Looks,
-    /// Nothing is read for it, unless its handler asks.
+    /// The paths are not read, unless the handler asks for it.
     Names,
 }
 
-/// What an answer speaks of.
+/// What an answer covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
-    /// The paths that the request names; without any, its session.
+    /// The paths that the request names; if it names none, the files of its
+    /// session.
     Paths,
-    /// The session that it names; without one, everything.
+    /// The files of the session that the request names; if it names none,
+    /// everything.
     Session,
-    /// The paths that it names, and those of the edit that it ends.
+    /// The paths that the request names, and those of the edit that it ends.
     Edit,
     /// The whole workspace.
     Everything,
@@ -98,7 +100,7 @@ pub(crate) struct EditNamed<'a> {
     pub call: Option<&'a str>,
 }
 
-/// Makes the accessors out of the rows.
+/// Generates the accessors from the rows.
 macro_rules! rows {
     (
         ($ask:ident, $engine:ident, $request:ident, $pending:ident)
@@ -115,7 +117,7 @@ macro_rules! rows {
                 => $handler:expr;)*
         }
     ) => {
-        /// What a request is.
+        /// Returns the row of a request.
         #[allow(unused_variables)]
         pub fn row(request: &Request) -> Row {
             match request {
@@ -140,7 +142,7 @@ macro_rules! rows {
             }
         }
 
-        /// The session that a request names.
+        /// Returns the session that a request names, or `None`.
         #[allow(unused_variables)]
         pub fn session(request: &Request) -> Option<&SessionId> {
             match request {
@@ -149,7 +151,8 @@ macro_rules! rows {
             }
         }
 
-        /// The same, to put its id in the place of another name.
+        /// Returns the session that a request names as a mutable reference, so
+        /// that a label can be replaced with the id.
         #[allow(unused_variables)]
         pub(crate) fn session_mut(request: &mut Request) -> Option<&mut SessionId> {
             match request {
@@ -158,7 +161,7 @@ macro_rules! rows {
             }
         }
 
-        /// The paths that a request names.
+        /// Returns the paths that a request names.
         #[allow(unused_variables)]
         pub fn paths(request: &Request) -> Vec<&ClientPath> {
             let mut paths = Vec::new();
@@ -169,7 +172,7 @@ macro_rules! rows {
             paths
         }
 
-        /// The edit that a request ends.
+        /// Returns the edit that a request ends, or `None`.
         #[allow(unused_variables)]
         pub(crate) fn edit_named(request: &Request) -> Option<EditNamed<'_>> {
             match request {
@@ -178,13 +181,13 @@ macro_rules! rows {
             }
         }
 
-        /// What the shell answers by itself, in its turn.
+        /// A request that the shell answers, in the order of its connection.
         #[derive(Clone, Debug, PartialEq, Eq)]
-        #[allow(missing_docs)] // each is its parameters' type, documented there
+        #[allow(missing_docs)] // each variant has its parameters' name, and is documented there
         pub enum ForShell { $($shell($shell),)* }
 
         impl Engine {
-            /// Hands a request to its handler.
+            /// Calls the handler of a request.
             #[allow(unused_variables)]
             pub(crate) fn act(
                 &mut self,
@@ -203,7 +206,7 @@ macro_rules! rows {
     };
 }
 
-/// What the word of a column means.
+/// Translates the word of a column into its value.
 macro_rules! is {
     (Changes) => {
         true
@@ -262,7 +265,8 @@ rows! {
         RecoveryDelete:   Changes, Names [],        Names [],     at_once;
         SearchGrep:       Query,   Names [session], Names [path], fenced;
         ContentsForget:   Changes, Names [],        Names [],     at_once;
-        // What their rules ask for is looked at by itself.
+        // The rules of a hook send their own requests, which wait for their own
+        // fences.
         HookClaude:       Query,   Names [],        Names [],     at_once;
         HookCodex:        Query,   Names [],        Names [],     at_once;
         HookGemini:       Query,   Names [],        Names [],     at_once;
@@ -271,14 +275,16 @@ rows! {
         HookAck:          Query,   Names [],        Names [],     at_once;
         HookEvent:        Query,   Names [],        Names [],     at_once;
         HookJoin:         Query,   Names [session], Names [],     at_once;
-        // What they look at is as of now by itself.
+        // These methods send their own requests, which wait for their own
+        // fences.
         Undo:             Changes, Knows [session],  Names [path paths], at_once;
         Redo:             Changes, Names [],        Names [],     at_once;
         UndoList:         Query,   Names [],        Names [],     at_once;
         ReviewList:       Query,   Asks [session],  Names [paths], at_once;
         ReviewKeep:       Changes, Names [],        Names [hunks], at_once;
         ReviewUndo:       Changes, Names [],        Names [hunks], at_once;
-        // What they ask for is looked at by itself, too.
+        // These methods also send their own requests, which wait for their own
+        // fences.
         FileContent:      Query,   Names [],        Names [path], at_once;
         FileDiff:         Query,   Names [],        Names [path paths], at_once;
         FileBlame:        Query,   Names [],        Names [path], at_once;
@@ -298,7 +304,7 @@ rows! {
 
         SessionOpen:      Changes, Introduces [session], Names [],     fenced(Session)
             => engine.session_open(pending, &ask);
-        // It ends command windows, which may have written anywhere.
+        // This ends command windows, whose commands may have written anywhere.
         SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
             => engine.session_close_asked(pending, &ask);
         SessionList:      Query,   Names [],        Names [],     at_once
@@ -352,7 +358,8 @@ rows! {
         QuotesMatch:      Query,   Names [],        Names [],     at_once
             => done(Reply::QuotesMatch(quotes::find(&ask.needle, &ask.haystack)));
 
-        // What a clock is named for is in the log, whoever holds it.
+        // With `since`, the answer comes from the log, whatever the session
+        // tracks.
         ModifiedList:     Query,   Asks [session], Names [],     synced(Session if ask.since.is_none())
             => engine.view().modified_list(request, pending, &ask);
         ModifiedTake:     Changes if !ask.peek,
@@ -361,7 +368,7 @@ rows! {
         ModifiedAck:      Changes, Knows [session], Names [],     at_once
             => engine.modified_ack(&ask);
 
-        // Which buffers are unsaved is no fact.
+        // Which buffers are unsaved is not recorded as a fact.
         EditorDidOpen:    Query,   Names [],        Names [path], at_once
             => engine.view().editor_did_open(&ask);
         EditorDidClose:   Query,   Names [],        Names [path], at_once

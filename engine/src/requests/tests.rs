@@ -1,4 +1,4 @@
-//! What a row says holds.
+//! Tests that requests behave as their rows in the table say.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl Fixture {
         })
     }
 
-    /// Feeds one input in, and carries out what follows; writes fail.
+    /// Feeds one input to the engine and carries out the effects. Writes fail.
     fn feed(&mut self, input: Input) -> Option<Result<Reply, Error>> {
         let mut answered = None;
         let mut inputs = vec![input];
@@ -98,9 +98,9 @@ impl Fixture {
     }
 }
 
-/// An editor takes a file away and puts it back. Whoever asks about that file
-/// as of now is told that it is gone; whoever asks about another, or about
-/// what it does not hold, leaves the save whole (ATTR-12).
+/// An editor removes a file and restores it. A request about that file gets the
+/// answer that it is gone. A request about another file, or one that does not
+/// cover contents, does not break up the save (ATTR-12).
 #[test]
 fn what_is_asked_of_one_file_cuts_no_save_of_another_short() {
     let about_a: &[(&str, Value)] = &[
@@ -153,7 +153,8 @@ fn what_is_asked_of_one_file_cuts_no_save_of_another_short() {
     for (method, params) in about_a {
         assert_eq!(told(method, params), 1, "{method} {params}");
     }
-    // The fixture can tell: who asks about it ends it.
+    // The fixture can detect a broken up save: these requests cover the file
+    // and end the save.
     for (method, params) in [
         ("file/status", json!({"session": "t", "paths": ["b"]})),
         ("modified/list", json!({"session": "t"})),
@@ -164,7 +165,7 @@ fn what_is_asked_of_one_file_cuts_no_save_of_another_short() {
     }
 }
 
-/// A limit refuses what would go beyond it, and nothing else.
+/// A limit refuses only requests that would exceed it.
 #[test]
 fn what_opens_and_tracks_nothing_is_refused_by_no_limit() {
     let mut fixture = Fixture::new(Config {
@@ -190,9 +191,9 @@ fn what_opens_and_tracks_nothing_is_refused_by_no_limit() {
     }
 }
 
-/// A text that was written just before it is asked for: the hint of that write
-/// comes while the first read is under way, and causes another read. Whoever
-/// waits for the bytes gets them by the reads that it ordered.
+/// A text is requested directly after it was written: the hint of the write
+/// comes during the first read and causes another read. A request that waits
+/// for the bytes gets them from the reads that it ordered.
 #[test]
 fn a_text_comes_with_its_bytes_whatever_else_is_read_of_the_file_meanwhile() {
     let mut fixture = Fixture::new(Config::default());
@@ -248,8 +249,8 @@ fn a_text_comes_with_its_bytes_whatever_else_is_read_of_the_file_meanwhile() {
     assert!(orders <= 2, "{orders} reads of one file");
 }
 
-/// A list does not wait for a read that does not come back, and says so
-/// (LOSS-4).
+/// A list does not wait for a read that does not return, and names the file as
+/// pending (LOSS-4).
 #[test]
 fn a_list_names_what_could_not_be_read_in_time() {
     for method in ["file/status", "modified/take", "modified/list"] {

@@ -1,5 +1,5 @@
-//! What a request in waiting waits for: the one place that says whether it can
-//! take effect.
+//! What a pending request waits for. Only this module decides whether a request
+//! can take effect.
 
 use touchmark_proto::{RelPath, RequestId};
 
@@ -8,40 +8,44 @@ use super::scope::Scope;
 use crate::engine::{CUT_DELAY, Engine, Timer};
 use crate::view::View;
 
-/// Why a request cannot take effect yet. The first that holds, in this order.
+/// The reason why a request cannot take effect yet. The first that applies, in
+/// this order.
 #[derive(Debug)]
 pub(super) enum Waits {
-    /// Another one of its connection came before it.
+    /// An earlier request of its connection has not taken effect.
     Turn,
-    /// What the shell was asked to find out.
+    /// The shell has not answered a question that was asked for it.
     Shell,
-    /// The time for a second look at a content that nobody may be done with.
+    /// The time for a second look at a content that may be incomplete has not
+    /// come.
     Time,
-    /// Its fence: what was written before is not known yet.
+    /// The request's fence has not been reached: earlier writes may not be
+    /// known yet.
     Fence,
-    /// Files that it speaks of are being read.
+    /// Files in the request's scope are being read.
     Reads,
-    /// One that it speaks of is still to be compared with the disk (LOSS-1).
+    /// A file in the request's scope still has to be compared with the disk
+    /// (LOSS-1).
     Comparison,
-    /// The daemon itself is writing one.
+    /// The daemon itself is writing a file in the request's scope.
     OwnWrite,
-    /// One was found in the middle of a save: its close is waited for, as long
-    /// as that may be a matter of a moment (ATTR-12).
+    /// A file in the request's scope is in the middle of a save. The request
+    /// waits for the close, for a short time (ATTR-12).
     Close,
-    /// The contents of these are looked at once more before an answer speaks
-    /// of them (ATTR-5).
+    /// The contents of these paths need a second look before an answer covers
+    /// them (ATTR-5).
     SecondLook(Vec<RelPath>),
 }
 
 impl Engine {
-    /// What a request waits for; `None` if it can take effect now.
+    /// Returns what a request waits for, or `None` if it can take effect now.
     pub(super) fn waits_for(&self, request: RequestId, pending: &Pending) -> Option<Waits> {
         let before_it = |connection| {
             let first = self.queues.get(&connection).and_then(|queue| queue.front());
             first != Some(&request)
         };
         let (lost, fences) = (&self.tracker.reconciliation, &self.tracker.fences);
-        // One that waits for another session's edit has left its queue.
+        // A request that another session's edit blocks has left its queue.
         if pending.stage != Stage::Blocked && pending.connection.is_some_and(before_it) {
             Some(Waits::Turn)
         } else if pending.stage == Stage::Learning {
@@ -69,7 +73,8 @@ impl Engine {
         }
     }
 
-    /// Finds out what of a comparison under way each of them waits for.
+    /// Sets, for each of the requests, a path of the current comparison that it
+    /// has to wait for.
     pub(super) fn note_blockers(&mut self, requests: &[RequestId]) {
         if !self.tracker.reconciliation.is_under_way() {
             return;
@@ -89,8 +94,8 @@ impl Engine {
         }
     }
 
-    /// Has contents looked at once more for a request: behind a fence, or
-    /// after a moment where that has not helped.
+    /// Orders a second look at contents for a request: after one more fence, or
+    /// after a delay if several fences were not enough.
     pub(super) fn look_again(
         &mut self,
         request: RequestId,
@@ -111,8 +116,8 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// Something that a request speaks of and that is still to be compared
-    /// with the disk.
+    /// Returns a path in a request's scope that still has to be compared with
+    /// the disk, or `None`.
     fn held_up_by(&self, pending: &Pending) -> Option<RelPath> {
         let lost = &self.tracker.reconciliation;
         if pending.impatient || pending.is_for_the_shell() {
@@ -140,9 +145,9 @@ impl View<'_> {
         }
     }
 
-    /// Whether something that a client asks about as of now was found in the
-    /// middle of a save: its close is waited for, as long as that may be a
-    /// matter of a moment (ATTR-12).
+    /// Returns whether a path in the scope of a client's request with a fence
+    /// is in the middle of a save. The request waits for the close, for a short
+    /// time (ATTR-12).
     fn awaits_close(&self, pending: &Pending) -> bool {
         let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
         let mut unclosed = self.tracker.unclosed(self.now).peekable();
@@ -153,7 +158,8 @@ impl View<'_> {
         unclosed.any(|path| !pending.late.contains(path) && self.speaks_of(&scope, path))
     }
 
-    /// Whether the daemon itself is writing what a request speaks of.
+    /// Returns whether the daemon itself is writing a file in a request's
+    /// scope.
     fn is_written(&self, pending: &Pending) -> bool {
         if self.tracker.written().len() == 0 || pending.impatient || pending.is_for_the_shell() {
             return false;
@@ -164,10 +170,10 @@ impl View<'_> {
             .any(|path| self.speaks_of(&scope, path))
     }
 
-    /// The contents that are to be looked at once more before an answer speaks
-    /// of them; `None` if there are none. A writer without pause must not hold
-    /// a request up: after some looks, only a content that came a moment ago
-    /// is waited for, and that once.
+    /// Returns the paths in a request's scope whose contents need a second
+    /// look, or `None`. A writer that never pauses must not delay a request
+    /// forever: after some looks, the request waits only for very recent
+    /// contents, and only once.
     fn looked_at_once(&self, pending: &Pending) -> Option<Vec<RelPath>> {
         let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
         if !as_of_now || self.tracker.unconfirmed().len() == 0 {

@@ -1,4 +1,4 @@
-//! Which session a request means (SES-1, SES-3).
+//! Resolves which session a request names (SES-1, SES-3).
 
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
@@ -6,43 +6,44 @@ use crate::handlers::show_text;
 use crate::requests::{row, session_mut};
 use crate::view::View;
 
-/// Sessions named in an error at most.
+/// The maximum number of sessions that an error names.
 const CANDIDATES: usize = 5;
 
-/// How a request takes the name of its session.
+/// How a request names its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// By its id alone, since an agent says its own here; opens it.
+    /// By its id only, since here an agent introduces itself. Opens the
+    /// session.
     Introduces,
-    /// By its id or label. It records: an unknown name opens a session of
-    /// exactly that id, so the beginning of another's is never taken for that
-    /// other.
+    /// By its id or label. The request records something, so an unknown name
+    /// opens a session with exactly that id. It is never resolved as the
+    /// beginning of another session's id.
     Opens,
-    /// By its id or label. It changes what is known of a session, which has
-    /// to be known.
+    /// By its id or label. The request changes what is recorded of a session,
+    /// so the session has to be known.
     Knows,
-    /// By its id or label, or a beginning that no other has: it only asks.
+    /// By its id, its label, or a unique beginning of one of them. The request
+    /// is a query.
     Asks,
-    /// By its id or label. It ends something, chooses, or says nothing about
-    /// the session: an unknown name means nothing.
+    /// By its id or label. The request ends something, filters, or does not
+    /// concern the session's record: an unknown name has no effect.
     Names,
 }
 
 impl Naming {
-    /// Whether a session opens that is not known.
+    /// Returns whether an unknown name opens a session.
     pub(crate) fn opens(self) -> bool {
         matches!(self, Self::Introduces | Self::Opens)
     }
 
-    /// Another where that is so.
+    /// Returns `other` if `so` is true, else `self`.
     pub(crate) fn or(self, other: Self, so: bool) -> Self {
         if so { other } else { self }
     }
 }
 
 impl View<'_> {
-    /// Puts the id of the session that a request means in the place of its
-    /// name.
+    /// Replaces the session's name in a request with the session's id.
     pub(crate) fn name_session(&self, ask: &mut Request) -> Result<(), Error> {
         let naming = row(ask).naming;
         let Some(name) = session_mut(ask) else {
@@ -60,17 +61,17 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The session of that label.
+    /// Returns the session with a label, or `None`.
     fn labelled(&self, label: &str) -> Option<SessionId> {
         let (word, number) = crate::ledger::labels::parts(label)?;
-        // Without going through all sessions where nobody can have it.
+        // Avoids a search of all sessions if no session can have this label.
         (number <= *self.state.labels.get(word)?).then_some(())?;
         let mut sessions = self.state.sessions.iter();
         let found = sessions.find(|(_, session)| session.label.as_deref() == Some(label));
         found.map(|(id, _)| id.clone())
     }
 
-    /// The one session whose id or label begins so.
+    /// Returns the only session whose id or label begins with `start`.
     fn beginning(&self, start: &str) -> Result<SessionId, Error> {
         let mut sessions = self.state.sessions.iter().filter(|(id, session)| {
             let label = session.label.as_deref();
@@ -82,7 +83,8 @@ impl View<'_> {
         }
     }
 
-    /// No session is meant, or several are: with those that may have been.
+    /// Returns the error for a name that matches no session or several, with
+    /// the most similar ones.
     fn unknown(&self, name: &str) -> Error {
         let near = |id: &SessionId| {
             let label = self.state.label(id).unwrap_or_default();
@@ -99,7 +101,8 @@ impl View<'_> {
         if several {
             sessions.retain(|(near, ..)| *near == name.len());
         }
-        // The most alike first, of those the one that was active last.
+        // The most similar sessions first; among equally similar ones, the most
+        // recently active first.
         sessions.sort_by(|a, b| (b.0, b.1, a.2).cmp(&(a.0, a.1, b.2)));
         let candidates: Vec<String> = sessions
             .iter()
@@ -130,7 +133,8 @@ impl View<'_> {
     }
 }
 
-/// How many bytes two names have in common at their beginning.
+/// Returns the number of bytes that two names have in common at their
+/// beginning.
 fn common(one: &str, other: &str) -> usize {
     let pairs = one.bytes().zip(other.bytes());
     pairs.take_while(|(a, b)| a == b).count()

@@ -1,37 +1,38 @@
-//! Whole lines out of a file, as many as were asked for and fit.
+//! Cuts whole lines out of a file: as many as were requested and fit.
 
 use base64::Engine as _;
 use touchmark_proto::files::TextEncoding;
 use touchmark_proto::{Error, ErrorCode, LineRange};
 
-/// Lines of a text: line feeds, and one more if the last line has none.
+/// Returns the number of lines of a text: of line feeds, and one more if the
+/// last line has none.
 pub fn count_lines(text: &str) -> u32 {
     let feeds = text.bytes().filter(|byte| *byte == b'\n').count();
     let open = usize::from(!text.is_empty() && !text.ends_with('\n'));
     u32::try_from(feeds + open).unwrap_or(u32::MAX)
 }
 
-/// A part of a file, as it travels.
+/// A part of a file, as an answer contains it.
 pub struct Cut {
-    /// As text, or base64 where the bytes are no UTF-8.
+    /// The text, or base64 if the bytes are not UTF-8.
     pub text: String,
-    /// The lines it holds; `None` where there is none.
+    /// The lines in `text`; `None` if there are none.
     pub range: Option<LineRange>,
-    /// Bytes of the file in it.
+    /// The number of bytes of the file in `text`.
     pub bytes: u64,
-    /// There was more than fits.
+    /// More lines were requested than fit.
     pub truncated: bool,
-    /// How `text` is to be understood.
+    /// The encoding of `text`.
     pub encoding: TextEncoding,
 }
 
-/// Cuts whole lines out of a file of `lines`: those asked for, as many as fit
-/// in `limit` bytes. `bytes` are the file's from the beginning of line `first`
-/// to where it ends, or to a byte more than fits.
+/// Cuts whole lines out of a file with `lines` lines: those of `range`, as many
+/// as fit in `limit` bytes. `bytes` are the file's bytes from the beginning of
+/// line `first` to its end, or to one byte more than `limit`.
 ///
 /// # Errors
 ///
-/// `invalidParams` if the range begins behind the file's end, `tooLarge` if its
+/// `invalidParams` if the range begins after the file's end, `tooLarge` if its
 /// first line alone does not fit.
 pub fn cut(
     bytes: &[u8],

@@ -1,4 +1,5 @@
-//! Line counts between two contents, and the first characters of one.
+//! Counts and compares the lines of two contents, and returns the first
+//! characters of one.
 
 use imara_diff::{Algorithm, Diff, InternedInput, Token};
 use touchmark_proto::{LineCounts, LineRange};
@@ -6,24 +7,26 @@ use touchmark_proto::{LineCounts, LineRange};
 use crate::effect::TextPair;
 use crate::tracker::carry::{Difference, Hunk};
 
-/// Contents larger than this are not compared.
+/// The maximum number of bytes of a content that is compared.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// Contents whose comparison could take more than this many steps are not
-/// compared either, so that one answer costs some milliseconds.
+/// The maximum number of steps that a comparison may take. Contents that could
+/// take more are not compared, so that one answer takes a few milliseconds at
+/// most.
 const MAX_EFFORT: u64 = 32 << 20;
 
-/// A NUL byte among this many first bytes makes a content binary (as in git).
+/// A NUL byte among this number of first bytes makes a content binary, as in
+/// git.
 const BINARY_PROBE: usize = 8_000;
 
-/// How many characters a preview has.
+/// The number of characters of a preview.
 const PREVIEW_CHARS: usize = 200;
 
-/// Lines added and removed between two contents, as `git diff --numstat`
-/// counts them: a line differs also if only its line ending does. `None` for
-/// binary contents, those larger than [`MAX_BYTES`], and those that repeat the
-/// same lines so much that comparing them would take long. An absent file is an
-/// empty one.
+/// Returns the lines added and removed between two contents, as `git diff
+/// --numstat` counts them: a line differs also if only its line ending does. An
+/// absent file counts as empty. Returns `None` for binary contents, for
+/// contents larger than [`MAX_BYTES`], and for those that repeat the same lines
+/// so often that comparing them would take long.
 pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
     let (diff, _) = compare(old, new)?;
     Some(LineCounts {
@@ -32,8 +35,8 @@ pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
     })
 }
 
-/// Where two contents differ, from their beginning to their end. `None` where
-/// [`count`] has no answer.
+/// Returns where two contents differ, in order, or `None` if [`count`] returns
+/// `None`.
 pub fn difference(pair: TextPair, old: &[u8], new: &[u8]) -> Option<Difference> {
     let (diff, old_lines) = compare(old, new)?;
     Some(Difference {
@@ -43,7 +46,8 @@ pub fn difference(pair: TextPair, old: &[u8], new: &[u8]) -> Option<Difference> 
     })
 }
 
-/// The places alone.
+/// Returns the places where two contents differ, in order, or `None` if
+/// [`count`] returns `None`.
 pub fn places(old: &[u8], new: &[u8]) -> Option<Vec<Hunk>> {
     compare(old, new).map(|(diff, _)| hunks(&diff))
 }
@@ -59,8 +63,8 @@ fn hunks(diff: &Diff) -> Vec<Hunk> {
     hunks.collect()
 }
 
-/// The lines of the older content that the newer has not, counted in the
-/// older. `None` where [`count`] has no answer.
+/// Returns the lines of the older content that the newer one does not have,
+/// counted in the older one, or `None` if [`count`] returns `None`.
 pub fn removed(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
     let (diff, _) = compare(old, new)?;
     let hunks = diff.hunks().filter(|hunk| !hunk.before.is_empty());
@@ -71,8 +75,8 @@ pub fn removed(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
     Some(lines.collect())
 }
 
-/// Where two contents differ, by positions of lines, with the number of lines
-/// of the older. `None` where [`count`] has no answer.
+/// Returns where two contents differ, by the indexes of lines, and the number
+/// of lines of the older one. Returns `None` if [`count`] does.
 pub(crate) fn compare(old: &[u8], new: &[u8]) -> Option<(Diff, u32)> {
     let cannot = |content: &[u8]| content.len() > MAX_BYTES || is_binary(content);
     if cannot(old) || cannot(new) {
@@ -83,9 +87,10 @@ pub(crate) fn compare(old: &[u8], new: &[u8]) -> Option<(Diff, u32)> {
     (effort(&input) <= MAX_EFFORT).then(|| (Diff::compute(Algorithm::Histogram, &input), lines))
 }
 
-/// The lines that a writer had put into `base`, which became `mine`, and in
-/// whose place `now` holds what `base` did: counted in `mine`. None for
-/// contents that [`count`] does not compare.
+/// Returns the lines of a writer that were taken back: the writer changed
+/// `base` to `mine`, and in their place `now` has again what `base` had. Lines
+/// are counted in `mine`. Returns no lines for contents that [`count`] does not
+/// compare.
 pub fn taken_back(base: &[u8], mine: &[u8], now: &[u8]) -> Vec<LineRange> {
     let compared = [(base, mine), (mine, now), (base, now)];
     if compared.iter().any(|(old, new)| count(old, new).is_none()) {
@@ -111,13 +116,14 @@ pub fn taken_back(base: &[u8], mine: &[u8], now: &[u8]) -> Vec<LineRange> {
     ranges
 }
 
-/// How many pairs of lines a comparison may come to look at, at worst.
+/// Returns how many pairs of lines a comparison may have to look at in the
+/// worst case.
 ///
 /// Lines that are unique in both texts, and in the same order, split the texts
-/// into pieces that are compared by themselves. Real edits leave many of them;
-/// texts of the same few lines over and over, or in another order, leave none,
-/// and every algorithm becomes quadratic (measured: half a minute for half a
-/// megabyte).
+/// into pieces that are compared separately. Real edits leave many such lines.
+/// Texts that repeat the same few lines, or that have them in another order,
+/// leave none, and then every algorithm is quadratic (measured: half a minute
+/// for half a megabyte).
 fn effort(input: &InternedInput<&[u8]>) -> u64 {
     let places = |side: &[Token]| {
         let mut places = vec![(0_u32, 0_usize); input.interner.num_tokens() as usize];
@@ -129,7 +135,8 @@ fn effort(input: &InternedInput<&[u8]>) -> u64 {
     };
     let in_old = places(&input.before);
     let in_new = places(&input.after);
-    // (place in old, place in new) of lines unique in both, in old's order.
+    // Pairs of the place in old and the place in new, for lines unique in both,
+    // in old's order.
     let unique: Vec<(usize, usize)> = input
         .before
         .iter()
@@ -137,7 +144,7 @@ fn effort(input: &InternedInput<&[u8]>) -> u64 {
         .filter(|(old, new)| old.0 == 1 && new.0 == 1)
         .map(|(old, new)| (old.1, new.1))
         .collect();
-    // A line that the other side has not is set apart before the search.
+    // Lines that the other text does not have are set aside before the search.
     let shared_old = running(&input.before, |line| in_new[line.0 as usize].0 > 0);
     let shared_new = running(&input.after, |line| in_old[line.0 as usize].0 > 0);
     let mut effort = 0;
@@ -146,13 +153,13 @@ fn effort(input: &InternedInput<&[u8]>) -> u64 {
     for (old, new) in increasing(&unique).into_iter().chain([ends]) {
         effort +=
             (shared_old[old] - shared_old[old_from]) * (shared_new[new] - shared_new[new_from]);
-        // The last pair is the end, after which nothing is looked up.
+        // The last pair is the end. Nothing is looked up after it.
         (old_from, new_from) = (old + 1, new + 1);
     }
     effort
 }
 
-/// How many of the first lines are so, for each number of first lines.
+/// Returns, for each number of first lines, how many of those satisfy `is_so`.
 fn running(side: &[Token], is_so: impl Fn(&Token) -> bool) -> Vec<u64> {
     let mut counts = vec![0];
     let mut count = 0;
@@ -163,9 +170,10 @@ fn running(side: &[Token], is_so: impl Fn(&Token) -> bool) -> Vec<u64> {
     counts
 }
 
-/// The longest subsequence whose second numbers increase, too.
+/// Returns the longest subsequence whose second numbers increase too.
 fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // By length: the pair that ends the best subsequence of that length.
+    // For each length: the index of the pair that ends the best subsequence of
+    // that length.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, pair) in pairs.iter().enumerate() {
@@ -187,16 +195,16 @@ fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Whether a content is no text, as git decides it.
+/// Returns whether a content is binary, as git decides it.
 pub fn is_binary(content: &[u8]) -> bool {
     content[..content.len().min(BINARY_PROBE)].contains(&0)
 }
 
-/// The first 200 characters. Bytes that are not UTF-8 are replaced, control
-/// characters stay as they are.
+/// Returns the first 200 characters. Bytes that are not UTF-8 are replaced.
+/// Control characters stay.
 pub fn preview(bytes: &[u8]) -> String {
-    // No character takes more than four bytes, so a character cut in two by
-    // this bound is never among the first 200.
+    // No character has more than four bytes, so a character that this bound
+    // cuts in two is never among the first 200.
     let enough = &bytes[..bytes.len().min(PREVIEW_CHARS * 4)];
     String::from_utf8_lossy(enough)
         .chars()
@@ -228,10 +236,10 @@ mod tests {
         assert_eq!(of(base, mine, base), [(2, 2), (5, 6), (8, 8)]);
         assert_eq!(of(base, mine, "a\nb\nc\nd\nE1\nE2\nf\nnew\n"), [(2, 2)]);
         assert_eq!(of(base, mine, "a\nB\nc\nd\nE1\nE2\nf\n"), [(8, 8)]);
-        // With work of the user's own elsewhere.
+        // The user has changed other lines as well.
         let and_more = "mine\na\nb\nc\nd\nE1\nE2\nf\nnew\n";
         assert_eq!(of(base, mine, and_more), [(2, 2)]);
-        // What has become something third was not taken back.
+        // Lines that were changed to a third text were not taken back.
         assert_eq!(of(base, mine, "a\nthird\nc\nd\nE1\nE2\nf\nnew\n"), []);
         assert_eq!(of(base, mine, "a\nB\nd\nE1\nE2\nf\nnew\n"), []);
     }
@@ -275,19 +283,20 @@ mod tests {
         let old = numbered("a");
         let bytes = |lines: &[String]| lines.concat().into_bytes();
 
-        // Edits all over a long text, in its first and its last line, too.
+        // Edits all over a long text, including its first and its last line.
         let mut edited = old.clone();
         for line in (0..50_000).step_by(101).chain([49_999]) {
             edited[line] = "edited\n".into();
         }
         assert_eq!(counted(&bytes(&old), &bytes(&edited)), (497, 497));
-        // Another text altogether.
+        // A completely different text.
         let other = bytes(&numbered("b"));
         assert_eq!(counted(&bytes(&old), &other), (50_000, 50_000));
-        // Few lines, over and over: a comparison would take half a minute.
+        // A few lines repeated many times: a comparison would take half a
+        // minute.
         let repeated = |lines: &[u8]| lines.repeat(60_000);
         assert_eq!(count(&repeated(b"x\ny\n"), &repeated(b"y\nz\nx\n")), None);
-        // The same on a scale that real files have.
+        // A few lines repeated as often as in real files.
         let some = |lines: &[u8]| lines.repeat(500);
         assert!(count(&some(b"x\ny\n"), &some(b"y\nz\nx\n")).is_some());
     }

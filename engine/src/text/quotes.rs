@@ -1,10 +1,11 @@
-//! Quotation marks: a model writes straight ones where the file has curly
-//! ones, or the other way round. Each mark is one character before and after,
-//! so positions in code points are the same in both.
+//! Quotation marks: a model may write straight ones where the file has curly
+//! ones, or the other way round. Each mark is one character in both, so
+//! positions in code points are the same.
 
 use touchmark_proto::writes::QuotesFound;
 
-/// The straight mark that stands for a curly or low one.
+/// Returns the straight mark for a curly or low one, or `None` for another
+/// character.
 pub(crate) fn straight(c: char) -> Option<char> {
     match c {
         '\u{2018}' | '\u{2019}' | '\u{201A}' | '\u{201B}' => Some('\''),
@@ -13,13 +14,13 @@ pub(crate) fn straight(c: char) -> Option<char> {
     }
 }
 
-/// The text with straight quotation marks.
+/// Returns the text with straight quotation marks.
 pub fn normalize(text: &str) -> String {
     text.chars().map(|c| straight(c).unwrap_or(c)).collect()
 }
 
-/// Where `needle` stands in `haystack`, whatever their quotation marks; an
-/// exact match wins, wherever it is.
+/// Returns where `needle` is in `haystack`, ignoring the kind of quotation
+/// marks. An exact match is preferred, wherever it is.
 pub fn find(needle: &str, haystack: &str) -> Option<QuotesFound> {
     let (start, end) = match haystack.find(needle) {
         Some(start) => (start, start + needle.len()),
@@ -34,15 +35,17 @@ pub fn find(needle: &str, haystack: &str) -> Option<QuotesFound> {
     })
 }
 
-/// Every place, in bytes of `haystack`, where `needle` stands but for its
-/// quotation marks; no two overlap. None of an empty needle.
+/// Returns every place of `needle` in `haystack` as byte positions, ignoring
+/// the kind of quotation marks. No two overlap. Returns none for an empty
+/// needle.
 pub(crate) fn matches(needle: &str, haystack: &str) -> Vec<(usize, usize)> {
     let needle = normalize(needle);
     if needle.is_empty() {
         return Vec::new();
     }
-    // A curly mark has three bytes and a straight one has one, so a place in
-    // the straight text is further along in the original by two for each.
+    // A curly mark has three bytes and a straight one has one. So each curly
+    // mark before a place moves it two bytes further in the original than in
+    // the straight text.
     let plain = normalize(haystack);
     let mut widened: Vec<usize> = Vec::new();
     let mut at = 0;
@@ -60,16 +63,17 @@ pub(crate) fn matches(needle: &str, haystack: &str) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The marks of one class, as a text uses them.
+/// The opening and closing marks of one kind in a text.
 #[derive(Clone, Copy)]
 struct Style {
     open: char,
     close: char,
 }
 
-/// `new` as it is to stand in place of `original`, which matched `old` but
-/// for quotation marks: what `new` shares with `old` at its beginning and end
-/// stays as the file has it, and the marks between follow the file's own.
+/// Returns `new` in the form in which it replaces `original`, which matched
+/// `old` except for quotation marks. What `new` has in common with `old` at its
+/// beginning and end stays as in the file. Marks in between follow the file's
+/// own.
 pub(crate) fn adapt(original: &str, old: &str, new: &str) -> String {
     let (original, old, new): (Vec<char>, Vec<char>, Vec<char>) = (
         original.chars().collect(),
@@ -106,7 +110,8 @@ pub(crate) fn adapt(original: &str, old: &str, new: &str) -> String {
     text.into_iter().collect()
 }
 
-/// How a text uses the marks that `mark` stands for; `None` if it has none.
+/// Returns how a text writes the marks that `mark` stands for, or `None` if it
+/// has none.
 fn style(text: &[char], mark: char) -> Option<Style> {
     let mut open = None;
     let mut close = None;
@@ -144,7 +149,7 @@ fn style(text: &[char], mark: char) -> Option<Style> {
     }
 }
 
-/// Whether a mark behind that character opens.
+/// Returns whether a mark after this character is an opening one.
 fn opens(before: Option<char>) -> bool {
     before.is_none_or(|c| {
         c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<' | '=' | ',' | ':' | '-')
@@ -202,7 +207,7 @@ mod tests {
         );
         assert_eq!(adapt("it’s", "it's", "they're"), "they’re");
         assert_eq!(adapt("„ja“", "\"ja\"", "x \"nein\" y"), "x „nein“ y");
-        // The file has straight marks, the model curly ones.
+        // The file has straight marks, and the model wrote curly ones.
         assert_eq!(adapt("a \"b\"", "a “b”", "c “d”"), "c \"d\"");
         // Marks of a kind that the match does not have stay as given.
         assert_eq!(adapt("“a”", "\"a\"", "\"a's\""), "“a's”");

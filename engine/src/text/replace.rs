@@ -1,4 +1,4 @@
-//! `file/edit`'s replacement.
+//! The replacement for `file/edit`.
 
 use touchmark_proto::writes::Matched;
 
@@ -7,38 +7,38 @@ use super::quotes;
 /// UTF-8's byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What an edit asks for.
+/// The replacement that an edit requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The text to replace.
     pub old: &'a str,
-    /// What stands in its place.
+    /// The text that replaces `old`.
     pub new: &'a str,
-    /// Wherever it is; else it must be there once.
+    /// Replace every occurrence; else `old` must occur exactly once.
     pub all: bool,
 }
 
-/// A file with the text replaced.
+/// A file after the replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The new content.
+    /// The content of the file after the replacement.
     pub bytes: Vec<u8>,
-    /// How the text was found.
+    /// How the old text was found.
     pub matched: Matched,
-    /// How often it was replaced.
+    /// The number of replacements.
     pub count: u32,
     /// The line of the first replacement, from 1.
     pub line: u32,
 }
 
-/// Replaces a text in a file. A match as given comes first, then one with the
-/// file's line endings, then one that differs in quotation marks. Each text
-/// found is replaced once, never what a replacement brought.
+/// Replaces a text in a file. First looks for an exact match, then for one with
+/// the file's line endings, then for one that differs in quotation marks. Each
+/// occurrence is replaced once; text from a replacement is not replaced again.
 ///
 /// # Errors
-/// How many matches there are, where that is none or too many.
+/// The number of matches, if there are none or too many.
 pub fn replace(file: &[u8], wanted: Wanted<'_>) -> Result<Replaced, u32> {
-    // The byte order mark stays where it is, whether or not the model saw it.
+    // The byte order mark stays at its place, whether or not the model saw it.
     let old = wanted.old.trim_start_matches('\u{feff}');
     let new = wanted.new.trim_start_matches('\u{feff}');
     let all = wanted.all;
@@ -48,7 +48,7 @@ pub fn replace(file: &[u8], wanted: Wanted<'_>) -> Result<Replaced, u32> {
     let endings = Endings::of(file);
     let exact = places(file, old.as_bytes());
     if !exact.is_empty() {
-        // A line end that the match itself spells out is as the file has it.
+        // Line endings within the match are those of the file already.
         let new = endings.adapt(new);
         return build(file, &exact, all, Matched::Exact, |_| new.clone());
     }
@@ -59,7 +59,7 @@ pub fn replace(file: &[u8], wanted: Wanted<'_>) -> Result<Replaced, u32> {
     if !adapted.is_empty() {
         return build(file, &adapted, all, Matched::LineEndings, |_| new.clone());
     }
-    // The last line has no newline, the text has one.
+    // The file's last line has no newline, but the text to replace has one.
     if let Some(short) = old.strip_suffix(endings.text()).filter(|s| !s.is_empty())
         && file.ends_with(short.as_bytes())
     {
@@ -68,7 +68,7 @@ pub fn replace(file: &[u8], wanted: Wanted<'_>) -> Result<Replaced, u32> {
         return build(file, &[place], all, Matched::LineEndings, |_| new.clone());
     }
 
-    // Quotation marks are characters, which bytes that are no text have not.
+    // Quotation marks are characters, and bytes that are not UTF-8 have none.
     let Ok(text) = std::str::from_utf8(file) else {
         return Err(0);
     };
@@ -110,7 +110,7 @@ fn build(
     })
 }
 
-/// Every place where `needle` stands; no two overlap.
+/// Returns every place of `needle`. No two overlap.
 fn places(file: &[u8], needle: &[u8]) -> Vec<(usize, usize)> {
     if needle.is_empty() {
         return Vec::new();
@@ -120,14 +120,14 @@ fn places(file: &[u8], needle: &[u8]) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// How a file ends its lines.
+/// The line endings of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Endings {
-    /// By line feeds; also where it has no line end.
+    /// Line feeds, or no line ending at all.
     Unix,
-    /// By carriage return and line feed, all of them.
+    /// Carriage return and line feed, everywhere.
     Windows,
-    /// Some so, some so: nothing is adapted.
+    /// Both kinds of line endings. Texts are not adapted to such a file.
     Mixed,
 }
 
@@ -157,7 +157,7 @@ impl Endings {
         }
     }
 
-    /// A text with the file's line endings.
+    /// Returns a text with the file's line endings.
     fn adapt(self, text: &str) -> String {
         match self {
             Self::Unix => text.replace("\r\n", "\n"),
@@ -193,12 +193,13 @@ mod tests {
 
     #[test]
     fn one_match_is_replaced_once() {
-        // The seed replaced twice where the new text holds the old one.
+        // A naive implementation replaces twice if the new text contains the
+        // old one.
         assert_eq!(
             edit("a\nfoo\n", "foo", "foofoo"),
             Ok(("a\nfoofoo\n".into(), Matched::Exact, 1, 2))
         );
-        // `$&` means nothing here.
+        // `$&` has no special meaning.
         assert_eq!(edit("x", "x", "$&").unwrap().0, "$&");
         assert_eq!(edit("a", "b", "c"), Err(0));
         assert_eq!(edit("a", "", "c"), Err(0));
@@ -224,13 +225,13 @@ mod tests {
             edit("a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz"),
             Ok(("x\r\ny\r\nz\r\nc\r\n".into(), Matched::LineEndings, 1, 1))
         );
-        // An exact match of one line; the new text has more of them.
+        // An exact match within one line; the new text has several lines.
         assert_eq!(
             edit("a\r\nb\r\n", "b", "b\nc"),
             Ok(("a\r\nb\r\nc\r\n".into(), Matched::Exact, 1, 2))
         );
         assert_eq!(edit("a\nb\n", "a\r\nb", "x\r\ny").unwrap().0, "x\ny\n");
-        // A mixed file is left as it is.
+        // A file with both kinds of line endings is left as it is.
         assert_eq!(edit("a\r\nb\nc", "b", "b\nd").unwrap().0, "a\r\nb\nd\nc");
     }
 
@@ -262,9 +263,9 @@ mod tests {
             edit("x\nsay “hi”\n", "say \"hi\"", "say \"bye\""),
             Ok(("x\nsay “bye”\n".into(), Matched::Quotes, 1, 2))
         );
-        // An exact match elsewhere wins.
+        // An exact match elsewhere is preferred.
         assert_eq!(edit("“a” \"a\"", "\"a\"", "b").unwrap().0, "“a” b");
-        // Together with line endings.
+        // Quotation marks and line endings differ at the same time.
         assert_eq!(
             edit("“a”\r\n“b”\r\n", "\"a\"\n\"b\"", "\"c\"").unwrap().0,
             "“c”\r\n"

@@ -1,7 +1,7 @@
-//! Secrets that show what they are by their shape, in any text (SEC-3).
+//! Finds secrets by their shape, in any text (SEC-3).
 //!
-//! The shapes are those of gitleaks' published list whose tokens begin with
-//! letters of their own; what only looks random is not guessed at.
+//! The shapes are those of gitleaks' published list that begin with fixed
+//! letters. Text that only looks random is not treated as a secret.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,12 +9,12 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 use regex::{Captures, Regex};
 
-/// What a kind of token begins with, and what follows.
+/// The shape of a kind of token: its prefix and what follows.
 struct Shape {
     prefix: &'static str,
-    /// Whether a byte may follow the prefix.
+    /// Returns whether a byte may follow the prefix.
     has: fn(u8) -> bool,
-    /// How many such bytes follow at least.
+    /// The minimum number of bytes after the prefix.
     least: usize,
 }
 
@@ -46,13 +46,14 @@ fn base64(byte: u8) -> bool {
     letter(byte) || b"+/=".contains(&byte)
 }
 
-/// The body of a private key, also where its line breaks are written `\n`.
+/// Returns whether a byte may be in the body of a private key, also if its line
+/// breaks are written as `\n`.
 fn key(byte: u8) -> bool {
     base64(byte) || b"\\\r\n\t ".contains(&byte)
 }
 
 const SHAPES: &[Shape] = &[
-    // Clouds.
+    // Cloud services.
     shape("AKIA", upper, 16),
     shape("ASIA", upper, 16),
     shape("ABIA", upper, 16),
@@ -94,7 +95,7 @@ const SHAPES: &[Shape] = &[
     shape("rubygems_", hex, 48),
     shape("oy2", letter, 43),
     shape("dckr_pat_", word, 27),
-    // Models.
+    // Model providers.
     shape("sk-ant-api03-", word, 40),
     shape("sk-ant-admin01-", word, 40),
     shape("sk-proj-", word, 40),
@@ -103,7 +104,7 @@ const SHAPES: &[Shape] = &[
     shape("hf_", letter, 34),
     shape("api_org_", letter, 34),
     shape("pplx-", letter, 48),
-    // What services talk with.
+    // Messaging and other services.
     shape("xoxb-", word, 20),
     shape("xoxp-", word, 20),
     shape("xoxa-", word, 20),
@@ -137,7 +138,7 @@ const SHAPES: &[Shape] = &[
     shape("EZTK", letter, 54),
     shape("figd_", word, 40),
     shape("tk-us-", word, 48),
-    // Keys that are text.
+    // Keys in text form.
     shape("AGE-SECRET-KEY-1", upper, 58),
     shape("PRIVATE KEY-----", key, 64),
     shape("PRIVATE KEY BLOCK-----", key, 64),
@@ -145,15 +146,15 @@ const SHAPES: &[Shape] = &[
     shape("eyJ", dotted, 60),
 ];
 
-/// Finds the prefixes. `None` cannot be: the table is fixed, and a test makes
-/// it; without it nothing is found.
+/// Finds the prefixes. `None` cannot occur: the table is fixed, and a test
+/// builds it. If it did, no token would be found.
 static PREFIXES: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::new(SHAPES.iter().map(|shape| shape.prefix)).ok());
 
-/// Where a token stands, with what may be left of it.
+/// The place of a token in a text.
 struct Token {
     start: usize,
-    /// The end of its prefix.
+    /// The end of the token's prefix, which may stay visible.
     shown: usize,
     end: usize,
 }
@@ -184,16 +185,16 @@ fn tokens(text: &[u8]) -> impl Iterator<Item = Token> + '_ {
     })
 }
 
-/// Whether a token stands in a text.
+/// Returns whether a text contains a token.
 pub fn any(text: &[u8]) -> bool {
     tokens(text).next().is_some()
 }
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 const MASK: &str = "***";
 
-/// Values that are secrets by what stands before them, in a command: the
-/// first group stays, the rest goes.
+/// Values in a command that are secret because of what precedes them. The first
+/// group stays, and the rest is removed.
 const VALUES: &[&str] = &[
     // API_TOKEN=..., --password=..., "secret": "..."
     r#"(?i)([\w.-]*(?:token|secret|passw(?:or)?d|passphrase|api_?key|access_?key|private_?key|credential)[\w.-]*(?:["']?\s*=\s*|["']\s*:\s*|:\s+))(?:"[^"]*"|'[^']*'|[^\s"'&;|]+)"#,
@@ -211,8 +212,8 @@ static MASKED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     compiled.filter_map(Result::ok).collect()
 });
 
-/// A command as it may be kept: tokens, and values that a name says to be
-/// secret, are left out. Nothing else of it changes.
+/// Returns a command as it may be kept: tokens, and values that a name says to
+/// be secret, are replaced. The rest is unchanged.
 pub fn masked(command: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(command);
     for values in MASKED.iter() {
@@ -223,7 +224,7 @@ pub fn masked(command: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut from = 0;
     for token in tokens(text.as_bytes()) {
-        // Two prefixes may share a place.
+        // Two prefixes may match at the same place.
         if token.start >= from
             && let Some(before) = text.get(from..token.shown)
         {

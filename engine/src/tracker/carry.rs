@@ -1,7 +1,7 @@
-//! Lines that stand in a newer content as they stood in an older one (SEEN-8).
+//! Lines that are unchanged between an older and a newer content (SEEN-8).
 //!
-//! Which those are is found out by the shell, which has both texts, and only
-//! where an answer depends on it.
+//! The shell has both texts and compares them. It is asked only if an answer
+//! depends on the result.
 
 use touchmark_proto::{Hash, RelPath, Request, SessionId};
 
@@ -15,55 +15,57 @@ use crate::requests::scope::Scope;
 use crate::requests::session;
 use crate::view::View;
 
-/// Pairs of texts compared for one request at most. The files of the others
-/// are stale as a whole in this answer.
+/// The maximum number of pairs of texts that are compared for one request. The
+/// files of further pairs count as stale as a whole in its answer.
 const PAIRS: usize = 64;
 
-/// Two texts that were compared.
+/// The result of comparing two texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which.
+    /// The two texts that were compared.
     pub pair: TextPair,
-    /// How many lines the older has.
+    /// The number of lines of the older text.
     pub old_lines: u32,
-    /// Where they differ, from their beginning to their end.
+    /// The places where the texts differ, in order.
     pub hunks: Vec<Hunk>,
 }
 
-/// How far a request is with the texts that its answer may depend on.
+/// How far the comparison of texts for a request has come.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Texts {
-    /// Nothing has been asked for.
+    /// No texts were compared yet.
     #[default]
     ToCompare,
-    /// Those are being compared that may show a copy to be fresh.
+    /// Texts are being compared that may show that a copy is fresh.
     Awaited,
-    /// They were.
+    /// The texts that may show that a copy is fresh were compared.
     Compared,
-    /// All are being compared of which lines are believed that are not about
-    /// to be shown.
+    /// All contents are being compared with the content to be shown of which
+    /// the session has lines on record that will not be shown.
     AwaitedToShow,
-    /// They were.
+    /// The comparison with the content to be shown is complete. Contains its
+    /// results.
     ComparedToShow(Vec<Difference>),
 }
 
 /// One place where two texts differ. Lines count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hunk {
-    /// The first line that the older text has here; where it has none, the
-    /// line before which the newer has some.
+    /// The first line of the older text here. If the older text has none here,
+    /// the line before which the newer text has additional ones.
     pub old_start: u32,
-    /// How many lines the older has here.
+    /// The number of lines of the older text here.
     pub old_lines: u32,
-    /// The same of the newer text.
+    /// The first line of the newer text here, counted as `old_start`.
     pub new_start: u32,
-    /// The same of the newer text.
+    /// The number of lines of the newer text here.
     pub new_lines: u32,
 }
 
 impl Hunk {
-    /// The lines of the newer text to show to whoever believes the older
-    /// here: around the seam where there are none.
+    /// Returns the lines of the newer text to show to a session that has the
+    /// older lines on record. If the newer text has none here, these are the
+    /// lines around the place.
     fn place(self) -> RangeSet {
         let (start, end) = match self.new_lines {
             0 => (self.new_start.saturating_sub(1).max(1), self.new_start),
@@ -73,19 +75,20 @@ impl Hunk {
     }
 }
 
-/// What becomes of some lines of an older text. Both are counted in the newer.
+/// The result of carrying some lines of an older text over to a newer one.
+/// Lines are counted in the newer one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Carried {
-    /// Those that stand there still.
+    /// The lines that are still there.
     kept: RangeSet,
-    /// What is there in the place of the others, or between them.
+    /// The lines that replaced others, or that are new between them.
     changed: RangeSet,
 }
 
-/// Carries lines of an older text over to a newer one. Lines next to each other
-/// are believed to be so: what comes between them is a change, what comes
-/// above the first or below the last is none, unless all of the text is
-/// believed, and so where it begins and ends.
+/// Carries lines of an older text over to a newer one. New lines between two
+/// lines on record are a change. New lines above the first or below the last
+/// are none, unless the whole text is on record: then its beginning and end are
+/// known too.
 fn carry(believed: &RangeSet, difference: &Difference) -> Carried {
     let mut carried = Carried::default();
     let all = *believed == RangeSet::whole();
@@ -117,12 +120,13 @@ struct Copy {
     path: RelPath,
     to: Hash,
     from: Vec<(Hash, RangeSet)>,
-    /// Other lines are out of date, whatever becomes of these.
+    /// Whether the session has lines of unknown content on record. They stay
+    /// out of date, whatever the comparison shows.
     is_unsure: bool,
 }
 
-/// Asks where the texts of some copies differ from what they may be carried
-/// to; `None` where there is nothing to ask.
+/// Returns the question where the texts of some copies differ from the contents
+/// that they may be carried over to, or `None` if there is nothing to compare.
 fn question(copies: &[Copy]) -> Option<Question> {
     let pairs = copies.iter().flat_map(|copy| {
         let pair = |old| TextPair { old, new: copy.to };
@@ -133,10 +137,10 @@ fn question(copies: &[Copy]) -> Option<Question> {
 }
 
 impl Engine {
-    /// What has to be compared before a request is answered: texts of which
-    /// its session believes lines, where it may turn out that they stand in the
-    /// file unchanged. Once for each request, so that a file that changes
-    /// without pause holds nobody up.
+    /// Returns the texts to compare before a request is answered: those of
+    /// which its session has lines on record that may be unchanged in the file.
+    /// Texts are compared once for each request, so that a file that changes
+    /// all the time does not delay it forever.
     pub(crate) fn texts_to_compare(
         &mut self,
         pending: &mut Pending,
@@ -144,7 +148,7 @@ impl Engine {
     ) -> Option<Question> {
         let session = session(ask)?;
         match pending.texts {
-            // One that waits for another session's edit has left its queue.
+            // A request that another session's edit blocks has left its queue.
             Texts::ToCompare if pending.stage != Stage::Blocked => {
                 let copies = self.view().copies_to_carry(session, ask, pending);
                 let question = question(&copies)?;
@@ -171,9 +175,9 @@ impl Engine {
         None
     }
 
-    /// Some lines of a content are about to be shown to a session: what it
-    /// believes of others, and stands in this one unchanged, is believed of
-    /// this one from now on.
+    /// Carries a session's lines of other contents over to a content of which
+    /// some lines are about to be shown. Unchanged lines count for this content
+    /// from now on.
     pub(crate) fn carry_to(
         &mut self,
         session: &SessionId,
@@ -186,8 +190,9 @@ impl Engine {
         }
     }
 
-    /// Carries a copy over to another content as far as texts were compared,
-    /// if that leaves nothing out of date, or in any case.
+    /// Carries a copy over to another content, as far as the texts were
+    /// compared. Without `in_any_case`, only if nothing is out of date
+    /// afterwards.
     fn carry_copy(
         &mut self,
         session: &SessionId,
@@ -224,8 +229,8 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// What has to be compared before some lines of a content are shown to a
-    /// session and others are not.
+    /// Returns the texts to compare before some lines of a content are shown to
+    /// a session, or `None`.
     pub(crate) fn texts_to_show(
         &self,
         pending: &mut Pending,
@@ -252,14 +257,14 @@ impl View<'_> {
             }
             let now = self.current(path, pending.found.get(path)).held.hash?;
             let copy = self.copy(session, path, now)?;
-            // Where all of a text is believed, another is a change in any case,
+            // If the whole text is on record, any other content is a change,
             // and stays one until some of it is shown.
             let whole = |(_, lines): &(Hash, RangeSet)| *lines == RangeSet::whole();
             (!copy.is_unsure && !copy.from.iter().any(whole)).then_some(copy)
         };
         match self.scope_of_request(ask) {
             Scope::Paths(paths) => paths.iter().filter_map(copy).collect(),
-            // What is out of date is in here.
+            // The session's pending paths include all that are out of date.
             Scope::Session(_) | Scope::Everything => {
                 known.pending.iter().filter_map(copy).collect()
             }

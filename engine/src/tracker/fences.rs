@@ -1,20 +1,20 @@
-//! Fences: behind one that was reached, everything is known that was written
-//! before it was ordered (SYNC-1).
+//! Fences. Once a fence is reached, everything written before it was ordered is
+//! known (SYNC-1).
 
-/// Fences ordered and reached.
+/// The fences that were ordered and reached.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
-    /// The last one ordered.
+    /// The number of the last fence ordered.
     started: u64,
-    /// The last one reached.
+    /// The number of the last fence reached.
     done: u64,
-    /// One more is wanted once the running one is reached.
+    /// Whether one more fence is wanted once the current one is reached.
     wanted: bool,
 }
 
 impl Fences {
-    /// The fence for who arrives now: one that begins after that. The second
-    /// says whether it is to be ordered at once.
+    /// Returns the number of the fence for a request that arrives now: one that
+    /// begins after it. The second value says whether to order it immediately.
     pub(crate) fn want(&mut self) -> (u64, bool) {
         if self.started == self.done {
             self.started += 1;
@@ -24,17 +24,18 @@ impl Fences {
         (self.started + 1, false)
     }
 
-    /// Whether that one was reached.
+    /// Returns whether a fence was reached.
     pub(crate) fn is_done(&self, fence: u64) -> bool {
         fence <= self.done
     }
 
-    /// One was reached; the one that was reached before it, if that is news.
+    /// Records that a fence was reached. Returns the number of the last fence
+    /// reached before it, or `None` if this one was reached already.
     pub(crate) fn reach(&mut self, fence: u64) -> Option<u64> {
         (fence > self.done).then(|| std::mem::replace(&mut self.done, fence))
     }
 
-    /// The next one, if it is wanted.
+    /// Returns the next fence to order, or `None` if none is wanted.
     pub(crate) fn next(&mut self) -> Option<u64> {
         self.started += u64::from(self.wanted);
         std::mem::take(&mut self.wanted).then_some(self.started)

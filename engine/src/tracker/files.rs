@@ -1,10 +1,11 @@
-//! What is kept of each file beside the facts: whether it is watched, and the
+//! What is kept of each file besides the facts: whether it is watched, and the
 //! stat of its last read.
 //!
-//! Over a gap a stat can vouch for a content: where it is what it was when the
-//! content was read, and that was not within the clock tick of a write, nothing
-//! was written since (SYNC-4). What is not vouched for is read. Such stats are
-//! no facts: kept beside the state in its snapshots, and worth only time.
+//! After a gap, a stat can prove a content without a read: if it is the same as
+//! when the content was read, and its times were far enough in the past then,
+//! nothing was written since (SYNC-4, FILE-5). Files without such a stat are
+//! read. Stats are no facts. They are stored with the state in its snapshots,
+//! and only save time.
 
 use crate::by_name::ByName;
 use touchmark_proto::RelPath;
@@ -12,27 +13,27 @@ use touchmark_proto::RelPath;
 use crate::input::{Content, Stamp};
 use crate::ledger::record::{Fact, Record};
 
-/// One record for each file, in the order of names. Two of them are equal if
-/// the same stats vouch.
+/// One entry for each file, in the order of names. Two values are equal if the
+/// same stats prove the same files.
 #[derive(Clone, Debug, Default)]
 pub struct Files(ByName<Tracked>);
 
-/// What is kept of one file. It is kept of very many.
+/// The entry of one file. There are very many of these.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tracked {
-    /// The stat of a read, of which the inode's number may be all that is
-    /// known.
+    /// The stat of a read. Perhaps only its inode is valid.
     stamp: Stamp,
-    /// The stat vouches for what the path is recorded to hold.
+    /// Whether the stat proves the path's content on record.
     vouches: bool,
-    /// The inode's number is that of the last read.
+    /// Whether the inode is that of the last read.
     inode: bool,
-    /// `Track` is in force.
+    /// Whether the path is watched: `Track` was ordered, and no `Untrack`
+    /// since.
     watched: bool,
 }
 
 impl Files {
-    /// The stat that vouches for what a path is recorded to hold.
+    /// Returns the stat that proves a path's content on record, or `None`.
     pub fn of(&self, path: &RelPath) -> Option<Stamp> {
         self.get(path)
             .filter(|file| file.vouches)
@@ -53,13 +54,14 @@ impl Files {
         result
     }
 
-    /// Those for which a stat vouches.
+    /// Returns the paths whose content a stat proves, with that stat.
     fn vouched(&self) -> impl Iterator<Item = (&RelPath, Stamp)> {
         let all = self.0.iter().filter(|(_, file)| file.vouches);
         all.map(|(path, file)| (path, file.stamp))
     }
 
-    /// What a life leaves to the next, in which nothing is watched yet.
+    /// Returns what one run of the engine leaves for the next, in which nothing
+    /// is watched yet.
     pub(crate) fn left(self) -> Self {
         let is_new = self.0.iter().all(|(_, file)| !file.watched);
         match is_new {
@@ -71,34 +73,35 @@ impl Files {
         }
     }
 
-    /// How many files there are.
+    /// Returns the number of files that have an entry.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The name by which a path is watched, if it is.
+    /// Returns the name by which a path is watched, or `None` if it is not.
     pub(crate) fn watched_as(&self, path: &RelPath) -> Option<&RelPath> {
         let (known, file) = self.0.get_key_value(path)?;
         file.watched.then_some(known)
     }
 
-    /// Whether a path is watched.
+    /// Returns whether a path is watched.
     pub(crate) fn is_watched(&self, path: &RelPath) -> bool {
         self.watched_as(path).is_some()
     }
 
-    /// Every path that is watched, from this one on.
+    /// Returns every watched path from the given one on.
     pub(crate) fn watched_from(&self, from: Option<&RelPath>) -> impl Iterator<Item = &RelPath> {
         let all = self.0.iter_from(from).filter(|(_, file)| file.watched);
         all.map(|(path, _)| path)
     }
 
-    /// Has a path watched; whether it was not.
+    /// Marks a path as watched. Returns whether it was not.
     pub(crate) fn watch(&mut self, path: &RelPath) -> bool {
         self.change(path, |file| !std::mem::replace(&mut file.watched, true))
     }
 
-    /// Has a path watched if a stat vouches for it; whether one does.
+    /// Marks a path as watched if a stat proves its content. Returns whether
+    /// one does.
     pub(crate) fn watch_vouched(&mut self, path: &RelPath) -> bool {
         let file = self.0.get_mut(path).filter(|file| file.vouches);
         file.is_some_and(|file| {
@@ -107,28 +110,29 @@ impl Files {
         })
     }
 
-    /// Drops what is kept of a path; whether it was watched.
+    /// Removes the entry of a path. Returns whether it was watched.
     pub(crate) fn unwatch(&mut self, path: &RelPath) -> bool {
         self.is_watched(path) && self.0.remove(path).is_some()
     }
 
-    /// The number of a path's inode, where it is known.
+    /// Returns the inode number of a path, or `None` if it is not known.
     pub(crate) fn inode_of(&self, path: &RelPath) -> Option<u64> {
         let file = self.get(path).filter(|file| file.inode)?;
         Some(file.stamp.inode)
     }
 
-    /// The number of each one's inode.
+    /// Returns each path whose inode number is known, with that number.
     pub(crate) fn inodes(&self) -> impl Iterator<Item = (&RelPath, u64)> {
         let all = self.0.iter().filter(|(_, file)| file.inode);
         all.map(|(path, file)| (path, file.stamp.inode))
     }
 
-    /// A path was read, which may have another inode by now.
+    /// Notes the inode number that a read of a path found.
     pub(crate) fn note_inode(&mut self, path: &RelPath, content: &Content) {
         self.change(path, |file| {
             if content.settled {
-                // Where a stat vouches still, it is looked at next.
+                // If the old stat still counts, the caller replaces or drops it
+                // next.
                 file.inode = file.vouches;
             } else {
                 file.stamp.inode = content.stamp.inode;
@@ -138,8 +142,8 @@ impl Files {
         });
     }
 
-    /// A content was read that the path is recorded to hold. Says whether
-    /// that is news.
+    /// Notes the stat of a read that found the path's content on record.
+    /// Returns whether this changes anything.
     pub(crate) fn note(&mut self, path: &RelPath, content: Content) -> bool {
         if !content.settled {
             self.forget(path);
@@ -157,7 +161,7 @@ impl Files {
         })
     }
 
-    /// As a snapshot has it.
+    /// Inserts a path with its stat from a snapshot.
     pub(crate) fn insert(&mut self, path: RelPath, stamp: Stamp) {
         let file = Tracked {
             stamp,
@@ -168,7 +172,7 @@ impl Files {
         self.0.insert(path, file);
     }
 
-    /// Nothing vouches for what the path is recorded to hold.
+    /// Notes that no stat proves the path's content on record.
     pub(crate) fn forget(&mut self, path: &RelPath) {
         let Some(file) = self.0.get_mut(path).filter(|file| file.vouches) else {
             return;
@@ -180,7 +184,8 @@ impl Files {
         }
     }
 
-    /// What a fact says of contents was not read with these stats.
+    /// Drops the stats of paths whose content a fact changes, since it was not
+    /// read with these stats.
     pub(crate) fn recorded(&mut self, record: &Record) {
         match &record.fact {
             Fact::Baseline { path, .. } | Fact::CopyDropped { path } => self.forget(path),
@@ -228,7 +233,7 @@ mod tests {
         Author, ConnectionId, Evidence, Hash, HashOrAbsent, Request, RequestId, SessionId,
     };
 
-    /// An engine, one file, and what is to be done for it.
+    /// An engine with one file, and the orders that it has given.
     struct Fixture {
         engine: Engine,
         content: Content,
@@ -257,7 +262,7 @@ mod tests {
     }
 
     impl Fixture {
-        /// A session has read the file.
+        /// Returns an engine in which a session has read the file.
         fn new(content: Content) -> Self {
             let mut fixture = Self {
                 engine: Engine::restore(Config::default(), State::new(1, false), [], 1),
@@ -331,7 +336,8 @@ mod tests {
             });
         }
 
-        /// The next life, with what this one would leave in a snapshot.
+        /// Restarts the engine with what the current run would leave in a
+        /// snapshot.
         fn restart(&mut self) {
             let kept = Saved {
                 state: self.engine.state().clone(),
@@ -391,8 +397,8 @@ mod tests {
             state: fixture.engine.state().clone(),
             stamps: fixture.engine.stamps().clone(),
         };
-        // Recorded after the snapshot; then the daemon is killed, and the old
-        // file, with its old stat, is put back.
+        // A version is recorded after the snapshot. Then the daemon is killed,
+        // and the old file, with its old stat, is restored.
         fixture.content = content(2, true);
         fixture.feed(Input::Hint {
             path: path(),
@@ -427,7 +433,8 @@ mod tests {
             step: None,
         }));
         fixture.read_all();
-        // Half of what was declared: no version, since more may come (ATTR-5).
+        // Half of what was declared is no version, since more may follow
+        // (ATTR-5).
         fixture.content = content(2, true);
         fixture.feed(Input::Hint {
             path: path(),

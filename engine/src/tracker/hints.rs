@@ -1,47 +1,48 @@
-//! What the system has told of a file since it was last read.
+//! The hints about a file since it was last read.
 
 use touchmark_proto::Millis;
 
 use crate::input::Hint;
 use crate::tracker::reading::WRITE_DELAY;
 
-/// The hints at one file, and the writer they speak of.
+/// The hints about one file, and its writer as far as they show it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hints {
-    /// A writer has not closed yet.
+    /// A writer has not closed the file yet.
     writing: bool,
-    /// Since when; 0 if nothing but its name has come yet.
+    /// When the writer began; 0 if only the name has appeared so far.
     since: Millis,
     /// Something was written since the last close that was counted.
     wrote: bool,
-    /// Closed changes since the last read.
+    /// The number of closed changes since the last read.
     closes: u32,
-    /// Those of them that ended a write, not a mere open for writing.
+    /// The number of those closes that ended a write, and not only an open for
+    /// writing.
     written_closes: u32,
-    /// The first read ordered after the first of them was hinted at: an
-    /// earlier one may have found the middle of the write that it ended.
+    /// The number of the first read ordered after the first of those closes. An
+    /// earlier read may have found the middle of the write.
     closed_from: u64,
-    /// Nobody watched for a while (ATTR-13).
+    /// The file was not watched for some time (ATTR-13).
     gap: bool,
-    /// It was taken away, nothing has come in its place, and its absence is not
-    /// recorded yet: the first read ordered after that.
+    /// Set while the name was removed, nothing has replaced it, and the absence
+    /// is not recorded: the number of the first read ordered after the removal.
     gone: Option<u64>,
 }
 
-/// What a read answers for.
+/// The hints that a read covers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
-    /// Closed changes.
+    /// The number of closed changes.
     pub closes: u32,
-    /// Those of them that ended a write.
+    /// The number of the closed changes that ended a write.
     pub written_closes: u32,
-    /// What was read may be the middle of a write.
+    /// The content read may be the middle of a write.
     pub writing: bool,
-    /// Nobody watched for a while.
+    /// The file was not watched for some time.
     pub gap: bool,
 }
 
-/// A writer that goes with the file when its name changes.
+/// The state of a writer, which moves along when the file gets another name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Writer {
     writing: bool,
@@ -49,7 +50,7 @@ pub(crate) struct Writer {
 }
 
 impl Hints {
-    /// Takes a hint in; whether a save begins with it. `next` is the number
+    /// Adds a hint. Returns whether a save begins with it. `next` is the number
     /// of the next read.
     pub(crate) fn note(&mut self, hint: Hint, now: Millis, next: u64) -> bool {
         let begins = !self.writing;
@@ -61,7 +62,8 @@ impl Hints {
                 if begins {
                     self.since = 0;
                 }
-                // What appeared by a link has no writer that will close it.
+                // A name that appeared by a link has no writer that will close
+                // it.
                 if hint == Hint::Written && self.since == 0 {
                     self.since = now;
                 }
@@ -79,8 +81,8 @@ impl Hints {
                 begins
             }
             Hint::Removed => {
-                // The writer of a name that is gone writes elsewhere, and
-                // the absence is no part of what it wrote.
+                // The writer of a removed name writes elsewhere, and the
+                // removal is no part of its write.
                 self.leave();
                 self.take_away(next);
                 true
@@ -89,12 +91,12 @@ impl Hints {
         }
     }
 
-    /// What was hinted at until the read of this number was ordered. `lost`
-    /// if the file is still to be compared after a gap.
+    /// Takes the hints that a read with this number covers. `lost` says whether
+    /// the file still has to be compared after a gap.
     pub(crate) fn take(&mut self, ticket: u64, lost: bool) -> Taken {
         let gap = std::mem::take(&mut self.gap) || lost;
-        // What was read may be the middle of a write that has been closed
-        // since: the close is the next read's, which that close has ordered.
+        // The content may be the middle of a write that was closed since. That
+        // close belongs to the next read, which it has ordered.
         let ahead = self.closes > 0 && ticket < self.closed_from;
         if ahead && !gap {
             return Taken {
@@ -112,30 +114,30 @@ impl Hints {
         }
     }
 
-    /// The closes are the next read's.
+    /// Returns the closes to the next read.
     pub(crate) fn give_back(&mut self, taken: Taken) {
         self.closes += taken.closes;
         self.written_closes += taken.written_closes;
     }
 
-    /// Nobody watched for a while.
+    /// Notes that the file was not watched for some time.
     pub(crate) fn lose(&mut self) {
         self.gap = true;
         self.gone = None;
     }
 
-    /// Whoever was writing may have closed unseen.
+    /// Notes that a writer may have closed the file unseen.
     pub(crate) fn interrupt(&mut self) {
         self.writing = false;
     }
 
-    /// There is nothing by this name any more, as a read of this number or a
-    /// later one will find.
+    /// Notes that the name was removed. Reads from number `next` on will find
+    /// nothing.
     pub(crate) fn take_away(&mut self, next: u64) {
         self.gone = Some(next);
     }
 
-    /// The read of this number found something there, or an absence that is
+    /// Notes that a read with this number found a file, or an absence that is
     /// recorded already.
     pub(crate) fn looked_at(&mut self, ticket: u64) {
         if self.gone.is_some_and(|from| from <= ticket) {
@@ -143,31 +145,33 @@ impl Hints {
         }
     }
 
-    /// Whether the last that was told is that it was taken away.
+    /// Returns whether the last hint said that the name was removed.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.is_some()
     }
 
-    /// What was written until now belongs to nobody who begins now.
+    /// Forgets what was written so far, since it does not belong to an edit
+    /// that begins now.
     pub(crate) fn forget_written(&mut self) {
         self.wrote = false;
     }
 
-    /// The changes so far are recorded.
+    /// Notes that the changes so far are recorded.
     pub(crate) fn recorded(&mut self) {
         self.closes = 0;
         self.gap = false;
         self.gone = None;
     }
 
-    /// The log begins: what was written until now is in its first content.
+    /// Notes that the path's log begins: everything written so far is in its
+    /// first content.
     pub(crate) fn begin(&mut self) {
         self.recorded();
         self.written_closes = 0;
         self.wrote = false;
     }
 
-    /// Another name is the file's from now on, and its writer goes there.
+    /// Removes and returns the writer, because the file has got another name.
     pub(crate) fn leave(&mut self) -> Writer {
         Writer {
             writing: std::mem::take(&mut self.writing),
@@ -175,8 +179,8 @@ impl Hints {
         }
     }
 
-    /// A file came to this name; `closed` if that is a closed change which no
-    /// hint counts.
+    /// Notes that a file arrived at this name. `closed` says whether the
+    /// arrival is a closed change that no hint counts.
     pub(crate) fn arrive(&mut self, writer: Writer, closed: bool) {
         self.closes += u32::from(closed);
         self.writing = writer.writing;
@@ -184,7 +188,7 @@ impl Hints {
         self.gone = None;
     }
 
-    /// Takes over what was hinted at by another name.
+    /// Adds the hints about another name of the file.
     pub(crate) fn join(&mut self, other: &Self) {
         self.closes += other.closes;
         self.written_closes += other.written_closes;
@@ -197,24 +201,25 @@ impl Hints {
         self.gone = None;
     }
 
-    /// A writer has not closed yet.
+    /// Returns whether a writer has not closed the file yet.
     pub(crate) fn is_writing(&self) -> bool {
         self.writing
     }
 
-    /// Something was written that no read answers for.
+    /// Returns whether anything was written that no read covers.
     pub(crate) fn any(&self) -> bool {
         self.closes > 0 || self.wrote || self.writing
     }
 
-    /// Until when the content may be the middle of a save: somebody writes in
-    /// it who has not closed it, or whose close is still to be read, and began
-    /// a moment ago (ATTR-12).
+    /// Returns the time until which the content counts as the middle of a save,
+    /// or `None`. It counts so if a writer that began recently has not closed
+    /// the file, or if its close was not read yet (ATTR-12).
     pub(crate) fn mid_save(&self) -> Option<Millis> {
         (self.writing || self.closes > 0).then(|| self.since + WRITE_DELAY)
     }
 
-    /// Whether forgetting them loses nothing.
+    /// Returns whether these hints have no information, so that they can be
+    /// dropped.
     pub(super) fn is_idle(&self) -> bool {
         !self.any() && !self.gap && !self.is_gone()
     }

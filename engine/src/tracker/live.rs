@@ -1,5 +1,5 @@
-//! What is known of a path beyond the recorded facts. Lost at a restart, which
-//! is a gap.
+//! What the tracker has on record of a path beyond the facts. A restart loses
+//! it and counts as a gap.
 
 use std::collections::BTreeMap;
 
@@ -10,80 +10,81 @@ use crate::ledger::record::Held;
 use crate::tracker::hints::Hints;
 use crate::tracker::passing::Passing;
 
-/// What is going on with one watched path.
+/// The live state of one watched path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live {
-    /// What it holds that is not recorded yet; changed by
-    /// [`Tracker::enter`](super::Tracker::enter) alone.
+    /// The content that is not recorded yet. Only
+    /// [`Tracker::enter`](super::Tracker::enter) changes it.
     pub(super) passing: Passing,
-    /// What was hinted at since the last read.
+    /// The hints since the last read.
     pub hints: Hints,
-    /// Its newest save, and who was told of it.
+    /// The newest save, and which sessions it was reported to.
     pub save: Save,
-    /// What the last read showed beside the content.
+    /// What the last read found besides the content.
     pub seen: LastRead,
 }
 
-/// The save that a file is in, or was in last (MOD-2).
+/// The current or the last save of a file (MOD-2).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Save {
-    /// Which it is, from the first write to its close.
+    /// The number of the save. A save lasts from the first write to the close.
     pub episode: u64,
-    /// The one that the newest version came from.
+    /// The number of the save that the newest version came from.
     pub of_version: u64,
-    /// Sessions told in the middle of a save, and of which.
+    /// Sessions to which the middle of a save was reported, with the number of
+    /// the save.
     pub told: BTreeMap<SessionId, u64>,
-    /// Sessions that were shown the middle of a save, and of which; they are
-    /// told once they acknowledge that.
+    /// Sessions to which the middle of a save was shown, with the number of the
+    /// save. It counts as reported once they acknowledge it.
     pub shown: BTreeMap<SessionId, u64>,
-    /// The version that has used up a one-call mark; the close to come may be
-    /// of the same write (ATTR-8).
+    /// The version that has used up a one-call mark. The next close may belong
+    /// to the same write (ATTR-8).
     pub consumed: Option<u64>,
 }
 
-/// What the last read of a path showed, beside the content.
+/// What the last read of a path found besides the content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastRead {
-    /// The stat it found.
+    /// The stat that the read found.
     pub stamp: Option<Stamp>,
-    /// The file's modification time, where it is not the recorded one.
+    /// The file's modification time, if it differs from the recorded one.
     pub mtime_ms: Option<Millis>,
-    /// Why it cannot be read as a file.
+    /// The reason why the path cannot be read as a file; `None` if it can.
     pub obstacle: Option<Obstacle>,
-    /// Tries to read it that found it changing.
+    /// The number of reads in a row during which the file changed.
     pub retries: u32,
-    /// The first look at a closed content that is looked at twice (ATTR-5).
+    /// The first look at a closed content that needs a second look (ATTR-5).
     pub first_look: Option<FirstLook>,
 }
 
-/// The first look at a closed content that is not the declared one, or of
-/// none. A read behind this fence that finds the same stat confirms it.
+/// The first look at a closed content that is not the declared one, or that is
+/// empty. A read after the fence that finds the same stat confirms it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstLook {
-    /// The stat it was found with.
+    /// The stat that the first look found.
     pub stamp: Stamp,
-    /// The fence that the second look stands behind.
+    /// The fence that the second look comes after.
     pub fence: u64,
-    /// When it was first found.
+    /// When the content was first found.
     pub since: Millis,
 }
 
-/// Why a path cannot be read as a file.
+/// The reason why a path cannot be read as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// It keeps changing while it is read.
+    /// The file changes during each read.
     Unstable,
-    /// It may not be read: the system's words.
+    /// The file may not be read. Contains the system's error message.
     Unreadable(String),
-    /// It is something else.
+    /// The path is not a regular file. Contains its type.
     NotAFile(&'static str),
     /// A symlink leads out of the workspace.
     Outside,
 }
 
 impl Obstacle {
-    /// What a read that found no regular file says of the path; `None` where
-    /// it is there to be read, or is not there.
+    /// Returns the obstacle that a read found, or `None` if it found a regular
+    /// file or no file.
     pub(crate) fn of(found: &Found) -> Option<Self> {
         match found {
             Found::Unreadable { cause } => Some(Self::Unreadable(cause.clone())),
@@ -96,22 +97,23 @@ impl Obstacle {
 }
 
 impl Live {
-    /// What it holds that is not recorded yet.
+    /// Returns the content that is not recorded yet.
     pub(crate) fn passing(&self) -> &Passing {
         &self.passing
     }
 
-    /// What is held back last, which is what the path holds now.
+    /// Returns the newest content held back, which is the current one, or
+    /// `None`.
     pub(crate) fn held_now(&self) -> Option<Held> {
         self.passing.contents().last().map(|last| last.held)
     }
 
-    /// Whether contents are held back (ATTR-5).
+    /// Returns whether contents are held back (ATTR-5).
     pub(crate) fn is_held_back(&self) -> bool {
         !self.passing.contents().is_empty()
     }
 
-    /// Whether forgetting it loses nothing.
+    /// Returns whether this has no information, so that it can be dropped.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.passing, Passing::Settled)
             && self.hints.is_idle()
@@ -122,13 +124,14 @@ impl Live {
 }
 
 impl Save {
-    /// A session has read the file: a save told in its middle is news again.
+    /// Notes that a session has read the file: a save whose middle was reported
+    /// counts as a change again.
     pub(crate) fn read_by(&mut self, session: &SessionId) {
         self.told.remove(session);
         self.shown.remove(session);
     }
 
-    /// A version was made of it.
+    /// Notes that a version was made of the current save.
     pub(crate) fn versioned(&mut self) {
         self.of_version = self.episode;
         self.consumed = None;

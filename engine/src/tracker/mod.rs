@@ -1,5 +1,5 @@
-//! What is known now: which file a name leads to, what is being written, which
-//! reads are owed, and what has still to be compared with the disk.
+//! The tracker: which file a name resolves to, which files are being written,
+//! which reads are pending, and what still has to be compared with the disk.
 
 pub(crate) mod carry;
 pub(crate) mod fences;
@@ -33,46 +33,48 @@ use reconcile::Reconciliation;
 use resolve::fold;
 use ways::Ways;
 
-/// What is known of files beyond the recorded facts. Lost at a restart, but
-/// for the stamps.
+/// What is known of files beyond the recorded facts. A restart loses it, except
+/// the stats.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tracker {
-    /// What is kept of each file.
+    /// The entry of each file: whether it is watched, and its last stat.
     pub files: Files,
-    /// Changes whenever a stat is noted.
+    /// A counter that changes whenever a stat is noted.
     stamps_noted: u64,
-    /// Passing state of watched paths; absent means idle.
+    /// The live state of watched paths. A path without an entry is idle.
     live: ByPath<Live>,
-    /// Reads that are owed or under way.
+    /// The reads that are pending or in progress.
     reads: Reads,
-    /// When a path's read was ordered lately; older entries have no meaning.
+    /// When a path's read was last ordered. Old entries have no meaning.
     lately: ByPath<Millis>,
-    /// Paths watched for requests in waiting, that no session holds yet.
+    /// Paths that are watched only for pending requests, with the number of
+    /// those requests.
     borrowed: ByPath<u32>,
-    /// Names in the state `Copy` to which what is known of the old ones is not
-    /// copied yet.
+    /// Names in the state `Copy` for which the copy is not recorded yet.
     uncopied: BTreeSet<RelPath>,
-    /// Paths whose passing state ends with time.
+    /// Paths whose passing state has a deadline.
     unsettled: Paths,
     /// Paths in the state `Unconfirmed`.
     unconfirmed: Paths,
-    /// What must be compared before anything is answered (LOSS-1).
+    /// What has to be compared with the disk before an answer covers it
+    /// (LOSS-1).
     pub reconciliation: Reconciliation,
-    /// Paths being written by the daemon, with the read that will show the
-    /// end of it: what lies between makes no version (GUARD-1).
+    /// Paths that the daemon is writing, with the number of the read after the
+    /// write once that is ordered. Contents in between make no version
+    /// (GUARD-1).
     writing: ByPath<Option<u64>>,
     pub fences: Fences,
-    /// The spelling first used, by folded name (SEEN-6).
+    /// For each case-folded name, the spelling that was used first (SEEN-6).
     spellings: ByPath<RelPath>,
-    /// Where names lead that are not plain (FILE-1).
+    /// Where names resolve to that are symlinks or hard links (FILE-1).
     ways: Ways,
     next_ticket: u64,
     episodes: u64,
 }
 
 impl Tracker {
-    /// One that knows nothing but stamps, and by which spelling each of these
-    /// names is known.
+    /// Returns a tracker with only these stats and the spellings of these
+    /// names.
     pub(crate) fn new<'a>(
         config: &Config,
         files: Files,
@@ -87,52 +89,53 @@ impl Tracker {
         }
     }
 
-    /// What is going on with a path; `None` if nothing is.
+    /// Returns the live state of a path, or `None` if it is idle.
     pub(crate) fn live(&self, path: &RelPath) -> Option<&Live> {
         self.live.get(path)
     }
 
-    /// The same, to change it.
+    /// Returns the live state of a path to change it, or `None` if it is idle.
     pub(crate) fn live_if_any(&mut self, path: &RelPath) -> Option<&mut Live> {
         self.live.get_mut(path)
     }
 
-    /// What is going on with a path from now on.
+    /// Returns the live state of a path to change it; creates it if the path is
+    /// idle.
     pub(crate) fn live_mut(&mut self, path: &RelPath) -> &mut Live {
         self.live.entry(path.clone()).or_default()
     }
 
-    /// Whoever was writing may have closed unseen.
+    /// Notes that a writer of a path may have closed it unseen.
     fn interrupt(&mut self, path: &RelPath) {
         if let Some(live) = self.live_if_any(path) {
             live.hints.interrupt();
         }
     }
 
-    /// Forgets what is going on with a path.
+    /// Removes the live state of a path.
     fn forget_live(&mut self, path: &RelPath) -> Option<Live> {
         self.settled(path);
         self.live.remove(path)
     }
 
-    /// The number of the next save of any file.
+    /// Returns the number for the next save of any file.
     fn next_episode(&mut self) -> u64 {
         self.episodes += 1;
         self.episodes
     }
 
-    /// The number of the next order to the shell.
+    /// Returns the number for the next order to the shell.
     pub(crate) fn next_ticket(&mut self) -> u64 {
         self.next_ticket += 1;
         self.next_ticket - 1
     }
 
-    /// The name by which a path is watched.
+    /// Returns the name by which a path is watched, or `None`.
     pub(crate) fn watched(&self, path: &RelPath) -> Option<&RelPath> {
         self.files.watched_as(path)
     }
 
-    /// Every path watched that is at a name or below it.
+    /// Returns every watched path that is a given name or below it.
     pub(crate) fn watched_below(&self, name: &RelPath) -> Vec<RelPath> {
         let from = self.files.watched_from(Some(name));
         let below = from.take_while(|path| path.as_bytes().starts_with(name.as_bytes()));
@@ -140,7 +143,7 @@ impl Tracker {
         below.cloned().collect()
     }
 
-    /// Has a path watched; whether it was not.
+    /// Marks a path as watched. Returns whether it was not.
     pub(crate) fn watch(&mut self, path: &RelPath, config: &Config) -> bool {
         let news = self.files.watch(path);
         if news && config.case_insensitive {
@@ -150,8 +153,8 @@ impl Tracker {
         news
     }
 
-    /// Forgets a path unless a request or a copy needs it; whether it did and
-    /// the path was watched.
+    /// Forgets a path, unless a request or a copy needs it. Returns whether the
+    /// path was watched and is forgotten.
     pub(crate) fn unwatch(&mut self, path: &RelPath, config: &Config) -> bool {
         let needed = self.borrowed.contains_key(path) || self.passing(path).copy_of().is_some();
         if needed || !self.files.unwatch(path) {
@@ -166,12 +169,13 @@ impl Tracker {
         true
     }
 
-    /// A request in waiting needs a path.
+    /// Counts one more pending request that needs a path.
     pub(crate) fn borrow(&mut self, path: &RelPath) {
         *self.borrowed.entry(path.clone()).or_default() += 1;
     }
 
-    /// It does no longer; whether none does.
+    /// Counts one pending request less that needs a path. Returns whether none
+    /// is left.
     pub(crate) fn give_back(&mut self, path: &RelPath) -> bool {
         let Some(count) = self.borrowed.get_mut(path) else {
             return false;
@@ -184,61 +188,62 @@ impl Tracker {
         last
     }
 
-    /// How often a stat was noted.
+    /// Returns how often a stat was noted.
     pub(crate) fn stamps_noted(&self) -> u64 {
         self.stamps_noted
     }
 
-    /// A fact was recorded.
+    /// Drops what a recorded fact makes invalid.
     pub(crate) fn recorded(&mut self, record: &Record) {
         self.files.recorded(record);
     }
 
-    /// Whether a path was hinted at since its last read was ordered.
+    /// Returns whether a path has a hint since its last read was ordered.
     pub(crate) fn is_hinted(&self, path: &RelPath) -> bool {
         self.reads.is_hinted(path)
     }
 
-    /// These are read again at the next fence.
+    /// Has these paths read again at the next fence.
     pub(crate) fn look_again(&mut self, paths: Vec<RelPath>) {
         for path in paths {
             self.reads.hint(&path);
         }
     }
 
-    /// A path cannot be read: nothing tells when it can be.
+    /// Notes that a path cannot be read. No event will say when that changes.
     pub(crate) fn cannot_read(&mut self, path: &RelPath) {
         self.reads.readable(path, false);
     }
 
-    /// The daemon writes a path; `last` is the read that shows the end of it.
+    /// Notes that the daemon is writing a path. `last` is the number of the
+    /// read after the write.
     pub(crate) fn writes(&mut self, path: &RelPath, last: Option<u64>) {
         self.writing.insert(path.clone(), last);
     }
 
-    /// Paths that the daemon writes.
+    /// Returns the paths that the daemon is writing.
     pub(crate) fn written(&self) -> impl ExactSizeIterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.writing.keys()
     }
 
-    /// Whether a read of a path would tell more than is known, or is under
-    /// way.
+    /// Returns whether a read of a path is in progress or may find a change.
     pub(crate) fn is_owed(&self, path: &RelPath) -> bool {
         self.reads.is_owed(path) || self.reconciliation.concerns(path)
     }
 
-    /// All those paths, but for what is still to be compared.
+    /// Returns those paths, without the ones still to be compared after a gap.
     pub(crate) fn owed(&self) -> impl Iterator<Item = &RelPath> {
         self.reads.owed()
     }
 
-    /// Whether somebody has given up waiting for the read of a path.
+    /// Returns whether a request has stopped waiting for the read of a path.
     pub(crate) fn is_slow(&self, path: &RelPath) -> bool {
         self.reads.is_slow(path)
     }
 
-    /// Somebody gives up waiting for the read of a path, if one is under way.
+    /// Notes that a request stops waiting for the read of a path, if one is in
+    /// progress.
     pub(crate) fn give_up(&mut self, path: &RelPath) {
         if self.reads.give_up(path) {
             self.reconciliation.set_aside(path);

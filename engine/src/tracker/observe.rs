@@ -1,4 +1,4 @@
-//! From what a read found to versions: the one place where they are made.
+//! From the result of a read to versions. Versions are made only here.
 
 mod flags;
 mod held_back;
@@ -31,7 +31,8 @@ impl From<Content> for Held {
 }
 
 impl Engine {
-    /// A read is done: it is observed, and whoever waits for it goes on.
+    /// Handles the result of a read: records what it shows, and passes it to
+    /// the requests that wait for it.
     pub(crate) fn read_done(&mut self, path: &RelPath, ticket: u64, outcome: ReadOutcome) {
         let Some(next) = self.tracker.reads.done(path, ticket) else {
             return;
@@ -42,7 +43,8 @@ impl Engine {
             self.join_as_recorded(path);
             file = Some(self.view().file_of(path));
         }
-        // While the daemon itself writes here, only its last step counts.
+        // While the daemon itself writes the path, only the read after the
+        // write counts.
         let last = file
             .as_ref()
             .and_then(|file| self.tracker.writing.get(file).copied());
@@ -55,14 +57,15 @@ impl Engine {
             self.observe(file, ticket, &outcome);
             self.looked(file, ticket);
         }
-        // Where there is no file, there is nothing to be one.
+        // A name without a file cannot be a name of another file.
         if there {
             let alone = self.view().file_of(path);
             self.join_alike(path);
             let file = self.view().file_of(path);
             let held = self.state.paths.get(&file).map(|state| state.held.hash);
             if file != alone && held.is_some_and(|held| held != outcome.hash()) {
-                // What was found by this name is not known of the file yet.
+                // The content found by this name is not on record for the file
+                // yet, so the file's own name is read too.
                 self.look_too(path, &file);
             }
         }
@@ -89,9 +92,10 @@ impl Engine {
         self.forget_idle(&file);
     }
 
-    /// Drops the passing state of a path that nothing is going on with.
+    /// Drops the live state of a path that is idle.
     pub(crate) fn forget_idle(&mut self, path: &RelPath) {
-        // The stamp is worth keeping only while a mark may ask for it.
+        // The live state has the stat of the last read, which is needed only
+        // while a mark is open.
         if self.tracker.live(path).is_some_and(Live::is_idle)
             && self.state.edits_on(path).next().is_none()
         {
@@ -99,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// A content was read that is recorded.
+    /// Notes the stat of a content that is recorded.
     pub(crate) fn note_stamp(&mut self, path: &RelPath, content: Content) {
         let held = self.state.paths.get(path).map(|state| state.held.hash);
         if held != Some(Some(content.hash)) {
@@ -109,7 +113,7 @@ impl Engine {
         }
     }
 
-    /// Takes in what a read of a watched path found.
+    /// Processes the result of a read of a watched path.
     pub(crate) fn observe(&mut self, path: &RelPath, ticket: u64, outcome: &ReadOutcome) {
         let is_copy = self.tracker.passing(path).copy_of().is_some();
         if is_copy || !self.state.paths.contains_key(path) {
@@ -134,7 +138,7 @@ impl Engine {
                 self.observe_file(path, *content, &outcome.prefixes, hints);
                 return self.note_stamp(path, *content);
             }
-            // A directory in its place: the file is gone.
+            // A directory replaced the file, so the file is gone.
             Found::Absent | Found::NotAFile { .. } => {
                 let hints = self.take_hints(path, ticket);
                 self.observe_absence(path, hints);
@@ -143,8 +147,8 @@ impl Engine {
                     self.tracker.live_mut(path).hints.looked_at(ticket);
                 }
             }
-            // What cannot be read is neither a version nor an absence; the
-            // next read that succeeds tells what became of it.
+            // A file that cannot be read is neither a version nor an absence.
+            // The next read that succeeds shows the change.
             Found::Unreadable { .. } | Found::Outside | Found::Unstable { .. } => {}
         }
         self.tracker.files.forget(path);
@@ -178,9 +182,9 @@ impl Engine {
             let moved = content.mtime_ms != recorded.mtime_ms;
             live.seen.mtime_ms = moved.then_some(content.mtime_ms);
             if rewritten {
-                // The same bytes once more, as of an editor that loaded and
-                // saved them: the close to come is this write's, and says
-                // nothing of whose they were (ATTR-8).
+                // The same bytes were written again, for example by an editor
+                // that loaded and saved them. The next close belongs to this
+                // write, and does not show who wrote the bytes (ATTR-8).
                 live.save.consumed = None;
             }
             self.tracker.settled(path);
@@ -205,7 +209,8 @@ impl Engine {
         let decision = decide(&self.state, seen);
         let held = Held::from(content);
         let closed = hints.closes > 0;
-        // Another writer's middle is none that the close before it left.
+        // If another writer has begun to write since the close, the content is
+        // not what the close left.
         let found = HeldBack {
             held,
             closed: closed && !hints.writing,
@@ -217,7 +222,8 @@ impl Engine {
         let (evidence, edit) = (*evidence, *edit);
         if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
             self.tracker.hold_back(path, found, true);
-            // The close still ends a one-call mark, once it is believed.
+            // Once the content is confirmed, the close still ends a one-call
+            // mark.
             self.tracker.live_mut(path).hints.give_back(hints);
             return;
         }
@@ -273,8 +279,8 @@ impl Engine {
         let wait = Wait::until(self.now + self.config.settle);
         match decide(&self.state, seen) {
             Decision::Hold => {
-                // Whoever has it marked may be about to make it anew;
-                // what is not back by then was taken away (ATTR-5).
+                // A session with a mark on the path may create the file again.
+                // If it is not back in time, it was removed (ATTR-5).
                 if !matches!(self.tracker.passing(path), Passing::AwaitsReturn(..)) {
                     let mut contents = self.tracker.take_contents(path);
                     contents.push(HeldBack {
@@ -302,8 +308,8 @@ impl Engine {
                 }
             }
             Decision::By { .. } => {
-                // Most absences are the middle of a save (ATTR-12). What it
-                // held before that is no longer there.
+                // Most absences are the middle of a save (ATTR-12). Contents
+                // held back before it no longer exist.
                 if !matches!(self.tracker.passing(path), Passing::Absent(_)) {
                     self.turn().enter(path, Passing::Absent(wait));
                 }

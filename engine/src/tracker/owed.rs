@@ -1,37 +1,38 @@
-//! Reads that are owed: of which paths a read would tell more than is known,
-//! and which are under way.
+//! Pending reads: the paths that have to be read, and the reads in progress.
 
 use touchmark_proto::RelPath;
 
 use crate::by_path::ByPath;
 
-/// What is owed of one path.
+/// The pending reads of one path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Owed {
-    /// Hinted at, and its read is not ordered yet.
+    /// There was a hint, and its read is not ordered yet.
     hinted: bool,
-    /// Its changes come without events, and it is to be read before an answer
-    /// speaks of it (LOSS-2).
+    /// The path's changes may cause no event, so it has to be read before an
+    /// answer covers it (LOSS-2).
     unseen: bool,
-    /// It could not be read, and nothing tells when it can be (LOSS-4).
+    /// The path could not be read, and no event will say when it can be
+    /// (LOSS-4).
     unreadable: bool,
-    /// Ordered and not done.
+    /// The read that is ordered and not complete.
     read: Option<Outstanding>,
 }
 
-/// The read of one path that is under way, and the one that is owed after it.
-/// However many ask and whatever is hinted at meanwhile, there are no more.
+/// The read of one path that is in progress, and the one that follows it.
+/// However many requests and hints arrive meanwhile, there are no more than
+/// these two.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
-    /// The order under way.
+    /// The number of the read in progress.
     under_way: u64,
-    /// The next order: whoever arrived since shares it.
+    /// The next read. All requests that arrive now share it.
     next: Option<Next>,
-    /// Somebody has given up waiting for it.
+    /// Whether a request has stopped waiting for the read in progress.
     slow: bool,
 }
 
-/// A read to begin as soon as the one under way is done.
+/// A read that begins as soon as the one in progress is complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub ticket: u64,
@@ -39,7 +40,7 @@ pub(super) struct Next {
     pub whole: bool,
 }
 
-/// Everything that is owed: a path without anything is not in it.
+/// All pending reads. A path without any has no entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reads(ByPath<Owed>);
 
@@ -48,7 +49,8 @@ impl Reads {
         self.0.get(path).copied().unwrap_or_default()
     }
 
-    /// The one place where an entry changes, and goes once nothing is owed.
+    /// Changes the entry of a path, and removes it if nothing is pending. All
+    /// changes go through here.
     fn change<R>(&mut self, path: &RelPath, change: impl FnOnce(&mut Owed) -> R) -> R {
         let mut owed = self.get(path);
         let result = change(&mut owed);
@@ -60,59 +62,59 @@ impl Reads {
         result
     }
 
-    /// Whether a read of a path would tell more than is known, or is under
-    /// way.
+    /// Returns whether a read of a path is in progress or may find a change.
     pub(super) fn is_owed(&self, path: &RelPath) -> bool {
         self.0.contains_key(path)
     }
 
-    /// All those paths.
+    /// Returns all paths of which a read is in progress or may find a change.
     pub(super) fn owed(&self) -> impl Iterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.0.keys()
     }
 
-    /// A path was hinted at.
+    /// Notes a hint about a path.
     pub(super) fn hint(&mut self, path: &RelPath) {
         self.change(path, |owed| owed.hinted = true);
     }
 
-    /// Whether it was since its last read was ordered.
+    /// Returns whether a path has a hint since its last read was ordered.
     pub(super) fn is_hinted(&self, path: &RelPath) -> bool {
         self.get(path).hinted
     }
 
-    /// A path may change without an event.
+    /// Notes that a path may change without an event.
     pub(super) fn unseen(&mut self, path: &RelPath) {
         self.change(path, |owed| owed.unseen = true);
     }
 
-    /// A path is about to be read; whether it may have changed without an
-    /// event.
+    /// Returns whether a path may have changed without an event, and clears
+    /// that, since it is about to be read.
     pub(super) fn take_unseen(&mut self, path: &RelPath) -> bool {
         self.change(path, |owed| std::mem::take(&mut owed.unseen))
     }
 
-    /// Whether a path can be read.
+    /// Notes whether a path can be read.
     pub(super) fn readable(&mut self, path: &RelPath, readable: bool) {
         self.change(path, |owed| owed.unreadable = !readable);
     }
 
-    /// The newest order of a path that shows what was written until now, if
-    /// there is one.
+    /// Returns the number of the newest ordered read that will find everything
+    /// written to a path so far, or `None`.
     pub(super) fn newest(&self, path: &RelPath) -> Option<u64> {
         let owed = self.get(path);
         let read = owed.read.filter(|_| !owed.hinted && !owed.unreadable)?;
         Some(read.next.map_or(read.under_way, |next| next.ticket))
     }
 
-    /// Whether a read of a path is under way.
+    /// Returns whether a read of a path is in progress.
     pub(super) fn is_under_way(&self, path: &RelPath) -> bool {
         self.get(path).read.is_some()
     }
 
-    /// Orders a read of a path that begins after now, with this number or that
-    /// of the one that is owed already; whether it begins at once.
+    /// Orders a read of a path that begins after now. Returns its number, or
+    /// the number of the one that is pending already, and whether it begins
+    /// immediately.
     pub(super) fn order(&mut self, path: &RelPath, next: Next) -> (u64, bool) {
         self.change(path, |owed| {
             owed.hinted = false;
@@ -131,9 +133,9 @@ impl Reads {
         })
     }
 
-    /// A read is done; `None` if it is not the one that is under way, else the
-    /// one to begin next, which is under way now.
-    #[allow(clippy::option_option)] // whether it counts, and what follows
+    /// Notes that a read is complete. Returns `None` if it is not the one in
+    /// progress, else the read that begins now, if one follows.
+    #[allow(clippy::option_option)] // whether the read counts, and which one follows
     pub(super) fn done(&mut self, path: &RelPath, ticket: u64) -> Option<Option<Next>> {
         self.change(path, |owed| {
             let read = owed.read.as_mut().filter(|read| read.under_way == ticket)?;
@@ -146,8 +148,8 @@ impl Reads {
         })
     }
 
-    /// Somebody gives up waiting for the read of a path; whether one is under
-    /// way.
+    /// Notes that a request stops waiting for the read of a path. Returns
+    /// whether a read is in progress.
     pub(super) fn give_up(&mut self, path: &RelPath) -> bool {
         self.change(path, |owed| match &mut owed.read {
             Some(read) => {
@@ -158,12 +160,13 @@ impl Reads {
         })
     }
 
-    /// Whether somebody has.
+    /// Returns whether a request has stopped waiting for the read in progress.
     pub(super) fn is_slow(&self, path: &RelPath) -> bool {
         self.get(path).read.is_some_and(|read| read.slow)
     }
 
-    /// A path is watched no longer: only what is under way is left.
+    /// Forgets a path that is no longer watched. Only a read in progress
+    /// remains.
     pub(super) fn forget(&mut self, path: &RelPath) {
         self.change(path, |owed| {
             *owed = Owed {

@@ -1,5 +1,5 @@
-//! What a file holds that is not recorded yet, and may never be: the states of
-//! it, which exclude each other.
+//! Passing states: the content of a file that is not recorded yet, and may
+//! never be.
 
 use touchmark_proto::{Hash, Millis, RelPath};
 
@@ -7,82 +7,88 @@ use crate::by_path::Paths;
 use crate::ledger::record::Held;
 use crate::tracker::Tracker;
 
-/// The passing state of a watched path. A read, a rename, the end of an edit
-/// or time leads from one to the next. Lists of contents are never empty, but
-/// for [`Tentative::earlier`].
+/// The passing state of a watched path. A read, a rename, the end of an edit or
+/// a deadline leads from one state to the next. Lists of contents are never
+/// empty, except [`Tentative::earlier`].
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Passing {
-    /// What was found last is recorded. Every state ends here.
+    /// The content found last is recorded. Every other state ends in this one.
     #[default]
     Settled,
-    /// It is gone and may be back in a moment, as in a save (ATTR-12). Entered
-    /// by a read that finds nothing; left by one that finds a file, else
-    /// recorded as deleted after its time, or when an answer speaks of it.
+    /// The file is gone and may return soon, as in a save (ATTR-12). Entered by
+    /// a read that finds nothing. Left by a read that finds a file; else
+    /// recorded as deleted at its deadline, or when an answer covers it.
     Absent(Wait),
-    /// An open edit's writer may not be done with what was found (ATTR-5).
-    /// Entered by a read of a declared writer's middle; left when its declared
-    /// content comes, another writer's does, or the edit ends.
+    /// The writer of an open edit may still be writing (ATTR-5). Entered by a
+    /// read of a content that an edit may continue. Left when the declared
+    /// content is found, when another writer's content is found, or when the
+    /// edit ends.
     HeldBack(Vec<HeldBack>),
-    /// The same for a closed content, until a second read behind a fence finds
-    /// it unchanged: it may be the next writer's, whose events have not come
-    /// yet (ATTR-5). A file found empty is looked at twice as well.
+    /// A closed content that needs a second look: a read after a fence has to
+    /// find it unchanged. It may be the middle of the next writer's write,
+    /// whose events have not arrived yet (ATTR-5). A file found empty is looked
+    /// at twice as well.
     Unconfirmed(Vec<HeldBack>),
-    /// It is gone, and whoever has it marked may be about to make it anew
-    /// (ATTR-5). The absence is the last of the contents, so answers tell it;
-    /// it is recorded only after its time, or at the end of the edit.
+    /// The file is gone, and a session with a mark on it may create it again
+    /// (ATTR-5). The absence is the last of the contents, so answers contain
+    /// it. It is recorded only at its deadline or at the end of the edit.
     AwaitsReturn(Vec<HeldBack>, Wait),
-    /// A content that nobody has closed: half a save, unless an answer speaks
-    /// of it or it stays (ATTR-12). Entered and left by reads; recorded after
-    /// its time.
+    /// A content that no writer has closed: half of a save, unless an answer
+    /// covers it or it stays (ATTR-12). Entered and left by reads. Recorded at
+    /// its deadline.
     Tentative(Box<Tentative>),
-    /// A rename brought it here from a tracked name (ATTR-12). Entered by the
-    /// rename; recorded after its time, or when an answer speaks of it; left
-    /// without a trace if it is gone by then.
+    /// A rename brought the file here from a tracked name (ATTR-12). Entered by
+    /// the rename. Recorded at its deadline, or when an answer covers it. Left
+    /// without a record if the file is gone by then.
     Copy {
-        /// The name that it came from.
+        /// The name from which the file was renamed.
         of: RelPath,
-        /// What sessions know of that one is copied already, since they were
-        /// about to know more of what is there by now.
+        /// Whether what sessions have seen of the previous name is copied
+        /// already. That happens early if a fact is about to change what they
+        /// have seen.
         copied: bool,
-        /// What it holds, once that was read.
+        /// The content, once it was read, and the wait until it is recorded.
         found: Option<(Held, Wait)>,
     },
 }
 
-/// Until when something is waited for that may dissolve by itself.
+/// The deadline of a state that may end without being recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
-    /// When it is recorded although nobody asks.
+    /// When it is recorded even if no answer covers it.
     pub due: Millis,
-    /// The read that says whether it has lasted until then.
+    /// The number of the read that checks, at the deadline, whether the state
+    /// has lasted.
     pub last_look: Option<u64>,
 }
 
 /// A content that is no version yet (ATTR-5).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeldBack {
-    /// What was found.
+    /// The content that was found.
     pub held: Held,
-    /// Somebody has closed the file before it was read: what is not the
-    /// beginning of the next content was whole.
+    /// A writer closed the file before the read. So the content was complete,
+    /// unless the next content begins with it.
     pub closed: bool,
 }
 
-/// A content that nobody has closed yet (ATTR-12).
+/// A content that no writer has closed yet (ATTR-12).
 #[derive(Clone, Debug)]
 pub(crate) struct Tentative {
-    /// What was found.
+    /// The content that was found.
     pub held: Held,
-    /// The beginnings it has, by their size.
+    /// For some lengths in bytes: the hash of that number of bytes from the
+    /// content's beginning.
     pub prefixes: Vec<(u64, Hash)>,
-    /// When it is recorded although nobody asks.
+    /// When it is recorded even if no answer covers it.
     pub due: Millis,
-    /// Contents held back before, which it may have begun with.
+    /// Contents that were held back before. The new content may begin with one
+    /// of them.
     pub earlier: Vec<HeldBack>,
 }
 
 impl Wait {
-    /// One that nothing was read for yet.
+    /// Returns a wait for which no read was ordered yet.
     pub(crate) fn until(due: Millis) -> Self {
         let last_look = None;
         Self { due, last_look }
@@ -90,8 +96,8 @@ impl Wait {
 }
 
 impl Passing {
-    /// When it is recorded although nobody asks; `None` if it does not end
-    /// with time.
+    /// Returns when the state is recorded even if no answer covers it, or
+    /// `None` if it has no deadline.
     pub(crate) fn due(&self) -> Option<Millis> {
         match self {
             Self::Tentative(content) => Some(content.due),
@@ -99,7 +105,8 @@ impl Passing {
         }
     }
 
-    /// What is waited for and looked at once more at the end.
+    /// Returns the wait of a state that is read once more at its deadline, or
+    /// `None`.
     pub(crate) fn wait(&self) -> Option<&Wait> {
         match self {
             Self::Absent(wait) | Self::AwaitsReturn(_, wait) => Some(wait),
@@ -116,7 +123,7 @@ impl Passing {
         }
     }
 
-    /// Contents that are no versions yet, the newest last.
+    /// Returns the contents that are no versions yet, the newest last.
     pub(crate) fn contents(&self) -> &[HeldBack] {
         match self {
             Self::HeldBack(contents)
@@ -127,7 +134,7 @@ impl Passing {
         }
     }
 
-    /// The contents, and the state without them.
+    /// Splits the state into its contents and the state without them.
     fn split(self) -> (Vec<HeldBack>, Self) {
         match self {
             Self::HeldBack(contents)
@@ -141,7 +148,8 @@ impl Passing {
         }
     }
 
-    /// The tracked name that a rename brought it from.
+    /// Returns the tracked name from which a rename brought the file, or
+    /// `None`.
     pub(crate) fn copy_of(&self) -> Option<&RelPath> {
         match self {
             Self::Copy { of, .. } => Some(of),
@@ -149,7 +157,8 @@ impl Passing {
         }
     }
 
-    /// Contents held back, or nothing if there are none.
+    /// Returns the state that holds these contents back, or `Settled` if there
+    /// are none.
     pub(super) fn held_back(contents: Vec<HeldBack>) -> Self {
         match contents.is_empty() {
             true => Self::Settled,
@@ -159,14 +168,15 @@ impl Passing {
 }
 
 impl Tracker {
-    /// A path's passing state.
+    /// Returns a path's passing state.
     pub(crate) fn passing(&self, path: &RelPath) -> &Passing {
         self.live(path)
             .map_or(&Passing::Settled, |live| &live.passing)
     }
 
-    /// The one place where a path's passing state changes, so that the lists
-    /// of paths in one state are true. Gives the state before.
+    /// Changes a path's passing state, and returns the previous one. All
+    /// changes go through here, so that the lists of paths in each state are
+    /// correct.
     pub(super) fn enter(&mut self, path: &RelPath, next: Passing) -> Passing {
         let list = |paths: &mut Paths, is_in: bool| match is_in {
             true => paths.insert(path.clone()),
@@ -190,20 +200,20 @@ impl Tracker {
         }
     }
 
-    /// Ends a path's passing state, and gives it.
+    /// Ends a path's passing state, and returns it.
     pub(crate) fn settled(&mut self, path: &RelPath) -> Passing {
         self.enter(path, Passing::Settled)
     }
 
-    /// A read has found a file: an absence, a content that nobody had closed
-    /// and the wait for a second look are over, contents held back are not.
+    /// Handles a read that found a file: an absence, an unclosed content or the
+    /// wait for a second look ends. Contents held back stay.
     pub(super) fn found(&mut self, path: &RelPath) {
         let (contents, _) = self.settled(path).split();
         self.enter(path, Passing::held_back(contents));
     }
 
-    /// Keeps what a writer may be in the middle of (ATTR-5). A touch of it is
-    /// no new content.
+    /// Holds back a content that may be the middle of a write (ATTR-5). The
+    /// same content with another stat is no new content.
     pub(super) fn hold_back(&mut self, path: &RelPath, next: HeldBack, unconfirmed: bool) {
         let mut contents = self.take_contents(path);
         match contents.last_mut() {
@@ -220,22 +230,22 @@ impl Tracker {
         self.enter(path, state);
     }
 
-    /// Contents held back, which are so no longer.
+    /// Removes and returns the contents held back.
     pub(super) fn take_contents(&mut self, path: &RelPath) -> Vec<HeldBack> {
         let (contents, rest) = self.settled(path).split();
         self.enter(path, rest);
         contents
     }
 
-    /// A closed content is not waited for any longer to be looked at twice; it
-    /// is held back still.
+    /// Ends the wait for a second look at a closed content. The content is
+    /// still held back.
     pub(super) fn confirm(&mut self, path: &RelPath) {
         if matches!(self.passing(path), Passing::Unconfirmed(_)) {
             self.found(path);
         }
     }
 
-    /// A path whose wait has come to its end is read once more.
+    /// Notes the number of the read that checks a path at its deadline.
     pub(super) fn last_look(&mut self, path: &RelPath, ticket: u64) {
         let live = self.live.get_mut(path);
         if let Some(wait) = live.and_then(|live| live.passing.wait_mut()) {
@@ -243,8 +253,8 @@ impl Tracker {
         }
     }
 
-    /// A read is done; whether it was the last look at something that has had
-    /// its time.
+    /// Returns whether a completed read was the check at the deadline of a
+    /// path's state, and the deadline has passed.
     pub(super) fn looked_last(&mut self, path: &RelPath, ticket: u64, now: Millis) -> bool {
         let live = self.live.get_mut(path);
         let Some(wait) = live.and_then(|live| live.passing.wait_mut()) else {
@@ -254,22 +264,22 @@ impl Tracker {
         if last {
             wait.last_look = None;
         }
-        // Another absence may have begun meanwhile, with a time of its own.
+        // Another absence, with a later deadline, may have begun meanwhile.
         last && wait.due <= now
     }
 
-    /// Paths with contents that are no versions yet (ATTR-5).
+    /// Returns the paths with contents that are no versions yet (ATTR-5).
     pub(crate) fn held_back(&self) -> impl Iterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.live
             .iter()
             .filter_map(|(path, live)| (!live.passing.contents().is_empty()).then_some(path))
     }
 
-    /// Paths that were found in the middle of a save which may end in a moment
+    /// Returns the paths found in the middle of a save that may end soon
     /// (ATTR-12).
     pub(crate) fn unclosed(&self, now: Millis) -> impl Iterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // whether there are any is all that is asked
+        #[allow(clippy::iter_over_hash_type)] // callers only check whether there is one
         self.unsettled.iter().filter(move |path| {
             let live = self.live(path);
             let live = live.filter(|live| matches!(live.passing, Passing::Tentative(_)));
@@ -278,9 +288,9 @@ impl Tracker {
         })
     }
 
-    /// Closed contents that wait for a second look (ATTR-5).
+    /// Returns the paths with closed contents that need a second look (ATTR-5).
     pub(crate) fn unconfirmed(&self) -> impl ExactSizeIterator<Item = &RelPath> {
-        #[allow(clippy::iter_over_hash_type)] // put in order by who asks
+        #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.unconfirmed.iter()
     }
 }

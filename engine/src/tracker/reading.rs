@@ -1,4 +1,4 @@
-//! From hints to reads.
+//! From hints to reads: when a path is read.
 
 use touchmark_proto::{Millis, RelPath};
 
@@ -8,38 +8,44 @@ use crate::input::Hint;
 use crate::tracker::owed::Next;
 use crate::tracker::turn::Turn;
 
-/// How long a write in progress waits to be read while nobody asks: its close
-/// mostly comes first, and half a save is no version (ATTR-12).
+/// How long a write in progress waits to be read if no request needs it, in
+/// milliseconds. Mostly, the close comes first, and half of a save is no
+/// version (ATTR-12).
 pub(crate) const WRITE_DELAY: Millis = 250;
 
-/// How long a change without a meaning of its own waits to be read.
+/// How long a change without a meaning, such as of attributes, waits to be
+/// read, in milliseconds.
 pub(crate) const TOUCH_DELAY: Millis = 10;
 
-/// A path read within this time is read again only after it, while nobody
-/// asks: a name that changes all the time must not take all the time.
+/// The shortest time between two reads of a path if no request needs it, in
+/// milliseconds. So a file that changes all the time does not use up all of the
+/// loop's time.
 const READ_PAUSE: Millis = 5;
 
-/// A read that took long is followed by a pause so many times as long, while
-/// nobody asks (LOSS-4).
+/// After a slow read, the next one waits this many times as long as the read
+/// took, if no request needs it (LOSS-4).
 const PAUSES: u64 = 3;
 
-/// So many orders are remembered before those without meaning are dropped.
+/// The number of remembered orders above which those without meaning are
+/// dropped.
 const LATELY_KEPT: usize = 1_024;
 
-/// The first pause before an unstable file is read again; it doubles.
+/// The first pause before an unstable file is read again, in milliseconds. It
+/// doubles each time.
 const RETRY_DELAY: Millis = 20;
 
-/// The longest such pause.
+/// The longest such pause, in milliseconds.
 const RETRY_LONGEST: Millis = 2_000;
 
 impl Turn<'_> {
-    /// Orders a read of a path that begins after now: at once, or after the
-    /// one that is under way.
+    /// Orders a read of a path that begins after now: immediately, or after the
+    /// one in progress. Returns its number.
     pub(crate) fn order_read(&mut self, path: &RelPath, bytes: bool) -> u64 {
         self.order(path, bytes, false)
     }
 
-    /// The same; `whole` if all of it is to be read, however it has grown.
+    /// Orders a read of a path. With `whole`, all of it is read, even if it
+    /// seems only to have grown. Returns its number.
     pub(crate) fn order(&mut self, path: &RelPath, bytes: bool, whole: bool) -> u64 {
         let ticket = self.tracker.next_ticket;
         let next = Next {
@@ -55,9 +61,9 @@ impl Turn<'_> {
         given
     }
 
-    /// Has a path read.
+    /// Begins a read of a path.
     pub(super) fn begin_read(&mut self, path: &RelPath, next: Next) {
-        // Contents that may turn out to be the beginning of the next one
+        // These contents may turn out to be the beginning of the next one
         // (ATTR-5).
         let contents = self.tracker.passing(path).contents().iter();
         let mut prefixes: Vec<u64> = contents.map(|back| back.held.size).collect();
@@ -74,8 +80,8 @@ impl Turn<'_> {
         }));
     }
 
-    /// Orders a read that nobody waits for, unless one is under way: what was
-    /// hinted at meanwhile is read some time after it.
+    /// Orders a read that no request waits for. If one is in progress, a hint
+    /// is noted instead, and the path is read some time after it.
     pub(crate) fn look_soon(&mut self, path: &RelPath) {
         if self.tracker.reads.is_under_way(path) {
             self.tracker.reads.hint(path);
@@ -84,8 +90,9 @@ impl Turn<'_> {
         }
     }
 
-    /// The read that shows what was written to a path until now. One that may
-    /// lack the bytes is not shared where they are wanted.
+    /// Orders, or finds, the read that will contain everything written to a
+    /// path so far. Returns its number. A read that may lack the bytes is not
+    /// shared by a request that wants them.
     pub(crate) fn read_for_answer(&mut self, path: &RelPath, bytes: bool) -> u64 {
         let unseen = self.tracker.reads.take_unseen(path);
         let lost = self.tracker.reconciliation.take(path);
@@ -104,7 +111,7 @@ impl Turn<'_> {
         ticket
     }
 
-    /// The system has told of a path.
+    /// Handles a hint of the watcher about a path.
     pub(crate) fn hint(&mut self, path: &RelPath, hint: Hint) {
         self.counts.hints += 1;
         if !self.tracker.files.is_watched(path) {
@@ -117,7 +124,8 @@ impl Turn<'_> {
             live.save.episode = episode;
         }
         match hint {
-            // What is soon overwritten is still to be known (SYNC-6).
+            // The content may be overwritten soon, so it is read immediately
+            // (SYNC-6).
             Hint::Closed | Hint::WrittenAndClosed | Hint::Removed
                 if !self.was_read_lately(path) =>
             {
@@ -141,23 +149,24 @@ impl Turn<'_> {
         lately.get(path).is_some_and(|time| is_late(*time))
     }
 
-    /// Has a path read after a while, unless somebody asks before.
+    /// Has a path read after a delay, unless a request needs it earlier.
     pub(crate) fn read_in(&mut self, path: &RelPath, delay: Millis) {
         self.tracker.reads.hint(path);
         self.timers
             .insert((self.now + delay, Timer::Read(path.clone())));
     }
 
-    /// A read is done that took so long, and no other is owed: what was hinted
-    /// at meanwhile is read after a pause. A file that is written all the time
-    /// must not take all of it.
+    /// Handles the end of a read that no other read follows: if there were
+    /// hints meanwhile, the path is read after a pause. So a file that is
+    /// written all the time does not use up all of the loop's time.
     pub(crate) fn read_on(&mut self, path: &RelPath, took: Millis) {
         if self.tracker.reads.is_hinted(path) {
             self.read_in(path, READ_PAUSE.max(took.saturating_mul(PAUSES)));
         }
     }
 
-    /// Reads an unstable file again, later each time (LOSS-4).
+    /// Has an unstable file read again, after a longer pause each time
+    /// (LOSS-4).
     pub(crate) fn retry(&mut self, path: &RelPath) {
         let retries = {
             let seen = &mut self.tracker.live_mut(path).seen;

@@ -1,13 +1,13 @@
-//! The one way back after nobody watched: a start, an overflow, a directory
-//! replaced, another file system mounted, a place without events (ATTR-13,
-//! LOSS-1, LOSS-2).
+//! Reconciliation: the comparison with the disk after a gap (ATTR-13, LOSS-1,
+//! LOSS-2). A gap is the time before a start, an overflow, a replaced
+//! directory, another file system that was mounted, or a place without events.
 //!
-//! Where a stat vouches for a content, the stat is compared, else the file is
-//! read: only what is tracked, so many files at a time, so that the loop gets
-//! its turns meanwhile. A file that is lost again before its turn came
-//! is still read once. Where coverage is lost again and again while nobody
-//! asks, the comparison begins later each time. Whoever asks starts it at once, and
-//! waits for what the question speaks of, which is read before its turn.
+//! If a stat proves a content, the stat is compared; else the file is read.
+//! Only tracked files are compared, a limited number at a time, so that the
+//! event loop can handle other events. A file that is lost again before its
+//! turn is still read once. If coverage is lost again and again, the comparison
+//! begins later each time, unless a request needs it. A request starts it
+//! immediately and waits only for the files in its scope, which are read first.
 
 use std::collections::BTreeSet;
 
@@ -18,50 +18,51 @@ use crate::effect::{Comparison, Effect};
 use crate::engine::Timer;
 use crate::tracker::turn::Turn;
 
-/// Files read at a time.
+/// The maximum number of files that are read at a time.
 const WINDOW: usize = 512;
 
-/// Stats compared at a time: some milliseconds.
+/// The maximum number of stats that are compared at a time. That takes some
+/// milliseconds.
 const COMPARED: usize = 8_192;
 
-/// How late the comparison begins after the second loss in a row, while
-/// nobody asks; it doubles with each.
+/// The delay of the comparison after the second loss in a row, if no request
+/// needs it, in milliseconds. It doubles with each further loss.
 const FIRST_PAUSE: Millis = 100;
 
-/// The longest such pause.
+/// The longest such delay, in milliseconds.
 const LONGEST_PAUSE: Millis = 5_000;
 
-/// A loss that long after the one before stands alone.
+/// A loss this long after the previous one begins a new row, in milliseconds.
 const IN_A_ROW: Millis = 10_000;
 
-/// What is still to be compared with the disk.
+/// What still has to be compared with the disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reconciliation {
-    /// Paths whose stat vouches for them, if it is still the same.
+    /// Paths whose stat proves their content, if it is still the same.
     unchecked: BTreeSet<RelPath>,
-    /// The comparison under way, and what it speaks of.
+    /// The comparison in progress: its number and its paths.
     checking: Option<(u64, Vec<RelPath>)>,
-    /// The last comparison ordered.
+    /// The number of the last comparison ordered.
     checks: u64,
-    /// The comparisons have their files watched first.
+    /// Whether the files of a comparison have to be watched first.
     track: bool,
     /// Paths whose read is not ordered yet.
     waiting: BTreeSet<RelPath>,
-    /// Reads ordered and not done.
+    /// Reads that are ordered and not complete.
     ordered: ByPath<u64>,
-    /// When one of them was last done, or stats were compared.
+    /// When a read or a comparison of stats was last completed.
     progress: Millis,
-    /// Nothing is ordered before, unless somebody asks.
+    /// Before this time, nothing is ordered unless a request needs it.
     not_before: Millis,
-    /// The pause after the latest loss.
+    /// The delay after the latest loss, in milliseconds.
     pause: Millis,
-    /// When everything was lost last.
+    /// When coverage of everything was last lost.
     lost_at: Option<Millis>,
 }
 
 impl Reconciliation {
-    /// Whether anything is believed that may be out of date for want of a
-    /// comparison: nothing is answered that speaks of it.
+    /// Returns whether some content on record may be out of date. No answer
+    /// covers it until it was compared.
     pub(crate) fn is_under_way(&self) -> bool {
         !self.unchecked.is_empty()
             || self.checking.is_some()
@@ -69,48 +70,49 @@ impl Reconciliation {
             || !self.ordered.is_empty()
     }
 
-    /// Whether that is so for a path.
+    /// Returns whether a path still has to be compared, or is being read for
+    /// that.
     pub(crate) fn concerns(&self, path: &RelPath) -> bool {
         self.awaits(path) || self.ordered.contains_key(path)
     }
 
-    /// All those paths; one may come twice.
+    /// Returns all paths still to be compared. A path may occur twice.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = &RelPath> {
         let checking = self.checking.iter().flat_map(|(_, paths)| paths);
         let later = self.waiting.iter().rev().chain(self.unchecked.iter().rev());
         later.chain(checking).chain(self.ordered.keys())
     }
 
-    /// How many those are, at most.
+    /// Returns an upper bound of the number of paths still to be compared.
     pub(crate) fn len(&self) -> usize {
         let checking = self.checking.as_ref().map_or(0, |(_, paths)| paths.len());
         self.unchecked.len() + self.waiting.len() + checking + self.ordered.len()
     }
 
-    /// When the comparison last came on.
+    /// Returns when the comparison last made progress.
     pub(crate) fn progress(&self) -> Millis {
         self.progress
     }
 
-    /// Somebody asks about a path, so it is read before its turn; whether it
-    /// was waiting for that.
+    /// Removes a path from those to be compared, since it is read now for a
+    /// request. Returns whether it was one of them.
     pub(crate) fn take(&mut self, path: &RelPath) -> bool {
         let unchecked = self.unchecked.remove(path);
         self.waiting.remove(path) || unchecked
     }
 
-    /// The read of a path that is to be compared was ordered.
+    /// Notes that the read of a path to be compared was ordered.
     pub(crate) fn ordered(&mut self, path: &RelPath, ticket: u64) {
         self.ordered.insert(path.clone(), ticket);
     }
 
-    /// Nobody waits any longer for the read of a path, nor do the others.
+    /// Stops waiting for the read of a path, for all requests.
     pub(crate) fn set_aside(&mut self, path: &RelPath) {
         self.ordered.remove(path);
     }
 
-    /// Whether a path is still to be compared, so that a difference may be
-    /// of the time when nobody watched.
+    /// Returns whether a path still has to be compared, so that a difference
+    /// may come from the gap.
     pub(crate) fn awaits(&self, path: &RelPath) -> bool {
         self.unchecked.contains(path)
             || self.waiting.contains(path)
@@ -120,7 +122,7 @@ impl Reconciliation {
                 .is_some_and(|(_, paths)| paths.binary_search(path).is_ok())
     }
 
-    /// A read is done.
+    /// Notes that a read is complete.
     pub(crate) fn read_done(&mut self, path: &RelPath, ticket: u64, now: Millis) {
         if release(&mut self.ordered, path, ticket) {
             self.progress = now;
@@ -129,8 +131,9 @@ impl Reconciliation {
 }
 
 impl Turn<'_> {
-    /// Everything watched may have changed unseen (LOSS-1): what that is. In a
-    /// row of losses the comparison begins later each time.
+    /// Handles a loss of coverage of everything (LOSS-1), and returns all
+    /// watched paths, since each may have changed. After losses in a row, the
+    /// comparison begins later each time.
     pub(crate) fn lose_everything(&mut self) -> Vec<RelPath> {
         self.counts.overflows += 1;
         let lost = &mut self.tracker.reconciliation;
@@ -150,8 +153,8 @@ impl Turn<'_> {
         self.tracker.files.watched_from(None).cloned().collect()
     }
 
-    /// Nobody watched until now. What is compared by its stat is watched by
-    /// that as well, the rest is watched already.
+    /// Begins the comparison at the start. Comparing a stat also begins the
+    /// watch of a `known` path; `unknown` paths are watched already.
     pub(crate) fn begin_comparison(
         &mut self,
         known: BTreeSet<RelPath>,
@@ -161,8 +164,8 @@ impl Turn<'_> {
         self.compare_known(known, unknown);
     }
 
-    /// Nobody watched these paths for a while: they are compared with the
-    /// disk before anything is answered (ATTR-13).
+    /// Begins the comparison of paths that were not watched for some time
+    /// (ATTR-13).
     pub(crate) fn lose_coverage(&mut self, paths: Vec<RelPath>) {
         let (known, unknown) = paths
             .into_iter()
@@ -170,8 +173,8 @@ impl Turn<'_> {
         self.compare_known(known, unknown);
     }
 
-    /// Stats are compared of the known ones, the rest is read. As sets: a tree
-    /// that is made at once of what is sorted is full, and soon made.
+    /// Compares the stats of the known paths, and reads the others. The
+    /// arguments are sets, since building one from a sorted list is fast.
     fn compare_known(&mut self, mut known: BTreeSet<RelPath>, unknown: BTreeSet<RelPath>) {
         if !known.is_empty() || !unknown.is_empty() {
             self.counts.rescans += 1;
@@ -183,8 +186,9 @@ impl Turn<'_> {
         self.compare(unknown);
     }
 
-    /// Changes of these paths come without an event (LOSS-2): what they hold
-    /// is unknown at every question. For an audit that is no news.
+    /// Handles that these paths may change without an event (LOSS-2). They are
+    /// read before each answer that covers them. An audit does not count that
+    /// as a difference.
     pub(crate) fn compare_unseen(&mut self, paths: Vec<RelPath>, at_once: bool) {
         if at_once {
             return self.compare(paths);
@@ -205,7 +209,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Stats were compared.
+    /// Handles the result of a comparison of stats.
     pub(crate) fn compared(&mut self, number: u64, differ: Vec<RelPath>) {
         let checking = self.tracker.reconciliation.checking.as_ref();
         if checking.is_none_or(|(of, _)| *of != number) {
@@ -213,12 +217,12 @@ impl Turn<'_> {
         }
         self.tracker.reconciliation.checking = None;
         self.tracker.reconciliation.progress = self.now;
-        // One that was lost again meanwhile is compared again.
+        // A path that was lost again meanwhile is compared again.
         self.compare(differ);
     }
 
-    /// Orders the next comparison, the next reads; while losses come in a row,
-    /// only if somebody waits for that.
+    /// Orders the next comparison and the next reads. During the delay after
+    /// losses in a row, only if a request waits for them.
     pub(crate) fn reconcile(&mut self, is_asked: bool) {
         let lost = &self.tracker.reconciliation;
         if lost.unchecked.is_empty() && lost.waiting.is_empty() {
@@ -247,7 +251,8 @@ impl Turn<'_> {
         .into_iter()
         .collect();
         let mut files = Vec::with_capacity(paths.len());
-        // A read has found something else meanwhile.
+        // A read has found another content meanwhile, so that no stat proves
+        // it.
         let mut read = Vec::new();
         for path in paths
             .iter()
@@ -277,8 +282,8 @@ impl Turn<'_> {
     fn read_what_waits(&mut self) {
         while self.tracker.reconciliation.ordered.len() < WINDOW {
             let waiting = &self.tracker.reconciliation.waiting;
-            // One that is being read is read again only after that: a read
-            // under way may have looked before the loss.
+            // A file that is being read is read again only after that, since
+            // the read in progress may have begun before the loss.
             let next = waiting
                 .iter()
                 .find(|path| !self.tracker.reconciliation.ordered.contains_key(*path))
@@ -290,10 +295,11 @@ impl Turn<'_> {
             if !self.tracker.files.is_watched(&path) {
                 continue;
             }
-            // Set again: a read that was under way has taken it.
+            // The gap is noted again, since a read in progress may have taken
+            // the note.
             self.tracker.live_mut(&path).hints.lose();
             let ticket = self.order_read(&path, false);
-            // One that is known to be slow holds nobody up.
+            // A file that is known to be slow delays no request.
             if !self.tracker.reads.is_slow(&path) {
                 self.tracker.reconciliation.ordered.insert(path, ticket);
             }
@@ -301,7 +307,8 @@ impl Turn<'_> {
     }
 }
 
-/// Takes a read out of what is waited for, if it was ordered late enough.
+/// Removes a read from a list of awaited ones if the completed read was ordered
+/// late enough. Returns whether it was removed.
 pub(crate) fn release(waiting: &mut ByPath<u64>, path: &RelPath, ticket: u64) -> bool {
     let done = waiting.get(path).is_some_and(|wanted| *wanted <= ticket);
     if done {
@@ -327,7 +334,8 @@ mod tests {
     }
 
     impl Fixture {
-        /// Everything is watched, and nothing was asked.
+        /// Returns an engine that watches this number of files and has no
+        /// requests.
         fn new(files: usize) -> Self {
             let state = State::new(1, false);
             let mut engine = Engine::restore(Config::default(), state, [], 1);
@@ -365,7 +373,8 @@ mod tests {
             });
         }
 
-        /// Gives every read back until none is ordered; how many there were.
+        /// Passes the results of all ordered reads to the engine, until no more
+        /// are ordered. Returns how many there were.
         fn give_all(&mut self) -> usize {
             let mut given = 0;
             while !self.reads.is_empty() {
@@ -393,8 +402,8 @@ mod tests {
         fixture.feed(Input::Overflow);
         assert_eq!(fixture.reads.len(), WINDOW);
         fixture.ask();
-        // Lost again before the first was read: no second read is ordered of
-        // what is being read, nor of what waits.
+        // Coverage is lost again before the first read is complete. No second
+        // read is ordered of files that are being read or waiting.
         fixture.feed(Input::Overflow);
         assert_eq!(fixture.reads.len(), WINDOW);
         assert_eq!(fixture.replies, 0);
@@ -419,7 +428,7 @@ mod tests {
             assert_eq!(fixture.give_all(), 3);
         }
         assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
-        // Whoever asks waits for the comparison, and for nothing else.
+        // A request waits for the comparison, and for nothing else.
         fixture.feed(Input::Overflow);
         assert_eq!(fixture.reads.len(), 0);
         fixture.ask();
@@ -427,7 +436,7 @@ mod tests {
         assert_eq!(fixture.replies, 0);
         fixture.give_all();
         assert_eq!(fixture.replies, 1);
-        // After some quiet, a loss stands alone.
+        // After a quiet time, a loss begins a new row.
         fixture.now += IN_A_ROW;
         fixture.feed(Input::Overflow);
         assert_eq!(fixture.give_all(), 3);

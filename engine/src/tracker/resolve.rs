@@ -1,15 +1,15 @@
-//! From a name as spoken to a path of the workspace.
+//! From a name in a request to a path of the workspace.
 
 use touchmark_proto::path::PathError;
 use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath};
 
 use crate::view::View;
 
-/// A client's name as a path of the workspace at `root`, by text alone.
+/// Returns a client's name as a path of the workspace at `root`, by text alone.
 ///
 /// # Errors
-/// `outsideWorkspace`, `notAFile` for the workspace itself, `invalidParams`
-/// for what can be no path.
+/// `outsideWorkspace`, `notAFile` for the workspace itself, `invalidParams` for
+/// a name that cannot be a path.
 pub fn within(path: &ClientPath, root: &[u8]) -> Result<RelPath, Error> {
     path.normalise(root).map_err(|reason| {
         let spoken = String::from_utf8_lossy(path.as_bytes())
@@ -29,19 +29,20 @@ pub fn within(path: &ClientPath, root: &[u8]) -> Result<RelPath, Error> {
 }
 
 impl View<'_> {
-    /// Resolves a client's name to the file that it leads to, by the name that
-    /// the file is known by (FILE-1).
+    /// Resolves a client's name to its file, and returns the name by which the
+    /// file is known (FILE-1).
     pub(crate) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
         Ok(self.file_of(&self.resolve_name(path)?))
     }
 
-    /// Resolves a client's name by text (docs/protocol.md) and, where names
-    /// differing in case are one file, to the spelling first used (SEEN-6).
+    /// Resolves a client's name by text (docs/protocol.md). If names that
+    /// differ only in case are one file, returns the spelling that was used
+    /// first (SEEN-6).
     pub(crate) fn resolve_name(&self, path: &ClientPath) -> Result<RelPath, Error> {
         Ok(self.spelling(within(path, &self.config.root)?))
     }
 
-    /// The spelling by which a path is known here.
+    /// Returns the spelling by which a path is known.
     pub(crate) fn spelling(&self, path: RelPath) -> RelPath {
         if !self.config.case_insensitive {
             return path;
@@ -54,14 +55,14 @@ impl View<'_> {
     }
 }
 
-/// Folds a name's case: Unicode's simple folding, ASCII's for names that are
-/// not UTF-8 (SEEN-6).
+/// Folds a name's case: by Unicode's simple folding, or by ASCII's if the name
+/// is not UTF-8 (SEEN-6).
 pub(crate) fn fold(path: &RelPath) -> RelPath {
     let folded: Vec<u8> = match std::str::from_utf8(path.as_bytes()) {
         Ok(text) => text
             .chars()
             .map(|c| {
-                // Simple folding maps one character to one.
+                // Simple folding maps one character to one character.
                 let mut lower = c.to_lowercase();
                 match (lower.next(), lower.next()) {
                     (Some(one), None) => one,

@@ -1,10 +1,11 @@
-//! Names that lead to one file join, and part when they do so no longer
-//! (FILE-1, FILE-2), as reads tell.
+//! Joins names that resolve to one file, and parts names that no longer do
+//! (FILE-1, FILE-2), according to reads.
 //!
-//! Two names lead to one file if they have the same real name, or if the same
-//! object was found by both. An inode's number alone decides nothing
-//! (ATTR-15): an object is told by it only while it has several links, and
-//! only if the one name was found to lead to it before and after the other was.
+//! Two names resolve to one file if they have the same real name, or if both
+//! were found to be the same object. An inode number alone proves nothing
+//! (ATTR-15): it identifies an object only while that has several links, and
+//! only if one name was found to resolve to it before and after the other name
+//! was.
 
 use smallvec::SmallVec;
 use touchmark_proto::RelPath;
@@ -15,8 +16,10 @@ use crate::ledger::record::Fact;
 use crate::tracker::ways::{LOOKS, Look, Way};
 
 impl Engine {
-    /// A name was read: whether it has left its file, and which file the
-    /// outcome speaks of. `None` if a later look at that file was taken in.
+    /// Notes what a read of a name found about the name, and parts it from its
+    /// file if it left that. Returns the file that the result is about, or
+    /// `None` if the result does not count: a later read of that file was
+    /// processed already, or the file's own name has to be read first.
     pub(crate) fn found_by(
         &mut self,
         name: &RelPath,
@@ -32,7 +35,8 @@ impl Engine {
         if plain && self.tracker.ways.is_empty() && self.state.names.is_empty() {
             return Some(file);
         }
-        // What cannot be read now may be what it was.
+        // A name that cannot be read now may resolve to the same file as
+        // before.
         let told = !matches!(
             outcome.found,
             Found::Unreadable { .. } | Found::Unstable { .. }
@@ -47,7 +51,8 @@ impl Engine {
             let untouched = before.is_some() && before == inode(&outcome.found);
             let first = match same.or(by_way.filter(|_| untouched)) {
                 Some(way) => way.first,
-                // It has got another name.
+                // The same file was found, and it has got another link since
+                // the last read.
                 None if real.is_none() && untouched => 0,
                 None => self.tracker.next_ticket,
             };
@@ -72,7 +77,8 @@ impl Engine {
         if told && names.len() > 1 {
             self.part_from(name, &file, &names);
             if self.state.paths.contains_key(name) {
-                // Perhaps by itself only now.
+                // The name may be a separate file only now, so its inode is
+                // noted again.
                 self.tracker.note_inode(name, &outcome.found);
             }
             for other in names.iter().filter(|_| *name == file) {
@@ -90,8 +96,8 @@ impl Engine {
             return Some(file);
         }
         if *name != file && !self.tracker.ways.ways.contains_key(&file) {
-            // After a restart: whether it leads there still is not known
-            // before the file's own name has been looked at.
+            // After a restart: whether the name still resolves to the file is
+            // not known before the file's own name has been read.
             self.look_too(name, &file);
             self.tracker.ways.unsure.insert(name.clone());
             return None;
@@ -107,9 +113,9 @@ impl Engine {
         Some(file)
     }
 
-    /// Has names part that do not lead to one file any more (FILE-2).
+    /// Parts names that no longer resolve to one file (FILE-2).
     fn part_from(&mut self, name: &RelPath, file: &RelPath, names: &[RelPath]) {
-        // Of those that have not been looked at yet nothing is known.
+        // Names that have not been read yet are left out.
         let known =
             |other: &&RelPath| *other != name && self.tracker.ways.ways.contains_key(*other);
         let (alike, apart): (Vec<_>, Vec<_>) = names
@@ -120,8 +126,9 @@ impl Engine {
         self.part(name, file, alike, apart);
     }
 
-    /// A name is about to be renamed: it parts from other links of its file,
-    /// and if it is a symlink, which moves by itself, from all other names.
+    /// Parts a name that is about to be renamed from other links of its file.
+    /// If it is a symlink, which is renamed without its target, parts it from
+    /// all other names.
     pub(crate) fn part_name(&mut self, name: &RelPath) {
         let file = self.view().file_of(name);
         let mut names = self.view().names_of(&file);
@@ -173,9 +180,9 @@ impl Engine {
         }
     }
 
-    /// Has names be one file that lead to one real name and are recorded to hold
-    /// the same, mostly nothing: what is there now came to all of them at once,
-    /// and has one author.
+    /// Joins names that have one real name and the same content on record,
+    /// mostly none. The new content came to all of them in one step and has one
+    /// author.
     pub(crate) fn join_as_recorded(&mut self, name: &RelPath) {
         let ways = &self.tracker.ways;
         if ways.by_real.is_empty() {
@@ -197,9 +204,9 @@ impl Engine {
         }
     }
 
-    /// Has names be one file that a look found to be (FILE-1). Of those that
-    /// may be, and are not known to be, one more look is ordered; whoever waits
-    /// for the first one waits for that.
+    /// Joins names that a read has found to be one file (FILE-1). For names
+    /// that may be the same file but are not known to be, one more read is
+    /// ordered. Requests that wait for the first read wait for that one too.
     pub(crate) fn join_alike(&mut self, name: &RelPath) {
         if self.tracker.ways.is_empty() {
             return;
@@ -207,17 +214,18 @@ impl Engine {
         let object = self.tracker.ways.ways.get(name).and_then(|way| way.object);
         let alone = object.and_then(|object| self.tracker.ways.by_object.get(&object));
         if alone.is_some_and(|names| names.len() == 1) {
-            // The name of a file that has just got its second, perhaps.
+            // Another tracked name may be the same file, if the file has just
+            // got its second link.
             self.tracker.list_inodes();
         }
         if self.tracker.ways.unsure.contains(name) {
-            // It waits for a look at its file's own.
+            // The name waits for a read of its file's own name.
             return;
         }
         let (alike, perhaps) = self.tracker.ways.alike(name);
         let (sure, doubtful) = alike.into_iter().partition(|other| {
-            // A look through a link finds the file behind it. One at the file
-            // does not find that the link still leads there.
+            // A read through a symlink finds the file behind it. A read of that
+            // file does not show that the symlink still leads there.
             let ways = &self.tracker.ways;
             let by_link = ways.real(name) == ways.real(other);
             !by_link || ways.real(name) == other || ways.at_once(name, other)
@@ -233,8 +241,8 @@ impl Engine {
         }
     }
 
-    /// The same for a name that was no file of its own until now (ATTR-12), by
-    /// what the last looks found.
+    /// Joins a name that was no separate file until now (ATTR-12), according to
+    /// the last reads.
     pub(crate) fn join_as_found(&mut self, name: &RelPath) {
         let (alike, _) = self.tracker.ways.alike(name);
         self.join_found(name, alike);
@@ -256,9 +264,9 @@ impl Engine {
         }
     }
 
-    /// The names of the two files, of which these are one each, by which what
-    /// was found by these may have been lost since to the other file: they are
-    /// looked at once more.
+    /// Returns the names of two files that have to be read once more before the
+    /// files are joined: names that may have moved to the other file since they
+    /// were read.
     fn doubtful(&self, one: &RelPath, other: &RelPath) -> Vec<RelPath> {
         let ways = &self.tracker.ways;
         if ways.real(one) == ways.real(other) {
@@ -266,7 +274,7 @@ impl Engine {
         }
         let lost = |name: &RelPath, to: &RelPath| {
             let mut names = self.view().names_of(&self.view().file_of(name));
-            // What is behind a link is looked at by its own name.
+            // A file behind a symlink is read by its own name.
             let is_own = |known: &RelPath| ways.has(known) && ways.real(known) == known;
             names.retain(|known| known != name && is_own(known) && !ways.at_once(known, to));
             names
@@ -276,8 +284,8 @@ impl Engine {
         names
     }
 
-    /// Orders a look at another name, for which waits who waits for a look at
-    /// the first.
+    /// Orders a read of another name. Requests that wait for a read of the
+    /// first name wait for this one too.
     pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
         let ticket = self.turn().order_read(other, false);
         for pending in self.pending.values_mut() {
@@ -289,9 +297,10 @@ impl Engine {
 
     fn join(&mut self, one: &RelPath, other: &RelPath) {
         let files = (self.view().file_of(one), self.view().file_of(other));
-        // The file's own is the one behind the links, the one that has been a
-        // name of it before, the one that was tracked first. One that has not
-        // been looked at since has been so for as long as the link to it.
+        // The file is known by the name behind the symlinks; among such names,
+        // by the one that was found to be its name first; among those, by the
+        // one that was tracked first. A name that has not been read since a
+        // restart counts as old as the symlink to it.
         let ways = &self.tracker.ways;
         let by_link = ways.real(one) == ways.real(other);
         let since = |file: &RelPath, by: &RelPath| {
@@ -300,8 +309,8 @@ impl Engine {
             let own = way(file).filter(|way| way.object.is_some());
             let first = own.or_else(|| way(by)).map_or(0, |way| way.first);
             let tracked = state.map_or(u64::MAX, |state| state.baseline);
-            // That one of two hard links is reached through a symlink decides
-            // nothing.
+            // It does not matter whether one of two hard links is reached
+            // through a symlink.
             let by_link = by_link && ways.real(file) != file;
             (state.is_none(), by_link, first, tracked)
         };
@@ -318,7 +327,8 @@ impl Engine {
         if file == name || busy || undecided {
             return;
         }
-        // What was found by the name is a version of its own first.
+        // The content found by the name is recorded as a separate version
+        // first.
         if self.tracker.unsettled.contains(&name) {
             self.settle(&name);
         }
@@ -340,13 +350,14 @@ impl Engine {
             *of = file.clone();
         }
         self.tracker.bring_hints(&name, &file);
-        // What was found by the one name was found of the file.
+        // A content found by one name is a content of the file.
         for pending in self.pending.values_mut() {
             if let Some(found) = pending.found.get(&name).cloned() {
                 pending.found.entry(file.clone()).or_insert(found);
             }
         }
-        // Both are compared at the next look, however plain they are.
+        // Both names are compared at the next read, even if neither is a
+        // symlink or has several links.
         for name in [name, file] {
             if !self.tracker.ways.ways.contains_key(&name) {
                 let look = Look {
@@ -362,8 +373,8 @@ impl Engine {
         }
     }
 
-    /// The names that a fact has a session use of files that have several:
-    /// facts of their own, which come before it.
+    /// Returns the facts that record which names a session uses by `fact`, for
+    /// files with several names. They have to be recorded before it.
     pub(crate) fn names_used(&mut self, fact: &Fact) -> Vec<Fact> {
         let (session, files) = match fact {
             Fact::Tracked { session, path, .. } | Fact::Read { session, path, .. } => {

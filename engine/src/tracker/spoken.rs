@@ -1,4 +1,5 @@
-//! Answers and events by the names that sessions use (FILE-1).
+//! Translates file names in answers and events into the names that sessions use
+//! (FILE-1).
 
 use std::collections::BTreeMap;
 
@@ -8,19 +9,19 @@ use touchmark_proto::{Change, Error, FileState, RelPath, Reply, SessionId, Versi
 use crate::handlers::{show, show_bare};
 use crate::ledger::state::State;
 
-/// By which names an answer speaks.
+/// The names of files that an answer uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spoken {
-    /// To whom.
+    /// The session that gets the answer; `None` if the request names none.
     pub session: Option<SessionId>,
-    /// Files by the names that the request named.
+    /// For each file: the name that the request used.
     pub named: BTreeMap<RelPath, RelPath>,
-    /// Files by the names that the edit it is about was begun by.
+    /// For each file: the name by which the request's edit was begun.
     pub begun: BTreeMap<RelPath, RelPath>,
 }
 
 impl Spoken {
-    /// The name of a file.
+    /// Returns the name to use for a file.
     fn name<'a>(&'a self, state: &'a State, file: &'a RelPath) -> &'a RelPath {
         let named = self.named.get(file).or_else(|| self.begun.get(file));
         named.unwrap_or_else(|| match &self.session {
@@ -82,7 +83,7 @@ impl Spoken {
         }
     }
 
-    /// Has an answer speak so.
+    /// Translates the names in an answer.
     pub(crate) fn reply(&self, state: &State, reply: &mut Reply) {
         match reply {
             Reply::FileRead(read) => {
@@ -134,12 +135,13 @@ impl Spoken {
                     self.path(state, &mut file.path);
                 }
             }
-            // `file/status` speaks so by itself: it may name a file twice.
+            // `file/status` translates names itself, since it may name a file
+            // twice.
             _ => {}
         }
     }
 
-    /// The same of a refusal.
+    /// Translates the names in an error.
     pub(crate) fn error(&self, state: &State, error: &mut Error) {
         self.text(state, &mut error.message);
         let more = error.files.iter_mut();
@@ -150,7 +152,7 @@ impl Spoken {
         }
     }
 
-    /// The same of an event that is about one session.
+    /// Translates the names in an event that is about one session.
     pub(crate) fn happening(state: &State, happening: &mut Happening) {
         let (session, path) = match happening {
             Happening::Stale { session, file, .. } => (session, &mut file.path),

@@ -1,5 +1,5 @@
-//! What commands did to files that nobody tracks (SCOPE-1). The log has it, the
-//! state does not: such files cost neither watches nor memory.
+//! Records what commands did to untracked files (SCOPE-1). It goes to the log,
+//! not to the state: untracked files cost neither watches nor memory.
 
 use touchmark_proto::{Author, Evidence, Hash, Millis, RelPath, SessionId, VersionKind};
 
@@ -12,14 +12,16 @@ use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::Command;
 use touchmark_proto::events::Happening;
 
-/// File systems stamp, and processes begin, by ticks of the system's.
+/// The precision of file times and of the start times of processes, in
+/// milliseconds.
 const SLACK: Millis = 50;
 
-/// Saves that are remembered while windows are open.
+/// The maximum number of saves that are remembered while windows are open.
 const SAVES: usize = 1_024;
 
 impl Engine {
-    /// An editor has saved a file that nobody tracks.
+    /// Remembers that an editor has saved an untracked file, if a window that
+    /// covers untracked files is open.
     pub(crate) fn saved_untracked(&mut self, path: RelPath, hash: Hash) {
         let mut open = self.state.commands.values();
         if open.any(|window| window.fact.workspace) && self.saved_untracked.len() < SAVES {
@@ -27,7 +29,7 @@ impl Engine {
         }
     }
 
-    /// Takes in what has changed in the workspace since it was looked at last.
+    /// Records the changes that a look at the workspace found.
     pub(crate) fn swept(&mut self, changes: &[SweptFile]) {
         for change in changes {
             self.swept_file(change);
@@ -36,8 +38,8 @@ impl Engine {
 
     fn swept_file(&mut self, change: &SweptFile) {
         let path = &change.path;
-        // What is tracked has been read already, and so has what a rename
-        // brought: the window's end stands behind a fence (ATTR-16).
+        // A tracked file was read already, and so was a file that a rename
+        // brought, since the window's end comes after a fence (ATTR-16).
         let file = self.view().file_of(path);
         let known = self.state.paths.contains_key(&file);
         if known || self.tracker.passing(path).copy_of().is_some() {
@@ -56,7 +58,8 @@ impl Engine {
             return;
         };
         let before = change.before.unwrap_or(Held::ABSENT);
-        // Where its log goes on: nobody says who made it what it was.
+        // The log of the file continues here. No author is named for the
+        // content before.
         if change.before.is_some() {
             self.record(Fact::Baseline {
                 path: path.clone(),
@@ -96,13 +99,14 @@ impl Engine {
         }
     }
 
-    /// Who changed a file that nobody tracks, and in which command: somebody
-    /// whose window was open all the time since it was looked at last, since
-    /// every window that opens or ends has the workspace looked at. `None`
-    /// where there was none.
+    /// Returns who changed an untracked file, and in which command, or `None`
+    /// if no window covers it. A covering window was open the whole time since
+    /// the last look, since the workspace is looked at whenever a window opens
+    /// or ends.
     fn swept_by(&self, change: &SweptFile) -> Option<(Option<u64>, Decision)> {
         let SweptFile { path, after, .. } = change;
-        // A person may have been asked about it for minutes (ATTR-6).
+        // Between the announcement and the start of a command, a person may
+        // have been asked for minutes (ATTR-6).
         let had_begun = |command: u64| {
             let began = self.command_starts.get(&command);
             let changed = change.changed_ms;
@@ -113,7 +117,7 @@ impl Engine {
             covering.filter(|window| window.fact.workspace && had_begun(window.fact.command))
         };
         let newest: &Command = windows().next()?;
-        // ATTR-2: an editor reported it meanwhile.
+        // An editor reported this content since the window opened (ATTR-2).
         let saved = self.saved_untracked.get(path);
         if saved.is_some_and(|saved| Some(*saved) == after.hash) {
             let decision = Decision::By {
@@ -185,7 +189,8 @@ mod tests {
         }));
     }
 
-    /// What is recorded of these: name, session, command.
+    /// Returns the versions recorded for these changes: path, session and
+    /// command.
     fn told(engine: &mut Engine, changes: &[SweptFile]) -> Vec<(String, String, Option<u64>)> {
         engine.out.clear();
         engine.swept(changes);
@@ -216,7 +221,8 @@ mod tests {
         let changes = [change("early", 8_000), change("late", 9_500)];
         let late = ("late".to_owned(), "s".to_owned(), Some(1));
         assert_eq!(told(&mut engine, &changes), [late]);
-        // What another window had begun by then may have done, it has done.
+        // Another window whose command had begun earlier may have made the
+        // change.
         begin(&mut engine, 2, "t", true);
         engine.end_command(1);
         begin(&mut engine, 3, "s", true);

@@ -1,5 +1,5 @@
-//! What the tracker can do while one input is taken in: order effects and set
-//! timers. It does not reach the recorded state, nor requests.
+//! The part of the tracker that orders effects and sets timers while one input
+//! is processed. It has no access to the recorded state or to requests.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::engine::{Counts, Engine, Timer};
 use crate::tracker::Tracker;
 use crate::tracker::passing::Passing;
 
-/// The tracker in one turn.
+/// The tracker during one input.
 pub(crate) struct Turn<'a> {
     pub(super) tracker: &'a mut Tracker,
     pub(super) config: &'a Config,
@@ -35,23 +35,24 @@ impl Engine {
 }
 
 impl Turn<'_> {
-    /// Has a path watched from now on.
+    /// Watches a path from now on.
     pub(crate) fn watch(&mut self, path: &RelPath) {
         if self.tracker.watch(path, self.config) {
             self.out.push(Effect::Track(path.clone()));
         }
     }
 
-    /// Has a path that is not recorded watched no longer, if no request and no
-    /// copy needs it.
+    /// Stops watching a path that is not recorded, if no request and no copy
+    /// needs it.
     pub(crate) fn unwatch(&mut self, path: &RelPath) {
         if self.tracker.unwatch(path, self.config) {
             self.out.push(Effect::Untrack(path.clone()));
         }
     }
 
-    /// A new fence for a query that arrives now: one that begins after it
-    /// (SYNC-1), shared with every other query that arrives until then.
+    /// Returns the number of the fence for a query that arrives now: one that
+    /// begins after it (SYNC-1). All queries that arrive before it begins share
+    /// it.
     pub(crate) fn want_fence(&mut self) -> u64 {
         let (fence, at_once) = self.tracker.fences.want();
         if at_once {
@@ -72,7 +73,7 @@ impl Turn<'_> {
         self.out.push(Effect::Fence(fence));
     }
 
-    /// Puts a path in a passing state, which ends by itself if it has a time.
+    /// Sets a path's passing state, and a timer if the state has a deadline.
     pub(crate) fn enter(&mut self, path: &RelPath, next: Passing) {
         if let Some(due) = next.due() {
             self.timers.insert((due, Timer::Settle(path.clone())));

@@ -1,6 +1,6 @@
-//! Where names were last found to lead, beyond the recorded facts: through
-//! which symlinks, to which of a file's several links. Lost at a restart,
-//! after which every name is looked at anew.
+//! Where names were last found to resolve to: through which symlinks, and to
+//! which of a file's several links. This is not recorded in facts. After a
+//! restart it is lost, and every name is read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,60 +12,62 @@ use crate::input::{Found, Object};
 use crate::tracker::Tracker;
 use crate::view::View;
 
-/// Looks remembered for each name. A read that is owed has its number from
-/// before the one that is under way, so a look may seem twice as long as it
-/// was, and three before it may overlap it.
+/// The number of reads remembered for each name. A pending read gets its number
+/// before the one in progress is complete, so a read may seem to last twice as
+/// long as it did. Three reads before it may then overlap it.
 pub(super) const LOOKS: usize = 4;
 
-/// Where a name was found to lead.
+/// Where a name was found to resolve to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Way {
-    /// The real name, where symlinks lie on the way.
+    /// The real name; `None` if no symlinks are on the way.
     pub(super) real: Option<RelPath>,
-    /// The file, where it has several links.
+    /// The identity of the file; `None` if it does not have several links.
     pub(super) object: Option<Object>,
-    /// The last looks that found it there, the newest last. One would not do:
-    /// where names are looked at in turn without a pause, each look overlaps
-    /// the last one at every other name.
+    /// The last reads that found this, the newest last. One would not be
+    /// enough: if several names are read in turn without a pause, each read
+    /// overlaps the last read of every other name.
     pub(super) looks: SmallVec<[Look; LOOKS]>,
-    /// Reads ordered from this one on look later than the first that found it
-    /// there; 0 if it was there before.
+    /// The number from which on reads are later than the first that found this;
+    /// 0 if it was so from the beginning.
     pub(super) first: u64,
 }
 
-/// A look at where a name leads.
+/// A read that found where a name resolves to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Look {
-    /// The read.
+    /// The number of the read.
     pub(super) ticket: u64,
-    /// Reads ordered from this one on look later.
+    /// The number from which on reads begin after this one was complete.
     pub(super) since: u64,
 }
 
-/// Where names lead that are not plain, or have been taken for a file's
-/// second.
+/// What is known of names that are symlinks or links of files with several
+/// names, or that were compared with those.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
     pub(super) ways: ByPath<Way>,
     pub(super) by_real: BTreeMap<RelPath, BTreeSet<RelPath>>,
     pub(super) by_object: BTreeMap<Object, BTreeSet<RelPath>>,
-    /// Names of a file known by another that no session has used.
+    /// Names of a file that is known by another name, if no session has used
+    /// them.
     pub(super) aliases: BTreeMap<RelPath, RelPath>,
-    /// Tracked names by the number of their inode, for finding the other name
-    /// of a file that has just got its second. Made when that is needed first;
-    /// what it says may be out of date.
+    /// Tracked names by inode number. Used to find the other name of a file
+    /// that has just got its second link. Built when it is first needed;
+    /// entries may be out of date.
     by_inode: Option<ByInode>,
-    /// Names that were looked at before their file's own.
+    /// Names that were read before their file's own name.
     pub(super) unsure: BTreeSet<RelPath>,
-    /// The newest read taken in of a file that has several names.
+    /// For each file with several names: the number of the newest read that was
+    /// processed.
     pub(super) taken: BTreeMap<RelPath, u64>,
 }
 
-/// Names by the number of their inode.
+/// Names by inode number.
 #[derive(Clone, Debug, Default)]
 struct ByInode {
     names: BTreeMap<u64, BTreeSet<RelPath>>,
-    /// How many names that are.
+    /// The number of names.
     count: usize,
 }
 
@@ -77,7 +79,8 @@ impl ByInode {
 }
 
 impl Ways {
-    /// Whether nothing but plain names is known.
+    /// Returns whether nothing is known of symlinks and files with several
+    /// names.
     pub(super) fn is_empty(&self) -> bool {
         self.ways.is_empty() && self.aliases.is_empty()
     }
@@ -122,7 +125,7 @@ impl Ways {
         way.and_then(|way| way.real.as_ref()).unwrap_or(name)
     }
 
-    /// Whether two names lead to one file, as far as is known.
+    /// Returns whether two names resolve to one file, as far as is known.
     pub(super) fn are_one(&self, one: &RelPath, other: &RelPath) -> bool {
         let object = |name| self.ways.get(name).and_then(|way: &Way| way.object);
         self.real(one) == self.real(other)
@@ -133,9 +136,9 @@ impl Ways {
         self.ways.contains_key(name)
     }
 
-    /// Whether two names have led to one file at the same time: one was found
-    /// to before the other was, and after that as well. Else it may have left
-    /// the one for the other between the two looks.
+    /// Returns whether two names have resolved to one file at the same time:
+    /// one was found to before and after the other was. Else the file may have
+    /// been renamed from one to the other between the two reads.
     pub(super) fn at_once(&self, one: &RelPath, other: &RelPath) -> bool {
         let around = |one: &Way, other: &Way| {
             let last = one.looks.last().map_or(0, |look| look.ticket);
@@ -147,8 +150,8 @@ impl Ways {
             && ways.is_some_and(|(one, other)| around(one, other) || around(other, one))
     }
 
-    /// Other names that lead to where this one does; of the second kind, those
-    /// that may.
+    /// Returns two lists of names: the other names that resolve to the same
+    /// file as this one, and those that may.
     pub(super) fn alike(&self, name: &RelPath) -> (Vec<RelPath>, Vec<RelPath>) {
         let real = self.real(name);
         let mut names: BTreeSet<RelPath> = self.by_real.get(real).cloned().unwrap_or_default();
@@ -168,18 +171,19 @@ impl Ways {
 }
 
 impl View<'_> {
-    /// The file that a name leads to, by the name that everything is kept by.
+    /// Returns the file that a name resolves to, by the name by which it is
+    /// known.
     pub(crate) fn file_of(&self, name: &RelPath) -> RelPath {
         let name = self.tracker.ways.aliases.get(name).unwrap_or(name);
         self.state.names.file_of(name).clone()
     }
 
-    /// Whether any file has several names.
+    /// Returns whether any file has several names.
     pub(crate) fn has_several_names(&self) -> bool {
         !self.state.names.is_empty() || !self.tracker.ways.aliases.is_empty()
     }
 
-    /// The names of a file, its own included.
+    /// Returns the names of a file, its own name first.
     pub(crate) fn names_of(&self, file: &RelPath) -> Vec<RelPath> {
         let mut names = vec![file.clone()];
         names.extend(self.state.names.others_of(file).cloned());
@@ -192,7 +196,8 @@ impl View<'_> {
         names
     }
 
-    /// Hints at several names, as one event told them: once for each file.
+    /// Returns the names to hint at for one event that concerns several names:
+    /// one for each file.
     pub(crate) fn files_hinted(&self, names: Vec<RelPath>) -> Vec<RelPath> {
         if self.tracker.ways.is_empty() && self.state.names.is_empty() {
             return names;
@@ -215,7 +220,7 @@ impl Tracker {
         self.files.inode_of(name)
     }
 
-    /// Remembers a tracked name's inode.
+    /// Notes a tracked name's inode.
     pub(crate) fn note_inode(&mut self, name: &RelPath, found: &Found) {
         let Found::File(content) = found else {
             return;
@@ -231,7 +236,7 @@ impl Tracker {
         }
     }
 
-    /// Every tracked name by the number of its inode.
+    /// Lists all tracked names by inode number.
     pub(super) fn list_inodes(&mut self) {
         if self.ways.by_inode.is_none() {
             let mut by_inode = ByInode::default();
@@ -242,7 +247,7 @@ impl Tracker {
         }
     }
 
-    /// What was hinted at by one of a file's names is said of the file.
+    /// Moves the hints about one of a file's names to the file.
     pub(super) fn bring_hints(&mut self, name: &RelPath, file: &RelPath) {
         let Some(by_name) = self.forget_live(name) else {
             return;
@@ -252,18 +257,18 @@ impl Tracker {
         live.save.episode = live.save.episode.max(by_name.save.episode);
     }
 
-    /// A name is not taken for another file's any more, unless somebody has
-    /// used it as such.
+    /// Stops treating a name as another file's, unless a session has used it as
+    /// such.
     pub(crate) fn no_alias(&mut self, name: &RelPath) {
         self.ways.aliases.remove(name);
     }
 
-    /// Where a name led is not known any more, before the next look at it.
+    /// Forgets where a name resolves to, until the next read of it.
     pub(crate) fn no_way(&mut self, name: &RelPath) {
         self.ways.forget(name);
     }
 
-    /// A name is watched no longer.
+    /// Forgets a name that is no longer watched.
     pub(crate) fn forget_way(&mut self, name: &RelPath) {
         self.ways.forget(name);
         self.ways.aliases.remove(name);

@@ -1,65 +1,67 @@
-//! What one session was shown of one file, or wrote, last, line by line; and
-//! what its copy is therefore worth. Where no text is kept for the engine, a
-//! file that changed is stale as a whole: a line is current only if it was
-//! shown out of what the file holds now. Where texts are kept, it is current if
-//! it stands at the corresponding place.
+//! What one session was last shown of one file, or wrote, line by line, and the
+//! state of its copy that follows from that. If no texts are kept for the
+//! engine, a changed file is stale as a whole: a line is current only if it was
+//! shown from the current content. If texts are kept, a line is current if it
+//! is at the corresponding place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lines::{Match, matches, unchanged};
 use crate::text::Text;
 
-/// Lines, the first is 1; none for the whole file.
+/// Line numbers from 1, both included; `None` for the whole file.
 pub type Range = Option<(u32, u32)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
-    /// Nothing of it was ever shown.
+    /// Nothing of the file was ever shown.
     Unread,
-    /// All that is held is so.
+    /// Everything on record is current.
     Fresh,
-    /// Something held is not so.
+    /// Something on record is not current.
     Stale,
-    /// It was shown, and is gone.
+    /// The file was shown, and no longer exists.
     Deleted,
-    /// The contract leaves it open: `Copy::open` says why.
+    /// The rules do not decide the state. `Copy::open` says why.
     Open,
 }
 
 /// A line as it was last shown or written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
-    /// The content that it stood in.
+    /// The content that the line was in.
     of: Text,
-    /// It was shown and is in the context still; else the session wrote it.
+    /// The line was shown and is still in the context; else the session wrote
+    /// it.
     resident: bool,
-    /// The session wrote it: until all of its context is cut it believes that.
+    /// The session wrote it. It stays on record until all of the session's
+    /// context is cut.
     own: bool,
-    /// It was shown out of another content.
+    /// The line was shown from another content.
     moved: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copy {
     lines: BTreeMap<u32, Line>,
-    /// That nothing follows the last line.
+    /// What was shown about the end of the file: no line follows the last one.
     end: Option<Line>,
-    /// The content that something was shown of last, or that was written.
+    /// The content that was last shown, in whole or in part, or written.
     last: Option<Text>,
-    /// What that was before it was that.
+    /// The content that was `last` before that.
     earlier: Option<Text>,
-    /// Contents of which lines were cut: they were seen.
+    /// Contents of which lines were cut from the context. They were seen.
     cut: Vec<Text>,
-    /// It was read, not only written, and that counts still: else the next
-    /// read is a first one.
+    /// The session read the file, and did not only write it, and the read still
+    /// counts. Else the next read is a first one.
     pub read: bool,
-    /// Texts are kept.
+    /// Whether texts are kept.
     pub texts: bool,
-    /// Lines that stand in the place of what the session had, or between that,
-    /// and were not shown; counted in the content shown last.
+    /// Lines that replaced lines on record, or came between them, and were not
+    /// shown. Counted in the content shown last.
     changed: BTreeSet<u32>,
-    /// Why the contract does not say what the copy is worth; until the next
-    /// whole read, or a write.
+    /// The reason why the rules do not decide the state of the copy. Set until
+    /// the next whole read or write.
     pub open: Option<&'static str>,
 }
 
@@ -95,8 +97,8 @@ impl Copy {
         if fresh { Worth::Fresh } else { Worth::Stale }
     }
 
-    /// Whether what is held stands in another content, at the corresponding
-    /// place.
+    /// Compares the lines on record with another content, at the corresponding
+    /// places.
     fn compared(&self, last: &Text, there: &Text) -> Worth {
         let held: BTreeSet<u32> = self.lines.keys().copied().collect();
         if self.lines.values().chain(&self.end).any(|l| l.of != *last) {
@@ -105,8 +107,8 @@ impl Copy {
         if !self.changed.is_empty() || self.is_whole(last) {
             return Worth::Stale;
         }
-        // No line is left: whether the two were compared before that is not
-        // said, nor what it is to know only where a text ends.
+        // No line is on record. The rules do not say whether the two contents
+        // were compared before, nor what it means if only the end is known.
         if held.is_empty() {
             return Worth::Open;
         }
@@ -115,7 +117,7 @@ impl Copy {
         match fresh.count() {
             0 => Worth::Stale,
             count if count == found.len() => Worth::Fresh,
-            // Where lines repeat, several correspondences are right.
+            // If lines repeat, several correspondences are right.
             _ => Worth::Open,
         }
     }
@@ -125,9 +127,8 @@ impl Copy {
         all && self.end.is_some()
     }
 
-    /// Some lines of a content are shown: what is held of the one before, and
-    /// stands in it, stays, and what came in the place of the rest is to be
-    /// shown.
+    /// Records that some lines of a content are shown: lines on record that it
+    /// still has stay, and lines that replaced others have to be shown.
     fn moves_to(&mut self, text: &Text) {
         let Some(last) = self.last.clone().filter(|last| last != text) else {
             return;
@@ -145,7 +146,8 @@ impl Copy {
             return;
         };
         if !self.changed.is_empty() {
-            // Which of them are among what came since is not followed.
+            // The model does not follow which of them are among the new
+            // changes.
             self.open = Some("it changed again before all of it was shown");
         }
         let whole = self.is_whole(&last);
@@ -170,8 +172,9 @@ impl Copy {
         }
     }
 
-    /// The lines of the newer text that stand where what is held does not, or
-    /// between it; the two around the seam where there are none.
+    /// Returns the lines of the newer text where lines on record have changed,
+    /// or between them. If a place has no lines in the newer text, returns the
+    /// two lines around it.
     fn to_show(&self, whole: bool, found: &Match, count: u32) -> BTreeSet<u32> {
         let held = |line: u32| self.lines.contains_key(&line);
         let mut show = BTreeSet::new();
@@ -196,7 +199,7 @@ impl Copy {
         show
     }
 
-    /// Something of this content is held.
+    /// Returns whether some of this content is on record.
     pub fn has_some_of(&self, text: &Text) -> bool {
         self.last.as_ref() == Some(text)
             || self
@@ -208,22 +211,23 @@ impl Copy {
             || self.open.is_some()
     }
 
-    /// The content was shown last, whatever part of it.
+    /// Returns whether the content was shown last, in whole or in part.
     pub fn shown_last(&self, text: &Text) -> bool {
         self.last.as_ref() == Some(text)
     }
 
-    /// The content was shown last before the newer one was.
+    /// Returns whether the content was shown last before the newer one was.
     pub fn shown_before(&self, text: &Text, newer: &Text) -> bool {
         self.earlier.as_ref() == Some(text) && self.shown_last(newer)
     }
 
-    /// It takes the file to hold something.
+    /// Returns whether anything of the file is on record.
     pub fn believes(&self) -> bool {
         !self.lines.is_empty() || self.end.is_some() || !self.changed.is_empty()
     }
 
-    /// `there`: the file holds that; else nobody knows where it ends.
+    /// Records that lines of a content were shown. `there` says whether it is
+    /// the file's current content; else its end is not known.
     pub fn shown(&mut self, text: &Text, range: Range, there: bool) {
         let count = text.len() as u32;
         let (first, last) = range.unwrap_or((1, count));
@@ -242,7 +246,7 @@ impl Copy {
             self.moves_to(text);
         }
         if !ends && let Some(end) = &mut self.end {
-            // A line follows what it was shown as the last.
+            // A line follows the one that was shown as the last.
             end.moved |= last.min(count) > end.of.len() as u32;
         }
         if !self.shown_last(text) {
@@ -265,7 +269,7 @@ impl Copy {
             self.cut.clear();
         }
         if ends {
-            // That the file ends there is known where it ends.
+            // The end of the file was shown.
             self.lines.retain(|number, _| *number <= count);
             self.end = Some(line(self.end.as_ref()));
         }
@@ -290,7 +294,7 @@ impl Copy {
         self.open = None;
     }
 
-    /// Whether these lines are in the context as the file holds them now.
+    /// Returns whether these lines of the current content are in the context.
     pub fn repeats(&self, text: &Text, range: Range) -> bool {
         let count = text.len() as u32;
         let (first, last) = range.unwrap_or((1, count));
@@ -301,15 +305,16 @@ impl Copy {
             && (first..=last.min(count)).all(|number| current(self.lines.get(&number)))
     }
 
-    /// It wants to be shown beyond a last line of which it was not shown that
-    /// it is the last: whether the line itself is enough is not said.
+    /// Returns whether a read wants lines after the last one, although the end
+    /// of the file was not shown. The rules do not say whether having the last
+    /// line is enough then.
     pub fn wants_the_end(&self, text: &Text, range: Range) -> bool {
         let end = self.end.as_ref();
         let known = end.is_some_and(|end| end.resident && !end.moved && end.of == *text);
         range.is_some_and(|(_, last)| last > text.len() as u32) && !known
     }
 
-    /// Some of it is in the context.
+    /// Returns whether anything of the file is in the context.
     pub fn is_resident(&self) -> bool {
         self.lines
             .values()
@@ -317,8 +322,8 @@ impl Copy {
             .any(|line| line.resident)
     }
 
-    /// These lines are no longer in the context. `changed`: the file has held
-    /// something else since it was shown.
+    /// Records that these lines are no longer in the context. `changed` says
+    /// whether the file has had another content since it was shown.
     pub fn cut(&mut self, range: Range, changed: bool) {
         let (first, last) = range.unwrap_or((0, u32::MAX));
         let whole = self.last.clone().is_some_and(|last| self.is_whole(&last));
@@ -349,13 +354,13 @@ impl Copy {
             self.end.iter_mut().for_each(|line| line.resident = false);
         }
         if self.texts && changed && !whole && self.lines.is_empty() {
-            // Whether somebody asked meanwhile, so that its lines were found
-            // in another content, is not followed.
+            // A request meanwhile may have found its lines in another content;
+            // the model does not follow that.
             self.open = Some("no line is left, and it may have been of another content");
         }
     }
 
-    /// The session wants everything shown again.
+    /// Records that the session wants the whole file to be shown again.
     pub fn forget(&mut self) {
         if self.last.is_some() {
             self.open = Some("it was invalidated");

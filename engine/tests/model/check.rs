@@ -1,4 +1,4 @@
-//! Everything that can be asked is asked, and compared with the truth.
+//! Sends every query and compares the answers with the truth.
 
 use touchmark_proto::changes::{Ack, ModifiedTake};
 use touchmark_proto::daemon::Audit;
@@ -32,8 +32,7 @@ fn path(path: &touchmark_proto::RelPath) -> Option<Name> {
 }
 
 impl Play {
-    /// Asks everything; each question is the first after a change now and
-    /// then.
+    /// Sends all queries. `order` says which of them is first after a change.
     pub fn check(&mut self, order: u32) -> Done {
         for question in 0..3 {
             match (order + question) % 3 {
@@ -104,7 +103,7 @@ impl Play {
         let worth = self.truth.worth(who, name);
         let right = match worth {
             Worth::Open => state.state,
-            // Names that lead to nothing lead to nothing in common.
+            // Names that resolve to no file are not one file.
             _ if text.is_none()
                 && (!self.truth.uses(who, name) || self.truth.vain.contains(name))
                 && state.state == State::Unread =>
@@ -171,7 +170,7 @@ impl Play {
                 return Err(format!("listed name: s{who}: {change:?}"));
             };
             let id = self.truth.of[name];
-            // Names that lead to nothing lead to nothing in common.
+            // Names that resolve to no file are not one file.
             let apart = self.truth.file(name).text().is_none();
             if change.lost.is_none() && !told.insert(id) && !apart {
                 return Err(format!("listed twice: s{who} {name}: {changes:?}"));
@@ -258,7 +257,7 @@ impl Play {
             };
         }
         let used = self.truth.last_used(who, id);
-        // Names that lead to nothing lead to nothing in common.
+        // Names that resolve to no file are not one file.
         let any = !file.blurred.is_empty() || file.text().is_none();
         let any = any && self.truth.uses(who, name);
         if used != Some(name) && !any && !held.carried && !held.joined && !open {
@@ -285,7 +284,8 @@ impl Play {
         self.reverts(who, name, change)
     }
 
-    /// A change that takes the session's own edits back names them (SEEN-7).
+    /// Checks that a change which takes back the session's own edits names them
+    /// (SEEN-7).
     fn reverts(&self, who: usize, name: Name, change: &Change) -> Done {
         let file = self.truth.file(name);
         let Some(held) = file.held.get(&who).filter(|held| !held.joined) else {
@@ -307,7 +307,7 @@ impl Play {
             return Ok(());
         };
         let before = &file.versions[held.since - 1];
-        // Who wrote it back itself knows that.
+        // A session that restored the content itself gets no report of that.
         let by_itself = file.versions[file.newest()].by & agent(who) != 0;
         let back = before.text.as_ref() == file.text() && !before.maybe && file.text().is_some();
         let back = back && !by_itself;
@@ -332,14 +332,14 @@ impl Play {
         Ok(())
     }
 
-    /// Whoever is named wrote since the session was shown the file, and whoever
-    /// wrote what is there now is named.
+    /// Checks authors: each one named has written since the session was shown
+    /// the file, and the author of the current content is named.
     fn authors(&self, who: usize, name: Name, named: &[Author], what: &str) -> Done {
         let file = self.truth.file(name);
         let Some(held) = file.held.get(&who).filter(|held| !held.joined) else {
             return Ok(());
         };
-        // Names that became one file, or parted, brought what they had.
+        // Names that became one file, or parted, brought their own changes.
         if held.copy.open.is_some() || !file.blurred.is_empty() {
             return Ok(());
         }
@@ -347,7 +347,7 @@ impl Play {
         let Some(newest) = since.last() else {
             return Ok(());
         };
-        // What changed before anybody tracked it.
+        // Changes from before the file was tracked.
         let from = &file.versions[file.from];
         let tracked = &file.versions[file.from + 1..];
         let same = |version: &Recorded| version.maybe || version.text == from.text;
@@ -371,7 +371,7 @@ impl Play {
 
     fn history(&mut self, name: &Name) -> Done {
         let used = (0..SESSIONS).any(|who| self.truth.uses(who, name));
-        // Names that lead to nothing lead to nothing in common.
+        // Names that resolve to no file are not one file.
         let file = self.truth.file(name);
         let apart = file.text().is_none() && self.truth.names_of(self.truth.of[name]).len() > 1;
         if !used || apart || self.truth.file(name).half.is_some() {
@@ -445,16 +445,16 @@ impl Play {
     }
 }
 
-/// Whether rows tell all contents since the file is tracked in their order,
-/// and none that never was, each with who may be named for it. A content that
-/// may never have been seen may be missing.
+/// Checks that rows report all contents since the file is tracked, in order and
+/// without invented ones, each with an author that may be named for it. A
+/// content that may never have been read may be missing.
 fn told_as_it_was(file: &File, rows: &[(&Version, By)]) -> Result<(), &'static str> {
     let texts: Vec<Option<touchmark_proto::Hash>> = file
         .versions
         .iter()
         .map(|version| version.text.as_ref().map(|text| hash(text)))
         .collect();
-    // A content that follows a claim of what nobody saw is told once more.
+    // A content that follows an unobserved version is reported once more.
     let mut observed: Vec<&(&Version, By)> = rows
         .iter()
         .filter(|(row, _)| row.unobserved != Some(true))
@@ -491,7 +491,7 @@ fn told_as_it_was(file: &File, rows: &[(&Version, By)]) -> Result<(), &'static s
         if observed[start].0.hash != texts[from] {
             continue;
         }
-        // All rows that the contents up to here may have been told by.
+        // The set of rows that may be the last of the contents up to here.
         let mut at = std::collections::BTreeSet::from([start]);
         for (text, version) in texts.iter().zip(&file.versions).skip(from + 1) {
             let mut next = std::collections::BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Who is the author of a content, by what was announced before.
+//! The author of a content, according to what was announced before.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,9 @@ use crate::people::{
 };
 
 impl Truth {
-    /// Another content follows one that nobody may have looked at: of those who
-    /// had a part in it, it is open who wrote what. They are returned.
+    /// Records that another content follows one that may never have been read.
+    /// Who of the authors involved wrote which content is left open. Returns
+    /// these authors.
     pub fn blur(&mut self, id: usize) -> By {
         let file = &self.files[&id];
         let Some(last) = file.versions.last().filter(|last| last.maybe) else {
@@ -48,7 +49,7 @@ impl Truth {
         by
     }
 
-    /// Who is the author of a content, by what was announced before.
+    /// Decides the author of a content, according to what was announced before.
     pub fn decide(&mut self, id: usize, index: usize, actor: Actor) {
         let text = self.files[&id].versions[index].text.clone();
         let open: Vec<usize> = self
@@ -57,12 +58,12 @@ impl Truth {
             .filter(|(_, edit)| self.of[edit.name] == id && !edit.used)
             .map(|(slot, _)| *slot)
             .collect();
-        // The oldest first.
+        // Oldest edit first.
         let begun = |slot: &usize| self.edits[slot].id[1..].parse().unwrap_or(u64::MAX);
         let mut open = open;
         open.sort_by_key(begun);
-        // Which change uses up a one-call mark beside other edits is open; so
-        // is whether an absence does.
+        // With other edits open, it is open which change uses up a one-call
+        // mark. It is also open whether an absence does.
         if open.len() > 1 || text.is_none() {
             for slot in &open {
                 if let Some(edit) = self.edits.get_mut(slot)
@@ -103,8 +104,8 @@ impl Truth {
         };
         if let Some(slot) = open.iter().find(|slot| expects(&self.edits[slot])) {
             let guess = actor != Actor::Edit(*slot) || self.edits[slot].murky;
-            // Another may be waited for still that expected the same: whether
-            // anybody saw that come is open.
+            // Another edit that declared the same content may still be waiting.
+            // The rules leave open whether its content was read.
             let unseen = |own: usize| self.files[&id].versions[own].maybe;
             let rival = open.iter().any(|other| {
                 let edit = &self.edits[other];
@@ -118,7 +119,7 @@ impl Truth {
         if let Some(slot) = open.iter().find(|slot| {
             self.edits[slot].flag && !self.edits[slot].declared && !self.edits[slot].murky
         }) {
-            // What a comparison finds is nobody's.
+            // A difference found by a comparison has no known author.
             let open = self.files[&id].versions[index].by & UNKNOWN != 0;
             return self.claim(id, index, *slot, open);
         }
@@ -140,7 +141,8 @@ impl Truth {
         self.files.get_mut(&id)?.versions.get_mut(index)
     }
 
-    /// A version is an edit's own. `guess`: somebody else wrote the same.
+    /// Makes a version an edit's own. `guess` says whether another author may
+    /// have written the same content.
     pub fn claim(&mut self, id: usize, index: usize, slot: usize, guess: bool) {
         let Some(edit) = self.edits.get(&slot).cloned() else {
             return;
@@ -149,7 +151,8 @@ impl Truth {
         let mut lost = Vec::new();
         let file = &self.files[&id];
         let clobbered = self.destroys(file, index, &edit);
-        // All that was closed under a mark without a content may count.
+        // For a mark without a declared content, everything closed under it may
+        // count.
         let first = if edit.declared { index - 1 } else { edit.since };
         let mine = file.versions[index].real == Some(edit.session)
             && file.versions[index - 1].real != Some(edit.session);
@@ -168,7 +171,8 @@ impl Truth {
             file.lost.append(&mut lost);
         }
         if let Some(version) = self.version_mut(id, index) {
-            // What a one-call mark had claimed, and was saved once more.
+            // A content that a one-call mark had claimed, and that was saved
+            // once more.
             let again = if version.by_flag {
                 version.by & USER
             } else {
@@ -214,8 +218,8 @@ impl Truth {
         }
     }
 
-    /// Whether this version took the place of one that the session neither
-    /// wrote nor saw; `None` where that is open.
+    /// Returns whether this version replaced one that the session neither wrote
+    /// nor saw; `None` if that is open.
     pub fn destroys(&self, file: &File, index: usize, edit: &Edit) -> Option<bool> {
         let overwritten = file.versions[..index].last()?;
         let own = overwritten.by == agent(edit.session);
@@ -232,7 +236,7 @@ impl Truth {
         let overlaps = self.edits.values().any(|other| {
             other.id != edit.id && other.session == edit.session && other.name == edit.name
         });
-        // Another edit of its own may have destroyed it.
+        // Another edit of the session may have destroyed it.
         let foreign = file.versions[..index].iter().skip(edit.since + 1);
         let foreign = foreign
             .filter(|version| version.by != agent(edit.session))
@@ -244,7 +248,7 @@ impl Truth {
             // Nothing was lost.
             (Some(text), _) if text.is_empty() => None,
             (None, true) => Some(false),
-            // With `force`, or of a file that had just appeared.
+            // The edit had `force`, or the file had just appeared.
             (Some(_), true) => {
                 if seen {
                     Some(false)
@@ -258,8 +262,8 @@ impl Truth {
         }
     }
 
-    /// An edit ends with a commit, or at its deadline. `named` is what it
-    /// says it wrote.
+    /// Ends an edit by a commit or at its deadline. `named` is the content that
+    /// the commit names.
     pub fn end(&mut self, slot: usize, named: Option<&Text>) -> Option<Edit> {
         let edit = self.edits.get(&slot)?.clone();
         let id = self.of[edit.name];
@@ -279,8 +283,8 @@ impl Truth {
             let mut found = versions.rev().filter(mine).map(|(index, _)| index);
             let older = found.clone().nth(1).filter(|_| named.is_some());
             let found = found.next();
-            // What another mark of its own may have come to is not named: the
-            // same from before is.
+            // A content that another mark of the session may have claimed is
+            // not named; the same content from before is.
             let elsewhere = |index: &usize| file.versions[*index].by & agent(edit.session) != 0;
             let older = older.filter(|_| found.as_ref().is_some_and(elsewhere));
             if let Some(version) = older.and_then(|older| self.version_mut(id, older)) {
@@ -298,7 +302,7 @@ impl Truth {
                     (version.candidates | version.candidates_perhaps) & !agent(edit.session);
                 let alone = others == 0;
                 let real = version.real == Some(edit.session) && version.by != ANYBODY && alone;
-                // Others whose marks were open may have written it as well.
+                // Other sessions with open marks may have written it as well.
                 if others != 0 {
                     for session in (0..SESSIONS).filter(|who| others & agent(*who) != 0) {
                         self.leave_open(session, edit.name, "several had it marked");
@@ -332,9 +336,9 @@ impl Truth {
                 {
                     version.by |= USER;
                 }
-                // What it names it knows; of what was written over since it
-                // knows nothing else (SEEN-1). It may have read something
-                // newer meanwhile.
+                // The session has seen the content that it names. It has seen
+                // nothing else of what was overwritten since (SEEN-1), but may
+                // have read something newer meanwhile.
                 let (since, copy) = since.unwrap_or_default();
                 if !newest
                     && (since > index || named.is_none())
@@ -349,7 +353,8 @@ impl Truth {
             }
         }
         if edit.own.is_none() && named.is_some() {
-            // Who names what it wrote goes before who has found it.
+            // A session that names the content goes before one whose mark found
+            // it.
             let file = self.files.get_mut(&id)?;
             let mut again = file.rewritten.iter();
             let again = again.any(|(who, text)| *who == edit.session && Some(text) == named);
@@ -361,7 +366,7 @@ impl Truth {
             for version in versions.skip(edit.since + 1).filter(own) {
                 version.by |= agent(edit.session);
             }
-            // What another edit of its own had found.
+            // A content that another edit of the session had found.
             let versions = self.files.get_mut(&id)?.versions.iter_mut();
             let mut since = versions.skip(edit.since + 1).rev();
             let found = since.find(|v| v.text.as_ref() == named && v.by == agent(edit.session));
@@ -380,7 +385,8 @@ impl Truth {
             self.leave_open(edit.session, edit.name, "what is its own is open");
         }
         let ended = self.edits.remove(&slot)?;
-        // Whether a mark without a content may take a deletion is open.
+        // The rules leave open whether a mark without a declared content may
+        // take a deletion.
         if gone && ended.own.is_none() {
             self.files.get_mut(&id)?.blurred.insert(edit.session);
             let versions = self.files.get_mut(&id)?.versions.iter_mut();
@@ -394,7 +400,7 @@ impl Truth {
             );
         }
         for (index, version) in self.files.get_mut(&id)?.versions.iter_mut().enumerate() {
-            // What came after its own names the session no longer.
+            // Later versions no longer name the session.
             if version.marks.remove(&slot) && ended.own.is_some_and(|own| own <= index) {
                 version.candidates &= !agent(edit.session);
             }
@@ -406,7 +412,7 @@ impl Truth {
         let Some(edit) = self.edits.remove(&slot) else {
             return;
         };
-        // Unless another of its marks is open.
+        // Unless another of the session's marks is open.
         let others = self.edits.iter();
         let others = others.filter(|(_, other)| other.session == edit.session);
         let others: BTreeSet<usize> = others.map(|(slot, _)| *slot).collect();
@@ -417,8 +423,8 @@ impl Truth {
         }
     }
 
-    /// An editor reported the save of what a file holds: it is the user's,
-    /// unless that very content was declared.
+    /// Records that an editor reported the save of a file's content: it is the
+    /// user's, unless an edit declared exactly that content.
     pub fn reported(&mut self, name: Name) {
         let now = self.now;
         let file = self.file_mut(name);
@@ -427,7 +433,7 @@ impl Truth {
             .last()
             .is_some_and(|version| version.at + 1_500 < now)
         {
-            // It held that before, and for too long, or nearly so.
+            // The file had the content before, and for too long or nearly so.
             let nearly = file
                 .versions
                 .last()
@@ -456,8 +462,8 @@ impl Truth {
             self.reports.push((text.clone(), now));
         }
         let file = self.file_mut(name);
-        // One report speaks for one version of the content, of those that are
-        // young: of which one is open.
+        // One report explains one recent version of the content. The rules
+        // leave open which one.
         let mut alike = file.versions.iter_mut().rev().skip(1);
         let mut others = false;
         let mut by = 0;
@@ -522,7 +528,8 @@ impl Truth {
             version.by |= others;
             version.declared = true;
         }
-        // Where it may not have been seen, the same from before is meant.
+        // If the version may not have been read, the same content from before
+        // is meant.
         if let Some(file) = self.files.get_mut(&id) {
             let (earlier, later) = file.versions.split_at_mut(index);
             let mut unseen = later[0].maybe;
@@ -533,7 +540,7 @@ impl Truth {
                 }
             }
         }
-        // Where what came between was not seen, both are one version.
+        // If the contents in between were not read, both are one version.
         if let Some(file) = self.files.get_mut(&id) {
             let text = file.versions[index].text.clone();
             let mut before = file.versions[..index].iter_mut().rev();
@@ -555,8 +562,8 @@ impl Truth {
         }
     }
 
-    /// The answer of a commit told of others' changes; the contract does not
-    /// say whether that counts.
+    /// Records that the answer of a commit reported changes by others. The
+    /// rules do not say whether they count as reported.
     pub fn told_by_commit(&mut self, edit: &Edit) {
         let file = self.file_mut(edit.name);
         if let Some(held) = file.held.get_mut(&edit.session) {

@@ -1,6 +1,7 @@
-//! A file system as far as the engine can tell: entries below one root, files
-//! with inode numbers that come again, hard links, symlinks at the end of a
-//! path and on its way, and one directory that may be mounted a second time.
+//! A simulated file system, as far as the engine can distinguish it from a real
+//! one: entries below one root, files whose inode numbers are used again, hard
+//! links, symlinks at the end of a path and on the way, and one directory that
+//! may be mounted in a second place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +9,17 @@ use crate::text::{Text, bytes};
 use touchmark_engine::{Content, Found, Object, ReadOutcome, Stamp};
 use touchmark_proto::{Hash, Millis, RelPath};
 
-/// A path by which files are reached.
+/// A path by which a file is reached.
 pub type Name = &'static str;
 
-/// All of them. `la` and `lb` may be symlinks to files, `ld` is one to a
+/// All paths. `la` and `lb` may be symlinks to files, `ld` is a symlink to a
 /// directory, and `v` shows a directory that is mounted there.
 pub const NAMES: &[Name] = &[
     "a", "b", "c", "d/a", "d/b", "k/a", "k/b", "la", "lb", "ld/a", "ld/b", "v/a", "v/b",
 ];
 
-/// How long a stat's times have to lie back before it vouches (FILE-5).
+/// How far in the past a stat's times have to be to prove a content (FILE-5).
+/// In milliseconds.
 const VOUCHES: Millis = 60_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub struct Node {
     pub links: u32,
 }
 
-/// What the system tells of one step of a change.
+/// An event that the system reports for one step of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Written(usize),
@@ -48,14 +50,14 @@ pub enum Event {
     Mounted(String),
 }
 
-/// Where a path leads.
+/// Where a path resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Led {
-    /// The real name, also of what is not there.
+    /// The real name, also if there is no file.
     pub place: String,
-    /// Every entry that was passed, the last included.
+    /// Every entry on the way, including the last one.
     pub way: BTreeSet<String>,
-    /// Symlinks or a mount were passed.
+    /// Whether symlinks or a mount are on the way.
     pub by_link: bool,
     pub node: Option<usize>,
 }
@@ -64,7 +66,7 @@ pub struct Disk {
     entries: BTreeMap<String, Entry>,
     pub nodes: Vec<Node>,
     inodes: BTreeSet<u64>,
-    /// The directory that `v` shows.
+    /// The directory that is mounted at `v`.
     mounted: Option<String>,
     tick: Millis,
     pub now: Millis,
@@ -82,7 +84,8 @@ fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
 impl Disk {
     pub fn new(tick: Millis, now: Millis, files: &[(Name, Text)]) -> Self {
         let mut disk = Self {
-            // `k` only with something in it, so that `d` may get its name.
+            // `k` exists only with a file in it, so that `d` may be renamed to
+            // it.
             entries: ["d", "k", "v"]
                 .iter()
                 .filter(|name| {
@@ -106,7 +109,7 @@ impl Disk {
         disk
     }
 
-    /// Follows a path to its end.
+    /// Resolves a path to its end.
     pub fn lead(&self, name: &str) -> Led {
         let mut way = BTreeSet::new();
         let mut by_link = false;
@@ -146,8 +149,8 @@ impl Disk {
         }
     }
 
-    /// Where the last entry of a path lies: symlinks on the way are followed,
-    /// one at its end is not.
+    /// Returns the place of the last entry of a path: symlinks on the way are
+    /// followed, one at its end is not.
     fn entry_of(&self, name: &str) -> String {
         match name.rfind('/') {
             None => name.to_owned(),
@@ -188,7 +191,7 @@ impl Disk {
         self.now / self.tick * self.tick
     }
 
-    /// Gives up an entry without telling.
+    /// Removes an entry without an event.
     fn drop_entry(&mut self, entry: &str) -> Option<Entry> {
         let was = self.entries.remove(entry)?;
         if let Entry::File(node) = was {
@@ -201,7 +204,7 @@ impl Disk {
         Some(was)
     }
 
-    /// Puts an entry over what was there without telling.
+    /// Puts an entry in place of the previous one without an event.
     fn put(&mut self, path: &str, entry: Entry) {
         self.drop_entry(path);
         if let Entry::File(node) = entry {
@@ -223,7 +226,8 @@ impl Disk {
         self.events.push(Event::Closed(node));
     }
 
-    /// Written in place, by whatever name; made where it is not there.
+    /// Writes a file in place, by any of its names. Creates it if it does not
+    /// exist.
     pub fn write(&mut self, name: &str, text: &Text) -> bool {
         let led = self.lead(name);
         if let Some(node) = led.node {
@@ -243,7 +247,7 @@ impl Disk {
         true
     }
 
-    /// A new file beside it is renamed onto the name itself.
+    /// Renames a new file onto the name.
     pub fn replace(&mut self, name: &str, text: &Text) -> bool {
         let node = self.create(text);
         self.arrive(name, Entry::File(node))
@@ -269,7 +273,7 @@ impl Disk {
         true
     }
 
-    /// Renames a file or a symlink; true if something was moved.
+    /// Renames a file or a symlink. Returns whether something was renamed.
     pub fn rename(&mut self, from: &str, to: &str) -> bool {
         let (from, to) = (self.entry_of(from), self.entry_of(to));
         let Some(Entry::File(node)) = self.entries.get(&from).cloned() else {
@@ -353,8 +357,8 @@ impl Disk {
         true
     }
 
-    /// Another directory with other files takes the place of this one, which
-    /// is removed.
+    /// Replaces a directory by another one with other files, and removes the
+    /// old one.
     pub fn replace_directory(&mut self, path: &str, files: &[(&str, Text)]) -> bool {
         if !self.is_directory(path) || self.mounted.as_deref() == Some(path) {
             return false;
@@ -383,7 +387,7 @@ impl Disk {
         true
     }
 
-    /// A second name of a file, over what was there.
+    /// Makes a second name for a file, in place of the previous entry.
     pub fn hard_link(&mut self, from: &str, to: &str) -> bool {
         let from = self.entry_of(from);
         let Some(Entry::File(node)) = self.entries.get(&from).cloned() else {
@@ -434,7 +438,7 @@ impl Disk {
         }
     }
 
-    /// Whether a comparison finds a path as it was.
+    /// Returns whether a comparison finds a path unchanged.
     pub fn is_as(&self, path: &RelPath, stamp: Stamp) -> bool {
         let led = self.lead(&path.to_string_lossy());
         led.node.is_some_and(|node| {
@@ -442,7 +446,7 @@ impl Disk {
         })
     }
 
-    /// What a reader finds now.
+    /// Returns what a read finds now.
     pub fn read(&self, path: &RelPath, prefixes: &[u64], with_bytes: bool) -> ReadOutcome {
         let led = self.lead(&path.to_string_lossy());
         let real = led

@@ -1,4 +1,5 @@
-//! Requests of edits: what they may be refused as, and what a commit says.
+//! Requests about edits: the errors with which they may be refused, and the
+//! outcomes of commits.
 
 use touchmark_proto::edits::{
     CommitFile, EditAbort, EditBegin, EditCommit, EditFile, EditMark, Outcome,
@@ -15,8 +16,8 @@ use crate::text::{Make, Text, bytes, hash};
 use crate::play::{Done, Play, session};
 
 impl Play {
-    /// Whether a request for writing may be allowed, and as what it may be
-    /// refused.
+    /// Returns whether a request to write may be allowed, and the errors with
+    /// which it may be refused.
     pub fn refusals(&self, who: usize, name: Name, guarded: bool) -> (bool, Vec<ErrorCode>) {
         let file = self.truth.file(name);
         let held = file.held.get(&who);
@@ -26,7 +27,8 @@ impl Play {
             (_, Worth::Unread) => (false, vec![ErrorCode::NotRead]),
             (_, Worth::Fresh) => (true, vec![]),
             (_, Worth::Open) => (true, vec![ErrorCode::Stale, ErrorCode::NotRead]),
-            // SEEN-3: who was shown a part of it last may edit it.
+            // SEEN-3: a session that was last shown a part of the content may
+            // edit it.
             (Some(text), _) if held.is_some_and(|held| held.copy.shown_last(text)) => {
                 (true, vec![])
             }
@@ -44,7 +46,7 @@ impl Play {
                 continue;
             }
             let sure = self.truth.of[edit.name] == id && !edit.murky;
-            // Names that lead to nothing lead to nothing in common.
+            // Names that resolve to no file are not one file.
             let sure = sure && (edit.name == name || file.text().is_some());
             if sure || edit.murky || edit.names.iter().any(|name| self.truth.of[name] == id) {
                 may &= !sure;
@@ -190,8 +192,8 @@ impl Play {
         Ok(())
     }
 
-    /// ATTR-14: of a version that nobody had claimed, and that the session has
-    /// not read.
+    /// ATTR-14: returns the version that a late declaration may claim: one that
+    /// no session had claimed, and that this session has not read.
     pub fn may_be_late(&self, who: usize, name: Name, text: &Text) -> Option<usize> {
         let file = self.truth.file(name);
         let shown = file.held.get(&who).and_then(|held| held.shown);
@@ -256,8 +258,9 @@ impl Play {
                 self.claimed_late(who, name, &text)
             }
             Ok(Reply::EditMark(marked)) => {
-                // The report of a save that nobody has seen, or that changed
-                // nothing, may speak for the next one of the same (ATTR-2).
+                // An editor's report of a save that was not read, or that
+                // changed nothing, may explain the next save of the same
+                // content (ATTR-2).
                 let versions = &self.truth.file(name).versions;
                 let unseen = versions.iter().any(|version| {
                     version.maybe && version.reported && version.text.as_ref() == Some(&text)
@@ -383,7 +386,8 @@ impl Play {
             .as_ref()
             .is_some_and(|v| v.unobserved == Some(true))
         {
-            // What came after it is told once more, with what nobody had seen.
+            // Later versions are reported once more, together with the one that
+            // was not read.
             for held in self.truth.file_mut(edit.name).held.values_mut() {
                 held.told = Told::Open;
             }
@@ -430,7 +434,7 @@ impl Play {
             Some(_) if edit.began.as_ref() == Some(&edit.planned) => {
                 &[Applied, Clobbered, Overwritten, Unchanged]
             }
-            // The user saved the same once more, and may have it.
+            // The user saved the same content once more, and may be its author.
             Some(own) if own == newest && file.versions[own].by_flag => {
                 &[Applied, Clobbered, Unchanged]
             }
@@ -440,18 +444,18 @@ impl Play {
                 None => &[Applied, Clobbered],
             },
             Some(_) if file.text() == Some(&edit.planned) => &[Applied, Overwritten, Clobbered],
-            // Somebody has written since.
+            // Another author has written since.
             Some(_) if named => match ended.clobbered {
                 Some(false) => &[Overwritten],
                 _ => &[Overwritten, Clobbered],
             },
-            // Another edit of its own may have come to it.
+            // Another edit of the session may have claimed it.
             Some(_) if edit.beside => &[Applied, Overwritten, Clobbered, Unchanged],
             Some(_) => &[Applied, Overwritten, Clobbered],
             None if file.text().is_none() => return Ok(()),
             None if !changed && edit.wrote => &[Unchanged],
             None if !changed => &[Unchanged, NotApplied],
-            // It wrote what was there already, or nothing.
+            // The session wrote the content that was already there, or nothing.
             None => &[Applied, Clobbered, Overwritten, NotApplied, Unchanged],
         };
         if !right.contains(&row.outcome) {

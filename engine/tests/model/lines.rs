@@ -1,14 +1,16 @@
-//! Which lines of one text stand in another (SEEN-8), slowly: every longest
-//! correspondence in order is looked at.
+//! Finds which lines of one text are in another (SEEN-8). It is slow, since it
+//! looks at every longest correspondence in order.
 
 use std::collections::BTreeSet;
 
 use touchmark_engine::{Difference, Hunk, TextPair};
 
-/// For each line of the older text its place in the newer; both from 0.
+/// For each line of the older text its index in the newer one; `None` if it is
+/// not there. Both count from 0.
 pub type Match = Vec<Option<usize>>;
 
-/// More are not looked at: the texts repeat one line all over.
+/// The maximum number of correspondences that are looked at. With more, the
+/// texts repeat one line too often.
 const MOST: usize = 100;
 
 pub fn matches(old: &[u32], new: &[u32]) -> Vec<Match> {
@@ -44,8 +46,8 @@ pub fn matches(old: &[u32], new: &[u32]) -> Vec<Match> {
     all
 }
 
-/// Whether the lines that somebody holds, counted from 1, are there by that
-/// correspondence, and what stood next to each other still does.
+/// Returns whether the lines on record, counted from 1, are in the newer text
+/// by this correspondence, and lines next to each other still are.
 pub fn unchanged(held: &BTreeSet<u32>, found: &Match) -> bool {
     let place = |line: u32| found.get(line as usize - 1).copied().flatten();
     held.iter().all(|line| {
@@ -55,7 +57,8 @@ pub fn unchanged(held: &BTreeSet<u32>, found: &Match) -> bool {
     })
 }
 
-/// What a shell tells of two texts: one of the right correspondences.
+/// Returns what a shell answers about two texts: one of the right
+/// correspondences.
 pub fn difference(pair: TextPair, old: &[u32], new: &[u32]) -> Difference {
     let found = matches(old, new).pop().unwrap_or_default();
     let mut hunks = Vec::new();

@@ -1,11 +1,12 @@
-//! The engine against a slow model of what a person would say happened:
-//! random runs of users, agents and disks, all answers compared every few
-//! steps. The model is written from what the rules promise, not from how the
-//! engine keeps them, and plays the people itself, so it knows the truth.
-//! `runs` says how to repeat a run.
+//! The engine against a slow model of what a person would say happened. Random
+//! runs of users, agents and disks are played, and all answers are compared
+//! every few steps. The model is written from the rules, not from the engine's
+//! data structures. It also plays the people, so it has the truth. `runs` says
+//! how to repeat a run.
 //!
-//! In plain runs most steps come to rest before the next, and no name leads to
-//! another; the harder ones add what [`op::Harder`] lists.
+//! In plain runs, most steps come to rest before the next, and no name is a
+//! symlink or hard link to another. The harder runs add what [`op::Harder`]
+//! lists.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(unreachable_pub)] // the modules of one test are its own world
 

@@ -1,4 +1,5 @@
-//! Which names are one file, and what becomes of what is known by them.
+//! Which names are one file, and what happens to what sessions have seen by
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +9,8 @@ use crate::disk::{Disk, NAMES, Name};
 use crate::people::{By, File, Held, SESSIONS, Told, Truth, USER};
 
 impl Truth {
-    /// Which names are one file by now. Returns the files that are reached in
-    /// another way than before.
+    /// Finds which names are one file now. Returns the files that are reached
+    /// in another way than before.
     pub fn regroup(&mut self, disk: &Disk) -> BTreeSet<usize> {
         let view: BTreeMap<Name, (String, Option<usize>)> = NAMES
             .iter()
@@ -55,7 +56,7 @@ impl Truth {
                 self.next += 1;
                 parted.insert(elder);
                 let mut clone = self.files[&elder].clone();
-                // It is told once, by whichever name.
+                // A loss is reported once, by either name.
                 clone.lost.iter_mut().for_each(|lost| lost.must = false);
                 self.files.insert(self.next - 1, clone);
                 taken.insert(self.next - 1);
@@ -80,8 +81,8 @@ impl Truth {
                 && let Some(file) = self.files.get_mut(id)
             {
                 file.blurred.extend(0..SESSIONS);
-                // An edit goes with its name: what came before anybody
-                // looked is found by the other name, too.
+                // An edit goes with its name. A content from before the first
+                // read is found by the other name too.
                 let unseen = file.versions.last_mut().filter(|last| last.maybe);
                 if let Some(last) = unseen {
                     last.by |= USER;
@@ -114,8 +115,8 @@ impl Truth {
         }
     }
 
-    /// FILE-1: a name has come to lead to a file; what a session knows by that
-    /// name it knows of the file.
+    /// FILE-1: handles that a name now resolves to a file. What a session had
+    /// seen by that name, it has seen of the file.
     pub fn join(&mut self, id: usize, name: Name, was: &File) {
         let mut writers = BTreeSet::new();
         for edit in self.edits.values_mut().filter(|edit| edit.name == name) {
@@ -154,7 +155,7 @@ impl Truth {
             file.versions[newest].maybe = true;
             file.versions[newest].at = self.now;
             if file.text().is_none() {
-                // Names that lead to nothing lead to nothing in common.
+                // Names that resolve to no file are not one file.
                 let held = file.held.entry(session).or_default();
                 held.copy.open = Some("a name has come to lead to where nothing is");
                 held.told = Told::Open;
@@ -175,7 +176,8 @@ impl Truth {
                     held.joined_at = self.now;
                 }
                 known => {
-                    // It may know the file by name only.
+                    // The session may know the file only by its name, without
+                    // having seen it.
                     let open = known.is_some() && !theirs.copy.is_known();
                     let told = if open { Told::Open } else { Told::Nothing };
                     let held = Held {
@@ -197,8 +199,8 @@ impl Truth {
         }
     }
 
-    /// ATTR-12: what sessions know of a name is copied to the one that it was
-    /// given by a rename. `then` is what they knew; `open` says why that may
+    /// ATTR-12: copies what sessions have seen of a name to the name that it
+    /// got by a rename. `then` is what they had seen; `open` says why that may
     /// not be so here.
     pub fn carried(
         &mut self,

@@ -1,6 +1,6 @@
-//! The steps of a run, and how a seed makes them. A step says everything it
-//! needs, so that a run can be repeated with some of them left out; one that
-//! finds nothing to do does nothing.
+//! The steps of a run, and how a seed makes them. A step contains everything it
+//! needs, so that a run can be repeated without some of them. A step that finds
+//! nothing to do has no effect.
 
 use crate::belief::Range;
 use crate::disk::{NAMES, Name};
@@ -12,13 +12,14 @@ use crate::text::Make;
 /// How a content gets into a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Truncated, written, closed.
+    /// The file is truncated, written and closed.
     InPlace,
     /// A temporary file is renamed onto the name.
     Replace,
-    /// Removed and made anew.
+    /// The file is removed and created again.
     Recreate,
-    /// As vim: renamed away, written anew, the old one removed.
+    /// As vim does: the file is renamed away, written again, and the old one is
+    /// removed.
     Vim,
 }
 
@@ -29,7 +30,7 @@ pub enum Op {
         make: Make,
         how: How,
     },
-    /// Half of a content is written, the file stays open.
+    /// Half of a content is written, and the file stays open.
     OpenPart {
         name: Name,
         make: Make,
@@ -66,7 +67,7 @@ pub enum Op {
     Mount {
         from: Option<Name>,
     },
-    /// Everything under way arrives, and some time passes.
+    /// All pending events arrive, and some time passes.
     Settle,
     Pass(u64),
     Down,
@@ -128,7 +129,7 @@ pub enum Op {
         kind: Kind,
         guarded: bool,
     },
-    /// A tool writes what it has announced.
+    /// A tool writes the content that its edit has planned.
     AgentSave {
         slot: usize,
         how: How,
@@ -141,7 +142,7 @@ pub enum Op {
     Abort {
         slot: usize,
     },
-    /// A tool writes without a word, and marks it afterwards.
+    /// A tool writes without an announcement, and marks the file afterwards.
     Late {
         session: usize,
         name: Name,
@@ -172,20 +173,20 @@ pub enum Op {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Edit,
-    /// By a hook: it has the name of a call.
+    /// By a hook: `edit/begin` with the name of a call.
     Hook,
-    /// `edit/mark`.
+    /// By `edit/mark`.
     Flag,
 }
 
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// How coarse the file system's clock is.
+    /// The precision of the file system's clock, in milliseconds.
     pub tick: u64,
-    /// Reads come back in the opposite order.
+    /// Whether reads return in reverse order.
     pub turned: bool,
-    /// Texts are kept, so that lines can be compared.
+    /// Whether texts are kept, so that lines can be compared.
     pub texts: bool,
     pub initial: Vec<(Name, Make)>,
     pub ops: Vec<Op>,
@@ -218,8 +219,8 @@ impl runs::Script for Script {
     }
 }
 
-/// What a run may hold; some leave whole classes out, so that the rest is
-/// reached more often.
+/// What a run may contain. Some runs leave out whole classes of steps, so that
+/// the other ones occur more often.
 struct Maker {
     rng: Rng,
     names: &'static [Name],
@@ -230,7 +231,7 @@ struct Maker {
     restarts: bool,
     parts: bool,
     bursts: bool,
-    /// Some lines stand in several places.
+    /// Whether some lines occur in several places.
     repeats: bool,
     token: u32,
     slot: usize,
@@ -544,12 +545,13 @@ impl Maker {
 const FEW: &[Name] = &["a", "b"];
 const SOME: &[Name] = &["a", "b", "d/a", "k/a", "la"];
 
-/// What happens in a script beside plain steps.
+/// What a run contains besides plain steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Harder {
-    /// Links, mounts and exchanges: names lead to others.
+    /// Links, mounts and exchanges, so that names resolve to the files of
+    /// others.
     pub links: bool,
-    /// Steps that nobody looks between: they do not come to rest.
+    /// Steps that follow each other without a read in between.
     pub bursts: bool,
 }
 

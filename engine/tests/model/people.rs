@@ -1,8 +1,9 @@
-//! The truth of a run: what each file held and who wrote it, and what each
-//! session was shown and told of it. Nothing here asks the engine.
+//! The truth of a run: the contents of each file and who wrote them, and what
+//! each session was shown and received as changes. Nothing here asks the
+//! engine.
 //!
-//! What the contract leaves open is left open here, and said where it is:
-//! [`Copy::open`], [`Version::maybe`], and authors of which several are right.
+//! What the rules leave open is left open here too, and marked: [`Copy::open`],
+//! [`Version::maybe`], and sets of authors of which each may be named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use crate::text::Text;
 
 pub const SESSIONS: usize = 3;
 
-/// Authors that may be named, as a set.
+/// A set of authors that may be named.
 pub type By = u8;
 pub const USER: By = 1;
 pub const UNKNOWN: By = 2;
@@ -23,33 +24,34 @@ pub fn agent(session: usize) -> By {
     4 << session
 }
 
-/// A content that a file held, closed.
+/// A closed content of a file.
 #[derive(Clone)]
 pub struct Version {
     pub text: Option<Text>,
-    /// Who may be named for it.
+    /// The authors that may be named for the version.
     pub by: By,
-    /// It may never have been seen: another followed at once, or its writer
-    /// was not done.
+    /// The version may never have been read: another content followed
+    /// immediately, or its writer had not finished.
     pub maybe: bool,
-    /// It is claimed by name, and not only as what was found.
+    /// An edit or a commit named the content. It was not only found at the end
+    /// of a mark.
     pub declared: bool,
-    /// The session that truly wrote it.
+    /// The session that really wrote the version.
     pub real: Option<usize>,
     pub at: Millis,
-    /// Marks without a content that were open, until they end.
+    /// The open marks without a declared content, until they end.
     pub marks: BTreeSet<usize>,
-    /// Whose they were.
+    /// The sessions of the marks in `marks`.
     pub candidates: By,
-    /// Whose marks may have been open.
+    /// The sessions whose marks may have been open.
     pub candidates_perhaps: By,
-    /// An editor has reported it.
+    /// An editor has reported the version.
     pub reported: bool,
-    /// A one-call mark has claimed it.
+    /// A one-call mark has claimed the version.
     pub by_flag: bool,
-    /// The edit that it is of.
+    /// The edit that the version is attributed to.
     pub edit: Option<String>,
-    /// The edit of the same session's that has named it since.
+    /// The edit of the same session that has named it since.
     pub named: Option<String>,
 }
 
@@ -73,14 +75,14 @@ impl std::fmt::Debug for Version {
     }
 }
 
-/// What a session was told of a file.
+/// What was reported to a session about a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Told {
     #[default]
     Nothing,
-    /// All up to this version.
+    /// All versions up to this one.
     UpTo(usize),
-    /// The contract does not say whether that counts.
+    /// The rules do not say whether a report counts.
     Open,
 }
 
@@ -89,19 +91,20 @@ pub enum Told {
 pub struct Held {
     pub copy: Copy,
     pub told: Told,
-    /// The version that its copy is of: later ones are changes.
+    /// The version that the session's copy is of. Later versions are changes.
     pub since: usize,
-    /// The newest version when it was last shown something.
+    /// The newest version at the time when something was last shown to it.
     pub shown: Option<usize>,
-    /// What the file held when it was first named.
+    /// The content when the session first named the file.
     pub baseline: Option<Text>,
-    /// The versions after `since` are of another file: nobody is compared.
+    /// The versions after `since` are of another file, so authors are not
+    /// compared.
     pub joined: bool,
-    /// When.
+    /// When the two files became one.
     pub joined_at: Millis,
-    /// It came by a rename, and the session has not named it.
+    /// The copy came by a rename, and the session has not named it.
     pub carried: bool,
-    /// Who changed it by its old name since.
+    /// Authors that changed the file under its old name since.
     pub brought: By,
 }
 
@@ -110,7 +113,7 @@ pub struct Held {
 pub struct Lost {
     pub session: usize,
     pub text: Option<Text>,
-    /// It has to be told.
+    /// Whether the loss has to be reported.
     pub must: bool,
 }
 
@@ -118,15 +121,15 @@ pub struct Lost {
 pub struct File {
     pub versions: Vec<Version>,
     pub held: BTreeMap<usize, Held>,
-    /// Where its history is compared from.
+    /// The version from which on the history is compared.
     pub from: usize,
-    /// Somebody is writing it.
+    /// The incomplete content while a writer is writing.
     pub half: Option<Text>,
     pub lost: Vec<Lost>,
-    /// Sessions whose part in something was over before anybody looked: what
-    /// they destroyed is open.
+    /// Sessions whose edit or mark ended before the file was read. The rules
+    /// leave open what they destroyed.
     pub blurred: BTreeSet<usize>,
-    /// Contents that sessions wrote over the same.
+    /// Contents that sessions wrote over the same content.
     pub rewritten: Vec<(usize, Text)>,
 }
 
@@ -141,7 +144,7 @@ impl File {
         self.versions.len() - 1
     }
 
-    /// These lines have left a session's context.
+    /// Removes these lines from a session's context.
     pub fn cut(&mut self, session: usize, range: Range) {
         let newest = self.newest();
         if let Some(held) = self.held.get_mut(&session) {
@@ -163,45 +166,45 @@ impl File {
 #[derive(Clone, Debug)]
 pub struct Edit {
     pub session: usize,
-    /// The engine's name of it.
+    /// The engine's name for the edit.
     pub id: String,
     pub call: Option<String>,
     pub name: Name,
-    /// All names of the file at the begin.
+    /// All names of the file when the edit began.
     pub names: Vec<Name>,
     pub began: Option<Text>,
-    /// What will be written.
+    /// The content that will be written.
     pub planned: Text,
     pub declared: bool,
-    /// A one-call mark.
+    /// Whether it is a one-call mark.
     pub flag: bool,
     pub deadline: Millis,
-    /// The version that was the newest at the begin.
+    /// The newest version when the edit began.
     pub since: usize,
-    /// Its own version, once that is known.
+    /// The edit's own version, once that is known.
     pub own: Option<usize>,
-    /// The session has written.
+    /// The session has written the planned content.
     pub wrote: bool,
-    /// Its file was joined or left by names: what becomes of it is open.
+    /// Names have joined or left its file, so its result is open.
     pub murky: bool,
-    /// Whether it destroyed something unseen; `None` where that is open.
+    /// Whether it destroyed something unseen; `None` if that is open.
     pub clobbered: Option<bool>,
-    /// Somebody else may have written what it claims.
+    /// Another author may have written the content that the edit claims.
     pub guess: bool,
-    /// A one-call mark that has its content.
+    /// A one-call mark that has got its content.
     pub used: bool,
-    /// What it began after may not have been seen.
+    /// The content that it began after may not have been read.
     pub early: bool,
-    /// Another edit of the same session's was open at the same time, and one
-    /// of the two cannot be told by its content.
+    /// Another edit of the same session was open at the same time, and one of
+    /// the two cannot be distinguished by its content.
     pub beside: bool,
 }
 
-/// Who did a step.
+/// Who made a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
     User,
-    /// A session, within this edit.
+    /// A session, within the edit with this number.
     Edit(usize),
 }
 
@@ -210,25 +213,25 @@ pub struct Truth {
     pub files: BTreeMap<usize, File>,
     pub of: BTreeMap<Name, usize>,
     pub view: BTreeMap<Name, (String, Option<usize>)>,
-    /// The names that each session has used, the latest last.
+    /// The names that each session has used, the most recent last.
     pub used: BTreeMap<usize, Vec<Name>>,
     pub edits: BTreeMap<usize, Edit>,
     pub down: bool,
     /// Files that have not been compared since events were lost.
     pub uncompared: BTreeSet<usize>,
-    /// Names first spoken of while they led to nothing.
+    /// Names that were first named while they had no file.
     pub vain: BTreeSet<Name>,
-    /// When they are compared by although nobody asks: after a second loss
-    /// that takes a while (LOSS-1).
+    /// When those files are compared even if no request needs it. After a
+    /// second loss that takes some time (LOSS-1).
     pub compared_by: Millis,
-    /// When events were lost last.
+    /// When events were last lost.
     pub lost_at: Option<Millis>,
-    /// How many versions each file had when the watch was lost.
+    /// The number of versions of each file when the watch was lost.
     pub seen: BTreeMap<usize, usize>,
     pub now: Millis,
-    /// Texts are kept.
+    /// Whether texts are kept.
     pub texts: bool,
-    /// Contents that editors have reported, and when.
+    /// Contents that editors have reported, with the time.
     pub reports: Vec<(Text, Millis)>,
     pub next: usize,
 }
@@ -282,7 +285,7 @@ impl Truth {
             .is_some_and(|names| names.contains(&name))
     }
 
-    /// The name of a file that a session used last.
+    /// Returns the name of a file that a session used last.
     pub fn last_used(&self, session: usize, file: usize) -> Option<Name> {
         let names = self.used.get(&session)?.iter().rev();
         names.copied().find(|name| self.of[name] == file)
@@ -294,7 +297,7 @@ impl Truth {
         held.map_or(Worth::Unread, |held| held.copy.worth(file.text()))
     }
 
-    /// A session names a file, so that it is tracked for it.
+    /// Records that a session names a file, so that it is tracked.
     pub fn spoke(&mut self, session: usize, name: Name) {
         let known = self
             .used
@@ -309,8 +312,8 @@ impl Truth {
         let edited = self.edits.values().any(|edit| self.of[edit.name] == id);
         let file = self.file_mut(name);
         let newest = file.newest();
-        // FILE-2: a name by which no file was found yet, and that leads to
-        // nothing, is nobody else's.
+        // FILE-2: a name that has no file and never had one is no name of
+        // another file.
         let vain = file.text().is_none() && !named;
         if !known || vain {
             file.from = newest;
@@ -322,7 +325,8 @@ impl Truth {
         }
         let file = self.file_mut(name);
         let baseline = file.text().cloned();
-        // ATTR-5: a passing absence is told, and no version yet.
+        // ATTR-5: an absence in the middle of a save is reported, but is no
+        // version yet.
         let passing = edited
             && baseline.is_none()
             && file.versions.last().is_some_and(|version| version.maybe);
@@ -358,13 +362,13 @@ impl Truth {
             held.copy.open = Some("names joined before anybody had looked");
             held.told = Told::Open;
         }
-        // Of two that were the same the one that was seen.
+        // Of two equal versions, the one that was read.
         let is = |version: &Version| version.text.as_ref() == Some(text);
         let sure = file.versions.iter();
         let sure = sure
             .enumerate()
             .rposition(|(at, v)| is(v) && (at == newest || !v.maybe));
-        // It may be one that nobody saw, long after the one that was.
+        // It may be a version that was not read, long after the one that was.
         let last = file.versions.iter().rposition(is);
         held.joined |= sure.is_some() && sure != last;
         let of = sure.or(last);
@@ -374,7 +378,8 @@ impl Truth {
             held.joined &= there.as_ref() != Some(text);
         }
         if there.as_ref() != Some(text) && held.told == Told::UpTo(newest) {
-            // Shown the old one after it had been named.
+            // The session was shown the old content after the change had been
+            // reported.
             held.told = Told::Open;
         }
     }
@@ -402,8 +407,8 @@ impl Truth {
         }
     }
 
-    /// Looks at the disk after a step: which names are one file, and what each
-    /// file holds.
+    /// Looks at the disk after a step: which names are one file, and the
+    /// content of each file.
     pub fn look(&mut self, disk: &Disk, actor: Actor) {
         let moved = self.regroup(disk);
         let ids: Vec<usize> = self.files.keys().copied().collect();
@@ -420,7 +425,8 @@ impl Truth {
         }
     }
 
-    /// A file holds another content, closed. `moved`: by another way too.
+    /// Records that a file has another closed content. `moved` says whether its
+    /// name resolves in another way too.
     pub fn became(&mut self, id: usize, text: Option<Text>, actor: Actor, moved: bool) {
         let blurred = self.blur(id);
         let mut new = version(text, if self.down { UNKNOWN } else { USER });
@@ -448,7 +454,8 @@ impl Truth {
         }
         let index = self.files[&id].versions.len();
         if let Some(file) = self.files.get_mut(&id) {
-            // A copied name that vanishes before anybody named it is dropped.
+            // A copied name that is removed before any session named it is
+            // dropped.
             if new.text.is_none() && file.held.values().all(|held| held.carried) {
                 new.by |= UNKNOWN;
                 for held in file.held.values_mut() {
@@ -464,7 +471,8 @@ impl Truth {
         }
     }
 
-    /// Where what came between was not seen, it is still the one before.
+    /// If the contents in between were not read, this is still the previous
+    /// version.
     fn continued(&mut self, id: usize, index: usize) {
         let Some(file) = self.files.get_mut(&id) else {
             return;
@@ -475,7 +483,8 @@ impl Truth {
             && before.text == version.text
         {
             version.by |= before.by;
-            // What a one-call mark had claimed, and was saved once more.
+            // A content that a one-call mark had claimed, and that was saved
+            // once more.
             if before.by_flag {
                 before.by |= version.by;
                 version.by_flag = true;
@@ -489,7 +498,7 @@ impl Truth {
         }
     }
 
-    /// Deadlines that have come.
+    /// Ends the edits whose deadline has come.
     pub fn expire(&mut self) {
         let due: Vec<usize> = self
             .edits
@@ -507,8 +516,8 @@ impl Truth {
         self.halves();
     }
 
-    /// ATTR-5, ATTR-12: where no edit is open any more, half of a save that
-    /// goes on may be a version.
+    /// ATTR-5, ATTR-12: once no edit is open any more, half of a save in
+    /// progress may be a version.
     pub fn halves(&mut self) {
         let edited: BTreeSet<usize> = self.edits.values().map(|e| self.of[e.name]).collect();
         let halves = self.files.iter().filter(|(id, _)| !edited.contains(id));
@@ -521,7 +530,7 @@ impl Truth {
         }
     }
 
-    /// Everything has been looked at, but for what is still to be compared.
+    /// Records that everything was read, except what is still to be compared.
     pub fn settle(&mut self) {
         let late = self.now < self.compared_by;
         let all = self.files.keys().copied();
@@ -531,7 +540,7 @@ impl Truth {
         self.settle_of(&all);
     }
 
-    /// Events were lost.
+    /// Records that events were lost.
     pub fn overflow(&mut self) {
         self.lost_sight();
         self.uncompared = self.files.keys().copied().collect();
@@ -540,7 +549,7 @@ impl Truth {
         self.lost_at = Some(self.now);
     }
 
-    /// The same of some files.
+    /// Records that some files were read.
     pub fn settle_of(&mut self, looked_at: &[usize]) {
         let edited = !self.edits.is_empty();
         self.edits
@@ -550,8 +559,8 @@ impl Truth {
                 && looked_at.contains(id)
                 && let Some(version) = file.versions.last_mut()
             {
-                // ATTR-5: under an open edit an absence may be half of a save.
-                // What is found empty is looked at once more.
+                // ATTR-5: under an open edit, an absence may be half of a save.
+                // A file found empty needs a second look.
                 let empty = version.text.as_ref().is_some_and(|text| text.is_empty());
                 let early =
                     (empty || version.text.is_none() && edited) && version.at + 100 > self.now;
@@ -560,7 +569,8 @@ impl Truth {
         }
     }
 
-    /// What has not been looked at by now is found only after a gap.
+    /// Records that the watch was lost: what has not been read by now is found
+    /// only after a gap.
     pub fn lost_sight(&mut self) {
         for edit in self.edits.values_mut() {
             let last = self.files[&self.of[edit.name]].versions.last();
@@ -594,10 +604,12 @@ impl Truth {
         self.seen = self.files.iter().map(count).collect();
     }
 
-    /// Of what was written while nobody watched, the last is found.
+    /// Records that the daemon starts again: of what was written in the gap,
+    /// only the last content is found.
     pub fn start(&mut self) {
         self.down = false;
-        // What a mark without a content claims of a gap is open.
+        // The rules leave open what a mark without a declared content claims of
+        // a gap.
         for edit in self.edits.values_mut() {
             edit.murky |= edit.flag;
         }
@@ -627,8 +639,8 @@ impl Truth {
         self.expire();
     }
 
-    /// A difference that an open edit expects is that session's also where
-    /// nobody saw it come.
+    /// Records that a difference found after a gap is the content that an open
+    /// edit expects: it is that session's.
     pub fn unguess(&mut self, id: usize, index: usize) {
         let of = &self.of;
         let own = |edit: &&mut Edit| of[edit.name] == id && edit.own == Some(index) && edit.wrote;

@@ -1,4 +1,4 @@
-//! The steps one by one, and what each request must be answered.
+//! Plays the steps one by one, and checks the answer to each request.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub type Done = Result<(), String>;
 pub struct Play {
     pub world: World,
     pub truth: Truth,
-    /// A file that is being written: what it will hold.
+    /// The file that is being written, and the content it will have.
     pub open: Option<(usize, Text)>,
 }
 
@@ -33,7 +33,7 @@ pub fn run(script: &Script) -> Result<u64, (usize, String)> {
     play(script).map(|_| script.ops.len() as u64)
 }
 
-/// The same; what is there in the end.
+/// Plays a script. Returns the state at its end.
 pub fn play(script: &Script) -> Result<Play, (usize, String)> {
     let none: &[Text] = &[];
     let files = script.initial.iter();
@@ -68,7 +68,7 @@ pub fn play(script: &Script) -> Result<Play, (usize, String)> {
 }
 
 impl Play {
-    // --- asking ---
+    // --- requests ---
 
     pub fn try_ask(
         &mut self,
@@ -83,7 +83,8 @@ impl Play {
         answer.map(|answer| answer.reply)
     }
 
-    /// The files that an answer speaks of: these have been looked at by then.
+    /// Returns the files in the scope of a request. They were read before its
+    /// answer.
     pub fn about(&self, who: usize, request: &Request) -> Vec<usize> {
         let path = match request {
             Request::FileRead(read) => &read.path,
@@ -145,7 +146,7 @@ impl Play {
         self.truth.file(name).half.is_some()
     }
 
-    /// Puts a content under a name; whether it could be done.
+    /// Puts a content under a name. Returns whether that was possible.
     pub fn put(&mut self, name: Name, text: &Text, how: How, actor: Actor) -> bool {
         if self.is_half(name) {
             return false;
@@ -166,14 +167,14 @@ impl Play {
         let id = self.truth.of[name];
         let before = self.truth.file(name).newest();
         self.looked(actor);
-        // The same once more, before anybody had looked.
+        // The same content once more, before the file was read.
         if self.truth.of[name] == id && self.truth.file(name).newest() == before {
             for edit in self.truth.edits.values_mut().filter(|edit| edit.flag) {
                 edit.murky |= self.truth.of[edit.name] == id;
             }
             let last = self.truth.file(name).versions.last();
             let mut by_flag = last.is_some_and(|last| last.by_flag);
-            // Beside other edits a one-call mark may have had it.
+            // With other edits open, a one-call mark may have claimed it.
             by_flag |= self.truth.edits.values().any(|edit| {
                 let flag = edit.flag && !edit.declared && edit.since < before;
                 flag && self.truth.of[edit.name] == id
@@ -218,7 +219,7 @@ impl Play {
     }
 
     pub fn rename(&mut self, from: Name, to: Name, by: impl Fn(&mut Disk) -> bool) {
-        // All that moves along: the names below a directory.
+        // All names that are renamed together: the names below a directory.
         let pairs: Vec<(Name, Name)> = NAMES
             .iter()
             .filter_map(|name| {
@@ -355,7 +356,8 @@ impl Play {
         Ok(())
     }
 
-    /// Each name holds what the other held: nothing was renamed away.
+    /// Records that two names were exchanged: each has the file of the other,
+    /// and nothing was renamed away.
     pub fn exchanged(&mut self, one: Name, other: Name) {
         for edit in self.truth.edits.values_mut() {
             edit.murky |= edit.flag;
@@ -383,10 +385,10 @@ impl Play {
                     .map(|to| (name, to)),
             );
         }
-        // A session that knows one of them only may be told of both.
+        // A session that has used only one of them may get reports about both.
         for (name, counterpart) in names {
-            // Which history goes on, that of the name or that of what came to
-            // it, is not said.
+            // The rules do not say which history continues: that of the name,
+            // or that of the file that came to it.
             let file = self.truth.file_mut(name);
             file.from = file.newest();
             let known = self
@@ -424,7 +426,7 @@ impl Play {
         let edited =
             edits.any(|edit| edit.names.contains(&name) && edit.own.is_none() && !edit.murky);
         let id = self.truth.of[name];
-        // Where nobody has announced anything, the half may be a version.
+        // Without any announcement, the half may be a version.
         let planned = self.truth.edits.values().any(|edit| edit.planned == half);
         if (!edited || planned) && self.truth.file(name).text() != Some(&half) {
             self.truth
@@ -467,7 +469,7 @@ impl Play {
             let (session, text) = (edit.session, edit.planned.clone());
             let newest = self.truth.file(edit_name).versions.last();
             if newest.is_none_or(|version| version.real != Some(session)) {
-                // The same once more; a one-call mark may be used up by it.
+                // The same content once more; it may use up a one-call mark.
                 if let Some(edit) = self.truth.edits.get_mut(&slot) {
                     edit.murky |= edit.flag;
                 }

@@ -1,4 +1,4 @@
-//! What each request must be answered, but for those of edits.
+//! The expected answers to requests, except those about edits.
 
 use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake};
 use touchmark_proto::editors::EditorDidSave;
@@ -263,8 +263,9 @@ impl Play {
         }
     }
 
-    /// What is cut of a file by a name that the session never used: whether it
-    /// is known by then where that name leads is left open.
+    /// Records that lines were cut of a file by a name that the session never
+    /// used. The rules leave open whether the engine knows by then where that
+    /// name resolves to.
     pub fn unused(&mut self, who: usize, name: Name) {
         if !self.truth.uses(who, name) {
             self.truth
@@ -320,8 +321,8 @@ impl Play {
         self.record_read(who, name, range, &text, named, true)
     }
 
-    /// A read repeats an earlier one where all that is wanted is in the
-    /// context as the file holds it (SEEN-4).
+    /// Checks a repeat: a read repeats an earlier one if everything wanted of
+    /// the current content is in the context (SEEN-4).
     pub fn repeat(
         &mut self,
         who: usize,

@@ -1,5 +1,5 @@
-//! The engine's surroundings: its watcher on the simulated disk, reads under
-//! way, the store, and clients that wait for each answer.
+//! The simulated surroundings of the engine: its watcher on the simulated disk,
+//! reads in progress, the store, and clients that wait for each answer.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,18 +28,19 @@ pub struct World {
     pub now: Millis,
     records: Vec<Record>,
     snapshot: Option<(Saved, usize)>,
-    /// What folding the records gives.
+    /// The state that results from folding the records.
     pub folded: State,
-    /// Tracked names, with the entries that they were last found to pass.
+    /// Tracked names, each with the entries on its way when it was last
+    /// resolved.
     tracked: BTreeMap<String, BTreeSet<String>>,
     queue: VecDeque<Input>,
     reads: VecDeque<ReadOrder>,
     answered: BTreeMap<u64, Result<Answer, Error>>,
     requests: u64,
-    /// Reads come back in the opposite order.
+    /// Whether reads return in reverse order.
     turned: bool,
     trace: bool,
-    /// All that any file ever held, if texts are kept.
+    /// All contents that any file ever had, if texts are kept.
     texts: Option<BTreeMap<Hash, Text>>,
     pub failure: Option<String>,
 }
@@ -78,7 +79,7 @@ impl World {
         }
     }
 
-    /// The daemon comes back, with a kept state or from the records alone.
+    /// Starts the daemon again, from a snapshot or from the records alone.
     pub fn up(&mut self, snapshot: bool) {
         let (kept, skip) = match (&self.snapshot, snapshot) {
             (Some((kept, count)), true) => (kept.clone(), *count),
@@ -96,7 +97,7 @@ impl World {
         self.carry_out(effects);
     }
 
-    /// The daemon is killed.
+    /// Kills the daemon.
     pub fn down(&mut self) {
         if let Some(engine) = self.engine.take() {
             let kept = Saved {
@@ -110,7 +111,7 @@ impl World {
         self.reads.clear();
     }
 
-    /// The system's queue overflows: what is in it is lost.
+    /// Makes the system's queue overflow: everything in it is lost.
     pub fn overflow(&mut self) {
         self.queue.clear();
         self.queue.push_back(Input::Overflow);
@@ -181,7 +182,7 @@ impl World {
                     self.answered.insert(request.0, Ok(answer.into()));
                 }
                 Effect::Write { order, .. } => {
-                    // Only files that nobody else touches meanwhile.
+                    // Only files that no other writer touches meanwhile.
                     let path = order.path.to_string_lossy();
                     let lines = String::from_utf8_lossy(&order.bytes).into_owned();
                     let text: Text = lines
@@ -216,7 +217,8 @@ impl World {
         }
     }
 
-    /// Where no text is kept, what changed is stale as a whole.
+    /// Returns the differences between pairs of texts. If no texts are kept, a
+    /// changed file is stale as a whole.
     fn differences(&self, pairs: &[TextPair]) -> Vec<Difference> {
         let Some(texts) = &self.texts else {
             return Vec::new();
@@ -281,7 +283,7 @@ impl World {
         names.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Whether events in the directory of an entry are heard.
+    /// Returns whether events in the directory of an entry are received.
     fn is_watched(&self, entry: &str) -> bool {
         let directory = entry.rfind('/').map_or("", |cut| &entry[..=cut]);
         self.tracked
@@ -289,7 +291,7 @@ impl World {
             .any(|way| way.iter().any(|passed| passed.starts_with(directory)))
     }
 
-    /// Turns what happened on the disk into hints, as the watcher does.
+    /// Turns events of the disk into hints, as the watcher does.
     pub fn watch(&mut self) {
         self.keep();
         let events = std::mem::take(&mut self.disk.events);
@@ -420,7 +422,7 @@ impl World {
         false
     }
 
-    /// Lets everything under way arrive, time standing still.
+    /// Lets all pending events and reads arrive. No time passes.
     pub fn drain(&mut self) {
         for _ in 0..5_000 {
             if self.failure.is_some() || !self.turn() {
@@ -441,7 +443,7 @@ impl World {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn ask(&mut self, session: usize, request: Request) -> Result<Answer, Error> {
         self.requests += 1;
         let id = self.requests;
@@ -452,9 +454,10 @@ impl World {
             until: None,
         });
         self.drain();
-        // Some looks come a little later, so as not to read without pause.
+        // Some reads come a little later, so that a file is not read without
+        // pause.
         let asked = self.now;
-        // Time stands still once something has failed.
+        // No time passes once something has failed.
         while !self.answered.contains_key(&id) && self.failure.is_none() && self.now < asked + 2_000
         {
             let due = self.engine.as_ref().and_then(Engine::deadline);

@@ -1,4 +1,4 @@
-//! Runs that failed once, cut down, each under the name of what it showed.
+//! Runs that have failed once, shrunk. Each test is named after what it showed.
 
 mod copies;
 mod names;
@@ -17,7 +17,8 @@ fn holds(initial: &[(Name, Make)], ops: &[Op]) {
     ends(initial, ops, |_| ());
 }
 
-/// Where the model leaves open what came of it, the story says it.
+/// Plays a story and checks its end. Used where the model leaves the result
+/// open.
 fn ends(initial: &[(Name, Make)], ops: &[Op], so: impl Fn(&mut Play)) {
     for (tick, turned, texts) in [(1, false, false), (1_000, true, false), (1, false, true)] {
         let script = Script {
@@ -31,7 +32,8 @@ fn ends(initial: &[(Name, Make)], ops: &[Op], so: impl Fn(&mut Play)) {
     }
 }
 
-/// Who is told to have written what a file holds: a session, or nobody's.
+/// Returns the session that is named as the author of a file's current content,
+/// or `None`.
 fn writer(play: &mut Play, name: Name) -> Option<usize> {
     let history = Request::FileHistory(FileHistory {
         path: name.into(),

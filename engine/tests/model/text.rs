@@ -1,35 +1,37 @@
-//! Contents: lists of lines that can be told apart.
+//! Contents: lists of distinguishable lines.
 
 use std::sync::Arc;
 
 use touchmark_proto::Hash;
 
-/// A content; each number is a line.
+/// A content. Each number is a line.
 pub type Text = Arc<[u32]>;
 
-/// How somebody comes to a content from the one that is there.
+/// How a content is made from the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make {
-    /// New lines throughout, so many.
+    /// New lines only. The fields are the token that their numbers are made of,
+    /// and the number of lines.
     Whole(u32, u32),
-    /// A new line in the place of this one.
+    /// A new line replaces this one.
     Revise(u32, u32),
-    /// A new line above this one.
+    /// A new line is inserted above this one.
     Insert(u32, u32),
-    /// Without this line.
+    /// The line with this number is removed.
     Drop(u32),
-    /// A new last line.
+    /// A new last line is appended.
     Append(u32),
-    /// What the file held so many contents ago.
+    /// The content that the file had this number of contents ago.
     Back(usize),
-    /// No line.
+    /// The empty content.
     Empty,
-    /// The same once more.
+    /// The current content.
     Same,
 }
 
 impl Make {
-    /// `past` are the contents that were there, the newest last.
+    /// Returns the new content. `past` are the file's contents so far, the
+    /// newest last.
     pub fn of(self, there: Option<&Text>, past: &[Text]) -> Text {
         let mut lines = there.map_or_else(Vec::new, |text| text.to_vec());
         let at = |line: u32| line as usize % lines.len().max(1);

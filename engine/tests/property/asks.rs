@@ -1,4 +1,4 @@
-//! From the short forms of a run to the protocol's requests.
+//! Turns the short forms of a run into the protocol's requests.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +31,8 @@ fn paths(all: &[&'static str]) -> Vec<ClientPath> {
     all.iter().map(|path| ClientPath::from(*path)).collect()
 }
 
-/// `None` where there is nothing to ask, as a commit of an edit that never
-/// began.
+/// Returns the request, or `None` if there is nothing to request, such as a
+/// commit of an edit that never began.
 #[allow(clippy::too_many_lines)] // one arm a method
 pub fn request(
     asking: &Asking,

@@ -1,6 +1,6 @@
-//! Runs in which everything is late and nothing is in step: hints, reads and
-//! answers arrive at random moments, writers are seen half-way, the daemon is
-//! killed. Only what docs/semantics.md promises at all times is asserted.
+//! Runs in which everything is late and in any order: hints, reads and answers
+//! arrive at random times, reads see half of a write, the daemon is killed.
+//! Only what docs/semantics.md promises at all times is asserted.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::op::{ALL_FILES, Ask, Asking, How, Op, SESSIONS};
 use crate::script::Script;
 use crate::world::{Outcome, Seen, World};
 
-/// Runs a script; the step that failed and why.
+/// Runs a script. Returns the number of steps, or the step that failed and why.
 pub fn run(script: &Script) -> Result<u64, (usize, String)> {
     let mut world = World::new(script.tick, &script.initial);
     let mut audit = Audit::default();
@@ -29,7 +29,7 @@ pub fn run(script: &Script) -> Result<u64, (usize, String)> {
     Ok(world.steps)
 }
 
-/// Folding the facts gives the state (the sixth promise).
+/// Checks that folding the facts gives the engine's state.
 pub fn replay(world: &World) -> Result<(), String> {
     match &world.engine {
         Some(engine) if world.folded != *engine.state() => Err(format!(
@@ -47,8 +47,9 @@ fn go(world: &mut World, audit: &mut Audit, op: Op) -> Result<Vec<Seen>, String>
     Ok(std::mem::take(&mut world.seen))
 }
 
-/// Whatever happened, when all is quiet the next change is a user's, is told
-/// once to each who holds the file, and nobody waits for an answer.
+/// Checks the end of a run: when everything is quiet, the next change is the
+/// user's, is reported once to each session that tracks the file, and no client
+/// waits for an answer.
 fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
     go(world, audit, Op::Up { snapshot: false })?;
     for writer in 0..60 {
@@ -134,7 +135,7 @@ fn finish(world: &mut World, audit: &mut Audit) -> Result<(), String> {
                 }
             }
         }
-        // One that never recorded anything is not known (SES-1).
+        // A session that never recorded anything is not known (SES-1).
         if replies.is_empty() {
             continue;
         }

@@ -1,10 +1,10 @@
-//! Contents of the simulated files: small, with prefixes of each other, empty
-//! ones, and any number of unique ones.
+//! Contents of the simulated files: small ones, some of which begin with
+//! others, empty ones, and any number of unique ones.
 
 use touchmark_proto::Hash;
 
-/// Contents below this number come again and again; those above are written
-/// once in a run.
+/// Contents with a lower number occur many times in a run; the others are
+/// written once.
 pub const COMMON: u32 = 8;
 
 pub fn content(id: u32) -> Vec<u8> {
@@ -27,8 +27,8 @@ pub fn content(id: u32) -> Vec<u8> {
     }
 }
 
-/// The engine takes hashes as names, so any injective one will do, and this
-/// one is quick.
+/// Returns a fast, injective hash. The engine uses hashes only as names, so any
+/// injective one will do.
 pub fn hash(bytes: &[u8]) -> Hash {
     let mut out = [0; 32];
     for (lane, chunk) in out.chunks_mut(8).enumerate() {
@@ -42,7 +42,8 @@ pub fn hash(bytes: &[u8]) -> Hash {
     Hash(out)
 }
 
-/// Line feeds, and one more if the last line has none.
+/// Returns the number of lines: of line feeds, and one more if the last line
+/// has none.
 pub fn lines(bytes: &[u8]) -> u32 {
     let feeds = bytes.iter().filter(|byte| **byte == b'\n').count() as u32;
     feeds + u32::from(bytes.last().is_some_and(|last| *last != b'\n'))

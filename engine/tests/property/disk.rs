@@ -1,5 +1,6 @@
-//! A file system as far as the engine can tell: names, bytes, inode numbers
-//! that come again at once (ATTR-15), and stamps with a coarse clock.
+//! A simulated file system, as far as the engine can distinguish it from a real
+//! one: names, bytes, inode numbers that are used again immediately (ATTR-15),
+//! and stamps with a coarse clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use touchmark_proto::{Hash, Millis};
 
 use crate::content::{hash, lines};
 
-/// What a name leads to.
+/// What a name resolves to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     Absent,
@@ -49,9 +50,9 @@ pub struct Disk {
     names: BTreeMap<String, usize>,
     inodes: BTreeSet<u64>,
     tick: Millis,
-    /// Moves with every operation; a moment between two requests.
+    /// Increases with every operation. A moment is between two operations.
     pub moment: u64,
-    /// The writer at work, if it is one that keeps its file open.
+    /// The writer whose operation is in progress, if it keeps its file open.
     pub writer: Option<usize>,
     past: BTreeMap<String, Vec<Past>>,
 }
@@ -73,7 +74,7 @@ impl Disk {
         i64::try_from(now / self.tick * self.tick * 1_000_000).unwrap_or(i64::MAX)
     }
 
-    /// What a stat of a file tells now.
+    /// Returns the current stat of a file, or `None` if it does not exist.
     pub fn stat(&self, path: &str) -> Option<Stamp> {
         let node = &self.nodes[*self.names.get(path)?];
         Some(Stamp {
@@ -123,7 +124,8 @@ impl Disk {
         }
     }
 
-    /// Everything the path led to between two moments, both included.
+    /// Returns everything that the path resolved to between two moments, both
+    /// included.
     pub fn between(&self, path: &str, from: u64, to: u64) -> Vec<At> {
         let none = Vec::new();
         let past = self.past.get(path).unwrap_or(&none);
@@ -137,8 +139,8 @@ impl Disk {
         all
     }
 
-    /// The writer to whom all changes since a moment go back, and the one
-    /// that stood then, if there is one.
+    /// Returns the writer that made all changes since a moment and also the
+    /// last one before it, or `None`.
     pub fn one_save(&self, path: &str, since: u64) -> Option<usize> {
         let past = self.past.get(path)?;
         let stood = past.iter().rposition(|change| change.moment <= since)?;
@@ -149,7 +151,7 @@ impl Disk {
         same.then_some(writer)
     }
 
-    /// The moment of the path's last change.
+    /// Returns the moment of the path's last change.
     pub fn changed_at(&self, path: &str) -> u64 {
         self.past
             .get(path)
@@ -157,7 +159,7 @@ impl Disk {
             .map_or(0, |change| change.moment)
     }
 
-    /// A new file that has no name yet.
+    /// Creates a file without a name. Returns its index.
     pub fn create(&mut self, bytes: &[u8], now: Millis) -> usize {
         let inode = (1..).find(|n| !self.inodes.contains(n)).unwrap_or(0);
         self.inodes.insert(inode);
@@ -182,7 +184,7 @@ impl Disk {
         found.map(|(name, _)| name.clone())
     }
 
-    /// Puts a file under a name, over whatever was there.
+    /// Puts a file under a name, in place of the previous one.
     pub fn link(&mut self, path: &str, node: usize) {
         self.drop_name(path);
         self.nodes[node].links += 1;
@@ -233,7 +235,7 @@ impl Disk {
         }
     }
 
-    /// What a reader finds now.
+    /// Returns what a read finds now.
     pub fn read(&self, path: &str, prefixes: &[u64], with_bytes: bool, now: Millis) -> ReadOutcome {
         let Some(node) = self.names.get(path).map(|node| &self.nodes[*node]) else {
             return Found::Absent.into();

@@ -1,16 +1,17 @@
-//! Bytes as runs of the engine: what the fuzz target `operations` does with
-//! them, and its seeds as a test on every toolchain.
+//! Runs of the engine made from bytes. The fuzz target `operations` uses them,
+//! and its seeds are a test here on every toolchain.
 
 use crate::runs::rng::Rng;
 use crate::script::{Script, script_of};
 use crate::{chaos, inputs};
 
-/// Longer runs find nothing that shorter ones do not, and fewer of them fit
-/// into a minute.
+/// The maximum number of steps of a run. Longer runs find nothing that shorter
+/// ones do not, and fewer of them fit into a minute.
 const STEPS: usize = 80;
 
-/// The first byte chooses what the others decide: any inputs at all, or a run
-/// that is compared with the rules, with everything late or each step at rest.
+/// Plays a run. The first byte chooses its kind: any inputs at all, or a run
+/// that is compared with the rules, with everything late or with each step at
+/// rest. The other bytes decide its choices.
 pub fn operations(bytes: &[u8]) {
     let Some((kind, choices)) = bytes.split_first() else {
         return;

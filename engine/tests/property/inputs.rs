@@ -1,7 +1,7 @@
-//! Inputs of any content in any order, also such as no shell would hand over:
-//! answers to reads that nobody ordered, fences that nobody waits for, every
-//! method with any parameters that its schema allows. The engine must not
-//! panic, and its facts must give its state after every one of them.
+//! Inputs with any content in any order, even those that no shell would pass:
+//! results of reads that were not ordered, fences that no request waits for,
+//! every method with any parameters that its schema allows. The engine must not
+//! panic, and after every input its facts must give its state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -22,12 +22,12 @@ use crate::op::{ALL_FILES, SESSIONS};
 use crate::runs::rng::Rng;
 use crate::world::{EPOCH, START, rel};
 
-/// Every method's parameters; a test in `proto` keeps it true.
+/// The parameters of every method. A test in `proto` keeps the schema correct.
 const SCHEMA: &str = include_str!("../../../docs/protocol.schema.json");
 
 static PARSED: OnceLock<Value> = OnceLock::new();
 
-/// Plays inputs until the choices are spent.
+/// Plays inputs until no choices are left.
 pub fn run(rng: Rng) {
     let config = Config {
         root: b"/w".to_vec(),
@@ -73,7 +73,7 @@ struct Stage {
     /// Requests without an answer.
     asked: BTreeSet<u64>,
     requests: u64,
-    /// Names of edits and commands, cursors and clocks that were answered.
+    /// Names of edits and commands, cursors and clocks from answers.
     heard: Vec<String>,
 }
 
@@ -151,7 +151,7 @@ impl Stage {
         content(self.rng.below(COMMON as usize + 4) as u32)
     }
 
-    // --- what goes in ---
+    // --- inputs ---
 
     fn ask(&mut self) {
         let method = self.rng.pick(METHODS);
@@ -159,8 +159,8 @@ impl Stage {
         let params = self
             .value(&schema["methods"][method]["params"], "")
             .unwrap_or_else(|| json!({}));
-        // The schema is wider than the parameters where it has no words for
-        // what is meant, as for paths.
+        // The schema allows more than the parameters do, since it cannot
+        // describe everything, such as paths.
         let Ok(ask) = Request::from_json(method, params) else {
             return;
         };
@@ -179,7 +179,8 @@ impl Stage {
     fn read_done(&mut self) {
         let order = match self.reads.len() {
             0 => None,
-            // Now and then one that is under way still.
+            // Sometimes the read stays in progress, so that its result comes
+            // twice.
             count if self.rng.chance(90) => Some(self.reads.remove(self.rng.below(count))),
             count => Some(self.reads[self.rng.below(count)].clone()),
         };
@@ -215,7 +216,8 @@ impl Stage {
         let size = bytes.len() as u64;
         let time = self.now - self.rng.pick(&[0, 1, 5_000, 100_000]);
         let nanos = time as i64 * 1_000_000;
-        // Names that lead to each other, and to files of several links.
+        // Names that are symlinks to each other, and to files with several
+        // links.
         let real = self.rng.chance(10).then(|| rel(self.path()));
         let object = self.rng.chance(30).then(|| Object {
             device: 1,
@@ -242,7 +244,7 @@ impl Stage {
                 .filter(|length| **length <= size)
                 .map(|length| (*length, hash(&bytes[..*length as usize])))
                 .collect(),
-            // A file may be too large for that.
+            // A file may be too large to be returned with its bytes.
             bytes: (order.bytes && self.rng.chance(90)).then(|| bytes.into()),
             secret: self.rng.pick(&[false, false, false, true]),
             real,
@@ -317,7 +319,7 @@ impl Stage {
         });
     }
 
-    /// The daemon dies; what it recorded is all that the next one knows.
+    /// Kills the daemon. The next one has only the recorded facts.
     fn restart(&mut self) {
         self.reads.clear();
         self.comparisons.clear();
@@ -344,7 +346,7 @@ impl Stage {
         self.carry_out(effects);
     }
 
-    // --- what comes out ---
+    // --- effects ---
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         let mut questions = Vec::new();
@@ -478,7 +480,7 @@ impl Stage {
             "string" => Some(self.text(name).into()),
             "boolean" => Some((self.rng.below(2) == 1).into()),
             "integer" => Some(self.number().into()),
-            // Absent and null are the same.
+            // Absent and null mean the same.
             _ => None,
         }
     }
@@ -488,7 +490,7 @@ impl Stage {
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
             let must = required.iter().any(|required| required == name);
-            // Taken out before a request is read.
+            // This field is removed before a request is decoded.
             if name == "withinMs" || !(must || self.rng.chance(40)) {
                 continue;
             }
@@ -536,7 +538,7 @@ impl Stage {
     }
 }
 
-/// Whether a field holds what an answer named before.
+/// Returns whether a field contains a name from an earlier answer.
 fn is_name(field: &str) -> bool {
     matches!(
         field,

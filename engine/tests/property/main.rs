@@ -1,6 +1,6 @@
-//! The engine against its rules: random runs in which everything is late,
-//! checked after every step by what holds at all times. `runs` says how to
-//! repeat one.
+//! The engine against its rules: random runs in which everything is late. After
+//! every step, what must be true at all times is checked. `runs` says how to
+//! repeat a run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(unreachable_pub)] // the modules of one test are its own world
 

@@ -1,9 +1,9 @@
-//! What can happen in a run. A run is a list of these and nothing else, so a
-//! failing run can be cut down by leaving steps out.
+//! The steps of a run. A run is nothing but a list of these, so that a failing
+//! run can be shrunk by leaving out steps.
 
 pub type Path = &'static str;
 
-/// The files that runs play with; those in `y` come about by renames of `d`.
+/// The files of the runs. Those in `y` are created by renames of `d`.
 pub const FILES: &[Path] = &["a", "d/b", "d/c", "d/e/f", "x/b", "n"];
 pub const ALL_FILES: &[Path] = &[
     "a", "d/b", "d/c", "d/e/f", "x/b", "n", "y/b", "y/c", "y/e/f",
@@ -14,21 +14,21 @@ pub const SESSIONS: &[&str] = &["s0", "s1", "s2"];
 /// How bytes get under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Open with truncation, write, close.
+    /// The file is opened with truncation, written and closed.
     InPlace,
-    /// A temporary file next to it, renamed over it.
+    /// A temporary file next to it is renamed over it.
     Replace,
-    /// A rename from an unwatched place.
+    /// A file is renamed from a place that is not watched.
     FromOutside,
-    /// Unlink, then create.
+    /// The file is unlinked, then created.
     Recreate,
 }
 
-/// The hash a client names.
+/// The hash that a client names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     No,
-    /// Of what is on disk when it asks.
+    /// The hash of the content on disk when the request is made.
     Disk,
     Content(u32),
     Absent,
@@ -70,7 +70,7 @@ pub enum Op {
     Chmod {
         path: Path,
     },
-    /// A writer opens; its content then comes in pieces.
+    /// A writer opens a file. Its content then comes in pieces.
     WOpen {
         writer: usize,
         path: Path,
@@ -85,7 +85,7 @@ pub enum Op {
         writer: usize,
     },
     Ask(Asking),
-    /// Lets the world turn until the edit of that slot has been answered.
+    /// Continues until the edit of that slot has been answered.
     Await {
         slot: usize,
     },
@@ -99,9 +99,10 @@ pub enum Op {
     },
     Drain,
     Pass(u64),
-    /// The daemon ends (kill -9); the disk goes on.
+    /// The daemon is killed. The disk continues to change.
     Down,
-    /// It comes back, with a snapshot of the state or from the records alone.
+    /// The daemon starts again, from a snapshot of the state or from the
+    /// records alone.
     Up {
         snapshot: bool,
     },
@@ -186,9 +187,9 @@ pub enum Ask {
     },
     Commit {
         slot: usize,
-        /// Only these of its files; none: all.
+        /// Only these of its files; all if empty.
         files: Vec<usize>,
-        /// Whether the commit names what was written.
+        /// Whether the commit names the content written.
         name_hash: bool,
         by_call: bool,
     },

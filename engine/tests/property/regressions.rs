@@ -1,6 +1,6 @@
-//! Runs that failed once, cut down, each under the name of what it showed.
-//! They are held against the audit as they stand, and with each step brought to
-//! rest. Where it is known what comes of one, it says so.
+//! Runs that have failed once, shrunk. Each test is named after what it showed.
+//! Each run is audited as it is, and with each step brought to rest. If the
+//! result is known, the test states it.
 
 use touchmark_engine::{Fact, VersionFact};
 
@@ -29,7 +29,7 @@ fn mark(slot: usize, path: Path, expect: Named) -> Ask {
     }
 }
 
-/// What an agent asks before each of its turns.
+/// The request that an agent sends before each of its turns.
 const TAKE: Ask = Ask::Take {
     peek: false,
     explicit: false,
@@ -49,8 +49,8 @@ fn begin(slot: usize, files: &[(Path, Named)], guarded: bool) -> Ask {
     }
 }
 
-/// Plays them as they stand, and with each step at rest. Returns the versions
-/// that were recorded so, with their corrections.
+/// Plays a run as it is, and with each step at rest. Returns the versions that
+/// the second one recorded, with their corrections.
 fn holds(tick: u64, initial: &[(Path, u32)], ops: Vec<Op>) -> Vec<String> {
     let script = crate::script::Script {
         tick,
@@ -884,8 +884,8 @@ fn an_editors_report_decides_a_content_once() {
     );
 }
 
-/// A busy machine: the hints of the second half of a save come when the
-/// absence in its middle has had its time already (ATTR-12).
+/// A busy machine: the hints of the second half of a save arrive when the
+/// absence in its middle has already reached its deadline (ATTR-12).
 #[test]
 fn a_name_that_is_back_by_then_is_not_recorded_as_gone() {
     let mut world = World::new(1, &[("a", 3)]);
@@ -946,9 +946,9 @@ fn an_old_cursor_acknowledges_no_save_that_began_after_it() {
     assert_eq!(told, ["a nothing by User, Unmarked"]);
 }
 
-/// The close of a write was counted for an older content, which came to be
-/// read later: each look at the empty file was the first, so that nobody was
-/// answered without waiting.
+/// Once, the close of a write was counted for an older content, which was read
+/// later: each look at the empty file was the first, so that each request had
+/// to wait.
 #[test]
 fn an_empty_file_that_was_looked_at_twice_is_not_doubted_again() {
     let told = holds(
@@ -983,8 +983,8 @@ fn an_empty_file_that_was_looked_at_twice_is_not_doubted_again() {
     assert_eq!(told, ["x/b 0 by User, Unmarked"]);
 }
 
-/// A read that brought the text was taken for the newest, though a later one
-/// had found that the file was gone: nobody was told.
+/// Once, a read with the text was treated as the newest one, although a later
+/// read had found that the file was removed: the removal was not reported.
 #[test]
 fn a_text_does_not_hide_what_a_later_read_found() {
     let read = |named, range| Ask::Read {
@@ -1037,8 +1037,8 @@ fn a_text_does_not_hide_what_a_later_read_found() {
     assert_eq!(told, ["d/b nothing by User, Unmarked"]);
 }
 
-/// What was held back for an edit became a version after the session had given
-/// the path up, and the path stayed watched.
+/// Once, a content that was held back for an edit became a version after the
+/// session had untracked the path, and the path stayed watched.
 #[test]
 fn what_is_held_back_goes_with_its_log() {
     let told = holds(
@@ -1062,12 +1062,12 @@ fn what_is_held_back_goes_with_its_log() {
             ask(0, 0, Ask::Untrack { path: "x/b" }),
         ],
     );
-    // With each step at rest, it was told before.
+    // With each step at rest, the version was recorded earlier.
     assert_eq!(told, ["x/b 14 by User, Unmarked"]);
 }
 
-/// A path was given up while a late mark waited for its read: what was written
-/// until the answer was missed.
+/// Once, a path was untracked while a late mark waited for its read: what was
+/// written until the answer was missed.
 #[test]
 fn a_path_stays_watched_for_whoever_has_had_it_read() {
     holds(

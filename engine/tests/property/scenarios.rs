@@ -1,6 +1,6 @@
-//! docs/scenarios.md at the engine's door: each with its known truth, once with
-//! every step brought to rest and once with nothing delivered before the
-//! question.
+//! The scenarios of docs/scenarios.md, played on the engine alone. Each has a
+//! known truth. Each is played once with every step brought to rest, and once
+//! with nothing delivered before the request.
 
 use std::collections::BTreeSet;
 
@@ -100,7 +100,7 @@ fn told(changed: &[&str]) -> Told {
     }
 }
 
-/// Runs the steps and answers what each `modified/take` told.
+/// Plays the steps. Returns what each `modified/take` reported.
 fn play(steps: &[Op], at_rest: bool) -> Vec<Told> {
     let mut world = World::new(1, &[("a", 3), ("d/b", 6), ("d/c", 1)]);
     let mut audit = Audit::default();
@@ -132,8 +132,7 @@ fn play(steps: &[Op], at_rest: bool) -> Vec<Told> {
     };
     for op in steps {
         go(&mut world, op);
-        // The agent waits for answers; whatever else happens may stay under
-        // way.
+        // The agent waits for its answers. Everything else may stay pending.
         let settles = matches!(
             op,
             Op::Ask(asking) if matches!(asking.ask, Ask::Read { .. } | Ask::Take { .. })

@@ -7,7 +7,8 @@ use crate::op::{
 use crate::runs;
 use crate::runs::rng::Rng;
 
-/// A run: what was there at first, the file system's clock tick, the steps.
+/// A run: the initial files, the precision of the file system's clock in
+/// milliseconds, and the steps.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub tick: u64,
@@ -16,7 +17,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// The same with every step brought to rest before the next.
+    /// Returns the run with every step brought to rest before the next.
     pub fn at_rest(self) -> Self {
         let ops = self.ops.into_iter().flat_map(|op| [op, Op::Drain]);
         Self {
@@ -46,8 +47,8 @@ impl runs::Script for Script {
     }
 }
 
-/// What a run may hold; some runs leave whole classes of trouble out, so that
-/// the rest is reached more often.
+/// What a run may contain. Some runs leave out whole kinds of disturbances, so
+/// that the other ones occur more often.
 #[derive(Clone, Copy)]
 struct Mood {
     files: usize,
@@ -217,7 +218,8 @@ impl Maker {
         }
     }
 
-    /// An agent's edit from its reading to its end, or to no end.
+    /// Returns the steps of an agent's edit, from its read to its end, or
+    /// without an end.
     fn edit(&mut self) -> Vec<Op> {
         let session = self.rng.below(self.mood.sessions);
         self.slot += 1;
@@ -272,7 +274,7 @@ impl Maker {
         }
         ops.push(Op::Await { slot });
         if self.rng.chance(25) {
-            // A user in between.
+            // A user writes in between.
             ops.push(self.user_write());
         }
         for file in 0..count {
@@ -330,7 +332,7 @@ impl Maker {
     fn renames(&mut self) -> Vec<Op> {
         let path = self.file();
         match self.rng.below(6) {
-            // vim with a backup.
+            // As vim does with a backup.
             0 => vec![
                 Op::Rename {
                     from: path,
@@ -472,7 +474,7 @@ pub fn script(seed: u64, length: usize) -> Script {
     script_of(Rng::new(seed), length)
 }
 
-/// The same, from any choices.
+/// Returns a run made from any choices.
 pub fn script_of(mut rng: Rng, length: usize) -> Script {
     let mood = Mood {
         files: rng.pick(&[1, 2, 3, 6]),

@@ -1,10 +1,10 @@
-//! Runs of steps from seeds: explored, and cut down where they fail.
+//! Runs of steps made from seeds: explores many, and shrinks those that fail.
 //!
-//! `TOUCHMARK_STEPS` sets how many steps are taken, `TOUCHMARK_SEED` runs one
-//! seed only and prints the way of the shrunk run through the engine,
-//! `TOUCHMARK_FROM` begins with that one, `TOUCHMARK_FAILURES` prints and
-//! collects that many failures before it stops. `TOUCHMARK_SOAK` takes the
-//! many steps that a long test has.
+//! `TOUCHMARK_STEPS` sets the number of steps. `TOUCHMARK_SEED` runs only one
+//! seed and prints the inputs and effects of the shrunk run. `TOUCHMARK_FROM`
+//! sets the first seed. `TOUCHMARK_FAILURES` sets the number of failures to
+//! print before stopping. `TOUCHMARK_SOAK` uses the larger number of steps of a
+//! long test.
 #![allow(dead_code)] // no test uses all of it
 
 pub mod rng;
@@ -13,23 +13,23 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether what goes into the engine and what comes out is printed.
+/// Whether to print the engine's inputs and effects.
 pub static TRACE: AtomicBool = AtomicBool::new(false);
 
-/// How many steps were taken; or the one that failed, and why.
+/// The number of steps made; or the step that failed, and why.
 pub type Outcome = Result<u64, (usize, String)>;
 
-/// What a run starts from and does.
+/// The initial state and the steps of a run.
 pub trait Script: Clone + Debug {
     type Op: Clone + Debug;
 
     fn ops(&mut self) -> &mut Vec<Self::Op>;
 
-    /// Leaves one of the files out that are there at first; false if there are
-    /// not so many.
+    /// Removes one of the initial files. Returns `false` if there is no file
+    /// with this number.
     fn leave_out(&mut self, file: usize) -> bool;
 
-    /// Everything but the steps.
+    /// Returns a description of everything except the steps.
     fn setting(&self) -> String;
 }
 
@@ -37,7 +37,8 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Takes about so many steps, or those of a long test.
+/// Runs scripts with about this number of steps in total, or the number for a
+/// long test.
 pub fn explore<S: Script>(
     (steps, soak): (u64, u64),
     make: impl Fn(u64) -> S,
@@ -52,7 +53,7 @@ pub fn explore<S: Script>(
     let mut seed = only.or(number("TOUCHMARK_FROM")).unwrap_or(1);
     let mut done = 0;
     let mut failures: Vec<String> = Vec::new();
-    // The hook is one for all threads.
+    // The panic hook is the same for all threads.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _alone = ONE_AT_A_TIME
         .lock()
@@ -60,7 +61,7 @@ pub fn explore<S: Script>(
     let loud = std::panic::take_hook();
     let here = std::thread::current().id();
     std::panic::set_hook(Box::new(move |info| {
-        // Only the runs on this thread are expected to fail.
+        // Only runs on this thread are expected to fail.
         if std::thread::current().id() != here {
             eprintln!("{info}");
         }
@@ -95,7 +96,7 @@ pub fn explore<S: Script>(
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// A panic of the engine is a failure like any other.
+/// Runs a script. A panic of the engine counts as a failure.
 pub fn caught(run: impl FnOnce() -> Outcome) -> Outcome {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic
@@ -107,12 +108,13 @@ pub fn caught(run: impl FnOnce() -> Outcome) -> Outcome {
     })
 }
 
-/// What a failure is about, so that the shrunk run fails by the same rule.
+/// Returns the rule that a failure is about, so that the shrunk run fails by
+/// the same rule.
 fn kind(why: &str) -> &str {
     why.split(':').next().unwrap_or_default()
 }
 
-/// Cuts a failing run down to the steps that it takes to fail.
+/// Shrinks a failing run to the steps that are needed to fail.
 fn shrink<S: Script>(script: &S, run: &impl Fn(&S) -> Outcome) -> (S, String) {
     let mut best = script.clone();
     let mut why = match caught(|| run(&best)) {

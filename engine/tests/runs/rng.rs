@@ -1,14 +1,13 @@
-//! Where runs get their choices: from a seed, so that a seed on the screen is
-//! a test; or from bytes, so that a fuzzer can look for the choices that lead
-//! somewhere.
+//! The source of a run's choices: a seed, so that a printed seed is a test; or
+//! bytes, so that a fuzzer can search for interesting choices.
 
 pub struct Rng(Source);
 
 enum Source {
-    /// splitmix64.
+    /// The state of splitmix64.
     Seed(u64),
-    /// What is left of the bytes, last first. When they are spent every
-    /// choice is the first.
+    /// The bytes that are left, last first. Without any left, every choice is
+    /// the first one.
     Bytes(Vec<u8>),
 }
 
@@ -21,7 +20,7 @@ impl Rng {
         Self(Source::Bytes(bytes.iter().rev().copied().collect()))
     }
 
-    /// Whether no choice is left to make.
+    /// Returns whether no choices are left.
     pub fn spent(&self) -> bool {
         matches!(&self.0, Source::Bytes(left) if left.is_empty())
     }
@@ -35,18 +34,18 @@ impl Rng {
                 z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
                 z ^ (z >> 31)
             }
-            // Most choices are among few: one byte each keeps it easy to
-            // change one choice and no other.
+            // Most choices are among few. One byte each makes it easy to change
+            // one choice and no other.
             Source::Bytes(left) => u64::from(left.pop().unwrap_or(0)),
         }
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    /// True `percent` times of a hundred.
+    /// Returns true with a probability of `percent`.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,4 +1,4 @@
-//! Facts of every kind with any fields, from a number.
+//! Makes facts of every kind with any fields, from a number.
 
 use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
@@ -12,7 +12,8 @@ use touchmark_proto::{
     Author, AuthorKind, Evidence, Hash, HashOrAbsent, LineRange, RelPath, SessionId, VersionKind,
 };
 
-/// Few names, so that facts speak of the same things; splitmix64.
+/// A splitmix64 generator. It uses few names, so that facts concern the same
+/// files.
 pub(crate) struct Arbitrary(u64);
 
 impl Arbitrary {
@@ -36,7 +37,8 @@ impl Arbitrary {
         all[self.below(all.len() as u64) as usize]
     }
 
-    /// Of any length in bytes; within what any time or count is.
+    /// Returns a number of any length in bytes, within the range of times and
+    /// counts.
     pub(crate) fn number(&mut self) -> u64 {
         let shift = self.below(63) + 1;
         self.next() >> shift

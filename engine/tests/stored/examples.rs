@@ -1,7 +1,7 @@
-//! One value of every kind of record, with every field, and one without what
-//! may be absent. They stand for ever: what they were stored as is in
-//! `tests/golden`. A field that comes later is absent in all of them; it gets
-//! an example of its own.
+//! Examples: one value of every kind of record with every field set, and one
+//! without its optional fields. They never change; their stored bytes are in
+//! `tests/golden`. A field that is added later is absent in all of them, and
+//! gets its own example.
 
 use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
@@ -42,7 +42,8 @@ fn held(number: u8) -> Held {
     }
 }
 
-/// With a name each; the names of records that were ever stored do not change.
+/// Returns the examples of facts, each with its name. The names of records that
+/// were ever stored do not change.
 pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
     let s = || session("s");
     vec![
@@ -403,7 +404,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
     .collect()
 }
 
-/// Kinds that came with format 1.
+/// Returns the examples of the kinds that were added with format 1.
 fn of_names() -> Vec<(&'static str, Fact)> {
     vec![
         (
@@ -456,7 +457,8 @@ fn of_names() -> Vec<(&'static str, Fact)> {
     ]
 }
 
-/// The number a kind of fact is stored under. Who adds one adds an example.
+/// Returns the number under which a kind of fact is stored. A new kind needs an
+/// example.
 pub(crate) fn number(fact: &Fact) -> u8 {
     match fact {
         Fact::SessionOpened { .. } => 0,
@@ -491,7 +493,7 @@ pub(crate) fn number(fact: &Fact) -> u8 {
     }
 }
 
-/// How many kinds there are.
+/// The number of kinds.
 pub(crate) const KINDS: u8 = 29;
 
 fn notes() -> Vec<(&'static str, Note)> {
@@ -588,7 +590,8 @@ fn notes() -> Vec<(&'static str, Note)> {
     ]
 }
 
-/// What facts of every kind make of a state that has something of everything.
+/// Returns a state that has something of everything, made by facts of every
+/// kind.
 pub(crate) fn state() -> State {
     let s = || session("s");
     let mut state = State::new(1_700_000_000_000, true);
@@ -654,7 +657,7 @@ pub(crate) fn state() -> State {
     state
 }
 
-/// Of some of its paths.
+/// Returns stats of some of the state's paths.
 pub(crate) fn stamps() -> Files {
     let stamp = Stamp {
         inode: 12,

@@ -1,10 +1,10 @@
-//! What was stored at some time is read for ever.
+//! Everything that was ever stored can be read.
 //!
-//! `tests/golden/v<format>/facts.txt` has a line for each record: its name
-//! in `examples.rs`, and its bytes in hex. `snapshot.txt` is a whole state.
-//! The files of format 0 were written by the last touchmark that had no
-//! format. Lines are never changed: `TOUCHMARK_BLESS=1 cargo test -p
-//! touchmark-engine --test stored` adds the examples that have none yet.
+//! `tests/golden/v<format>/facts.txt` has a line for each record: its name in
+//! `examples.rs`, and its bytes in hex. `snapshot.txt` is a whole state. The
+//! files of format 0 were written by the last touchmark that had no format.
+//! Lines are never changed. `TOUCHMARK_BLESS=1 cargo test -p touchmark-engine
+//! --test stored` adds the examples that are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -87,7 +87,7 @@ fn every_fact_is_stored_as_it_was() {
     for (name, fact) in examples::facts() {
         let bytes = stored.get(name);
         let bytes = bytes.unwrap_or_else(|| panic!("bless, so that {name} is kept"));
-        // The format, two things in an array, the kind.
+        // The bytes are: the format, an array of two items, the kind.
         let kind = match bytes[2] {
             0x18 => bytes[3],
             small => small,
@@ -101,7 +101,7 @@ fn every_fact_is_stored_as_it_was() {
 fn every_snapshot_ever_stored_is_read() {
     let [old, new] = [0, 1].map(|format| decode_snapshot(&stored_snapshot(format)).unwrap());
     assert_eq!(old.state, new.state);
-    // Those of format 0 vouch for nothing any more (FILE-5).
+    // Stats of format 0 prove nothing any more (FILE-5).
     assert_eq!(old.stamps, Files::default());
     assert_eq!(new.stamps, examples::stamps());
     assert_eq!(encode_snapshot(&new.state, &new.stamps), stored_snapshot(1));

@@ -1,4 +1,4 @@
-//! What is stored can be read by the programs of later years.
+//! Later versions can read what is stored today.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arbitrary;
@@ -72,8 +72,8 @@ fn bytes_that_are_cut_or_go_on_are_no_record() {
 
 #[test]
 fn a_field_of_a_later_touchmark_is_passed_over() {
-    // `[8, [[path, one more]]]`: the path of `CopyDropped`, and what it may
-    // have one day.
+    // `[8, [[path, one more]]]`: the path of `CopyDropped`, and a field that it
+    // may get later.
     let bytes = [0x81, 0x82, 0x08, 0x82, 0x41, b'a', 0x05];
     let path = touchmark_proto::RelPath::new(b"a").unwrap();
     assert_eq!(decode_fact(&bytes), Ok(Fact::CopyDropped { path }));

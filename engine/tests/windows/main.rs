@@ -1,5 +1,6 @@
-//! Command windows (ATTR-6), formatters (ATTR-17), what is told of them
-//! (MOD-1), and who else may speak for a version: small stories in, small texts out.
+//! Command windows (ATTR-6), formatters (ATTR-17), what is reported about them
+//! (MOD-1), and which other evidence may explain a version. The tests are short
+//! stories with the expected answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod marks;
@@ -7,7 +8,7 @@ mod stage;
 
 use stage::play;
 
-/// Plays a story: a line each, and behind `->` what it answers.
+/// Plays a story. Each line is a step; the expected answer follows `->`.
 fn story(text: &str) {
     let lines: Vec<&str> = text.trim().lines().map(str::trim).collect();
     let asked: Vec<&str> = lines
@@ -381,9 +382,9 @@ fn an_audit_does_not_take_a_change_under_way_for_a_difference() {
     );
 }
 
-/// An agent writes behind its mark, and an editor saves before anybody has
-/// looked: the one content found is the editor's, and the close that comes
-/// after its report takes nothing back.
+/// An agent writes under its mark, and an editor saves before the file is read.
+/// The one content found is the editor's, and the close that comes after its
+/// report does not take it back.
 #[test]
 fn an_editors_report_is_not_taken_back_by_a_later_close() {
     story(
@@ -411,8 +412,8 @@ fn an_editors_report_is_not_taken_back_by_a_later_close() {
     );
 }
 
-/// A declared writer is waited for, and comes; what was held back meanwhile is
-/// the editor's that reported it.
+/// A content is held back for a declared writer, which comes. The content that
+/// was held back is the editor's that reported it.
 #[test]
 fn an_editors_report_speaks_for_what_was_held_back() {
     story(
@@ -430,8 +431,9 @@ fn an_editors_report_speaks_for_what_was_held_back() {
     );
 }
 
-/// The close of one save is often looked at when the next one has cut the
-/// file already: nobody closed it empty (ATTR-12). What stays empty is.
+/// The close of one save is often read when the next save has already truncated
+/// the file: no writer closed it empty (ATTR-12). A file that stays empty is a
+/// version.
 #[test]
 fn what_the_next_save_has_just_cut_is_no_version() {
     story(

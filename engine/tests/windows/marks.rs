@@ -1,16 +1,16 @@
-//! Open edits: a mark claims; it neither hides nor locks (ATTR-4, ATTR-5,
-//! ATTR-10, GUARD-5).
+//! Open edits: a mark claims a content. It neither hides nor locks the file
+//! (ATTR-4, ATTR-5, ATTR-10, GUARD-5).
 
 use crate::story;
 
-/// A mark without a declared content and one with it, and the evidence that
-/// its write rests on in the end.
+/// A mark without a declared content and one with it, each with the final
+/// evidence for its write.
 const WAYS: [(&str, &str); 2] = [("", "marked"), (" expects=agent", "declared")];
 
 #[test]
 fn half_of_a_write_that_a_read_found_before_its_close_is_nobodys() {
-    // The read of the half is ordered before the close and comes back after
-    // it; the read that the close orders is under way beside it.
+    // The read of the half is ordered before the close and returns after it.
+    // The read that the close orders is in progress at the same time.
     for (declares, evidence) in WAYS {
         story(&format!(
             "

@@ -1,4 +1,4 @@
-//! A stage for stories: a small disk, and a shell that reads it.
+//! The stage for the stories: a small disk, and a shell that reads it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,7 +17,7 @@ use touchmark_proto::{
     RelPath, Reply, Request, RequestId, SessionId,
 };
 
-/// Plays lines and returns what each answers.
+/// Plays lines and returns the answer to each.
 pub(crate) fn play(lines: &[&str]) -> Vec<String> {
     let mut stage = Stage {
         engine: Engine::restore(config(), State::new(1, false), [], 1_000),
@@ -59,13 +59,13 @@ struct Stage {
     awaited: BTreeSet<u32>,
     /// What happens right after the next read is ordered.
     aside: Vec<String>,
-    /// Fences that are not reached yet, while they stall.
+    /// While fences stall: the fences that are not reached yet.
     stalled: Option<Vec<u64>>,
-    /// What reads found that have not come back yet, while they stall.
+    /// While reads stall: the results that have not been passed yet.
     reads: Option<Vec<Input>>,
 }
 
-/// A content is its text, so that outputs can be read.
+/// Returns a hash that contains its text, so that outputs are readable.
 fn hash(text: &str) -> Hash {
     let mut bytes = [0; 32];
     bytes[..text.len()].copy_from_slice(text.as_bytes());
@@ -403,7 +403,7 @@ impl Stage {
         }));
     }
 
-    /// The versions of a path, the newest first.
+    /// Returns the versions of a path, newest first.
     fn history(&mut self, name: &str) -> String {
         self.ask(Request::Sync(touchmark_proto::daemon::Sync {}))
             .unwrap();
@@ -551,7 +551,7 @@ impl Stage {
     }
 }
 
-/// `gone` stands for no file.
+/// Returns a declared content; `gone` stands for no file.
 fn declared(text: &str) -> HashOrAbsent {
     match text {
         "gone" => HashOrAbsent::Absent,

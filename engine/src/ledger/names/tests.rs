@@ -1,26 +1,26 @@
-//! Names against a slow model: who has used which name, and which names lead
-//! together.
+//! Compares [`Names`] with a slow model, which keeps for each file who has used
+//! which name.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What can happen to names, by numbers.
+/// An operation on names. Names and sessions are numbers.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// A session uses a name, one of a file's or one more.
+    /// A session uses a name: one of a file's names, or a new one.
     Use(u8, u8, u8),
-    /// Two files turn out to be one.
+    /// Two files are found to be one.
     Join(u8, u8),
-    /// A name leaves its file, with every other one of its names, or alone.
+    /// A name leaves its file: alone, or with every second one of its names.
     Part(u8, bool),
-    /// A session lets go of one of several names, or of the file.
+    /// A session releases one of several names, or the file.
     LetGo(u8, u8),
 }
 
-/// For each file, by its name: who has used which of its names, in which
-/// order.
+/// For each file, by its name: the uses in order, each with the session and the
+/// name used.
 #[derive(Debug, Default)]
 struct Model(BTreeMap<u8, Vec<(u8, u8)>>);
 
@@ -59,7 +59,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Carries one out on both.
+/// Applies an operation to both.
 fn apply(names: &mut Names, model: &mut Model, op: Op, n: u64) {
     match op {
         Op::Use(who, name, of) => {

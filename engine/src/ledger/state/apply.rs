@@ -1,4 +1,4 @@
-//! What each fact does to the state: the only place that changes it.
+//! What each fact changes in the state. Nothing else changes it.
 
 use touchmark_proto::RelPath;
 
@@ -10,7 +10,7 @@ use crate::ledger::record::{Fact, Record};
 use crate::ledger::session_memory::Note;
 
 impl State {
-    /// Folds one fact in.
+    /// Folds one fact into the state.
     pub fn apply(&mut self, record: &Record) {
         let (n, time) = (record.n, record.time);
         self.n = n;
@@ -34,7 +34,7 @@ impl State {
             }
             Fact::SessionClosed { session } => self.session_mut(session, time).open = false,
             Fact::SessionForgotten { session } => self.forget(session),
-            // It is for the log alone.
+            // The baseline of an untracked path is only for the log.
             Fact::Baseline {
                 untracked: true, ..
             } => {}

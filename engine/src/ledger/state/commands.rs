@@ -1,5 +1,6 @@
-//! The newest commands, for those who name one later (ATTR-6): what is stored
-//! of a window itself goes once a snapshot covers it.
+//! The newest commands, for later requests that name one (ATTR-6). The facts of
+//! a command window are dropped once a snapshot covers them, so the state
+//! remembers what is needed.
 
 use touchmark_proto::commands::CommandRow;
 use touchmark_proto::{Author, Evidence, Millis, RelPath, SessionId};
@@ -8,34 +9,37 @@ use super::State;
 use crate::ledger::recall::command_name;
 use crate::ledger::record::CommandFact;
 
-/// Commands that are remembered.
+/// The maximum number of commands that are remembered.
 const REMEMBERED: usize = 1_000;
 
 /// A command whose window is open or has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastCommand {
-    /// Its number.
+    /// The command's number.
     pub command: u64,
-    /// Whose.
+    /// The session that ran the command.
     pub session: SessionId,
-    /// What was run, for people.
+    /// The command line, for people to read.
     pub label: Option<String>,
-    /// The fact that opened the window, and when.
+    /// The number of the fact that opened the window, and its time.
     pub begun: (u64, Millis),
-    /// The fact that ended it, and when.
+    /// The number of the fact that ended the window, and its time; `None` while
+    /// it is open.
     pub ended: Option<(u64, Millis)>,
-    /// What it exited with, if that was said.
+    /// The exit code; `None` if no client named it.
     pub exit: Option<i32>,
-    /// The branch that was checked out when it began.
+    /// The branch that was checked out when the command began; `None` if there
+    /// was none.
     pub branch_before: Option<String>,
-    /// The same of its end.
+    /// The branch that was checked out when the command ended; `None` if there
+    /// was none.
     pub branch_after: Option<String>,
-    /// Versions recorded in it.
+    /// The number of versions recorded in the window.
     pub versions: u64,
 }
 
 impl State {
-    /// What is remembered of a command.
+    /// Returns what is remembered of a command, or `None` if it is too old.
     pub fn past_command(&self, command: u64) -> Option<&PastCommand> {
         let at = self
             .past_commands
@@ -51,7 +55,7 @@ impl State {
     }
 
     pub(super) fn remember_command(&mut self, n: u64, time: Millis, fact: &CommandFact) {
-        // Their numbers rise: the list is in their order.
+        // The list is sorted, since the numbers of commands only grow.
         let newest = self.past_commands.back().map(|past| past.command);
         if newest.is_some_and(|newest| newest >= fact.command) {
             return;
@@ -72,8 +76,9 @@ impl State {
         });
     }
 
-    /// The command that wrote a version: of the author's own windows the newest,
-    /// or a formatter's in which it followed the author's edit (ATTR-17).
+    /// Returns the command that wrote a version: the newest of the author's own
+    /// windows, or the window of a formatter that followed the author's edit
+    /// (ATTR-17).
     pub(crate) fn command_of(
         &self,
         path: &RelPath,
@@ -90,7 +95,7 @@ impl State {
         Some(written.command)
     }
 
-    /// A command as it is told.
+    /// Returns a command as a row of an answer.
     pub fn command_row(&self, past: &PastCommand) -> CommandRow {
         CommandRow {
             command: command_name(past.command),

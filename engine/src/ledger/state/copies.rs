@@ -1,4 +1,4 @@
-//! What sessions hold and have seen.
+//! What sessions track and have seen.
 
 use super::{KeptVersion, LostVersion, PathState, State};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
@@ -9,8 +9,9 @@ use touchmark_proto::files::Source;
 use touchmark_proto::{Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId};
 
 impl State {
-    /// A session holds a path from now on. Returns that path by the one name
-    /// that all of the state shares: every request brings another copy.
+    /// Records that a session tracks a path from now on. Returns the path in
+    /// the allocation that the whole state shares, since every request brings
+    /// its own copy.
     fn hold(&mut self, session: &SessionId, path: &RelPath) -> RelPath {
         let holder = self.sessions.get_key_value(session);
         let holder = holder.map_or(session, |(shared, _)| shared).clone();
@@ -72,7 +73,8 @@ impl State {
             .map(|kept| (**kept).clone())
             .collect();
         if !self.paths.contains_key(to) {
-            // The version that follows says what came here.
+            // The version that follows this fact records the content of the new
+            // name.
             let state = Box::new(PathState::new(n, Held::ABSENT));
             self.paths.insert(to.clone(), state);
         }
@@ -89,8 +91,9 @@ impl State {
             let mut copy = knowledge.into_owned();
             copy.copied = true;
             copy.baseline = if copy.any() { copy.baseline } else { held.hash };
-            // What the new name held before is none of its changes; what others
-            // did to the old one since is.
+            // Changes of the new name from before the rename are no changes of
+            // the copy. Changes that others made to the old name since the
+            // session's copy are.
             if copy.any() && !copy.is_fresh(held.hash) {
                 let others = changes.iter();
                 let others = others.filter(|kept| kept.n > copy.at && !is_own(kept, &holder));
@@ -106,8 +109,8 @@ impl State {
         }
     }
 
-    /// What one session knows of files is in another's context as well. Of a
-    /// file that both hold, the lines that were shown last are believed.
+    /// Adds what one session has seen of files to another session. If both
+    /// track a file, the lines shown last count.
     pub(super) fn inherited(&mut self, session: &SessionId, from: &SessionId) {
         let Some(source) = self.sessions.get(from).filter(|_| session != from) else {
             return;
@@ -164,14 +167,14 @@ impl State {
             return;
         };
         let held = state.held.hash;
-        // Where a content ends that the daemon has not at hand, nobody knows:
-        // no line beyond the range was shown.
+        // If the content is not the file's current one, its last line is not
+        // known. So only lines within the range count as shown.
         let ranges = match record.hash.is_none_or(|hash| held == Some(hash)) {
             true => RangeSet::of_read(range, record.lines),
             false => RangeSet::exactly(range),
         };
-        // The copy speaks up to now if it is what the file holds, else up to
-        // the newest version that held it.
+        // The copy includes changes up to now if its content is the file's
+        // current one, else up to the newest version with that content.
         let (at, foreign) = match record.hash {
             None => (n, false),
             Some(hash) if held == Some(hash) => (n, false),
@@ -202,12 +205,13 @@ impl State {
             Some(hash) => knowledge.shown(hash, &ranges),
             None => knowledge.shown_unsure(&ranges),
         }
-        // A mention is no read: it does not count.
+        // A mention is not a read, so it is not counted.
         if record.source != Source::FileMentioned {
             knowledge.read_count += 1;
         }
         knowledge.read_at = Some(time);
-        // A copy that is out of date from the start is told at the next take.
+        // A copy that is out of date from the beginning is reported at the next
+        // take.
         let behind = record.hash.is_none() || held != record.hash;
         knowledge.behind = if behind { n } else { 0 };
         if behind {
@@ -245,9 +249,10 @@ impl State {
         let owner = self.session_mut(session, time);
         owner.files.change(path, |knowledge| {
             knowledge.copied = false;
-            // What is confirmed only now may lie before what the session has
-            // seen since. To have found its lines in a newer content is not to
-            // have seen that (SEEN-8).
+            // A write that is confirmed only now may be older than what the
+            // session has seen since. A content counts as seen since only if
+            // its lines were shown, not if they were only carried over from an
+            // older content (SEEN-8).
             let unseen = knowledge.seen.iter().all(|seen| seen.moved);
             let later = at >= knowledge.at || held == hash.hash();
             if later || unseen && !knowledge.uncertain && knowledge.unsure.is_empty() {
@@ -284,15 +289,16 @@ impl State {
         owner.files.change(path, |knowledge| {
             knowledge.carry(texts.0, texts.1, kept, changed);
             if knowledge.is_fresh(Some(texts.1)) {
-                // Versions so far are no change to it.
+                // The versions so far are no changes for this session.
                 knowledge.at = n;
             }
         });
         self.settle_pending(session, path);
     }
 
-    /// Takes a path out of the session's pending ones once nothing about it
-    /// can be listed: it is told, or the session has seen what is there.
+    /// Removes a path from the session's pending ones once no list would
+    /// include it: its changes were reported, or the session has seen the
+    /// current content.
     pub(super) fn settle_pending(&mut self, session: &SessionId, path: &RelPath) {
         let Some(owner) = self.sessions.get_mut(session) else {
             return;
@@ -309,7 +315,8 @@ impl State {
         }
     }
 
-    /// A session no longer holds a path; nobody else does: it is untracked.
+    /// Records that a session no longer tracks a path. If no other session
+    /// tracks it, the path is no longer tracked at all.
     pub(super) fn release(&mut self, session: &SessionId, path: &RelPath) {
         if let Some(state) = self.paths.get_mut(path) {
             state.holders.remove(session);

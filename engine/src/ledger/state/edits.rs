@@ -41,8 +41,9 @@ impl State {
         );
     }
 
-    /// Whether a content about to be recorded was there when an edit began:
-    /// it was waited with, and is its writer's (ATTR-16).
+    /// Returns whether a content that is about to be recorded was already on
+    /// the disk when an edit began. It was held back, and belongs to its
+    /// writer, not to the edit (ATTR-16).
     pub(crate) fn was_there(
         &self,
         path: &RelPath,
@@ -81,9 +82,9 @@ impl State {
         }
     }
 
-    /// What came to a path since that fact is not what the session wrote
-    /// under a mark that has come to something else, or to nothing; unless
-    /// another mark of its own is open (ATTR-4).
+    /// Records that versions of a path since fact `since` are not the
+    /// session's: its mark ended with another content, or with none. Does
+    /// nothing if another mark of the session is open on the path (ATTR-4).
     pub(super) fn rule_out(
         &mut self,
         path: &RelPath,

@@ -1,4 +1,5 @@
-//! Names that become one file, and names that part (FILE-1, FILE-2).
+//! What the state does when two names become one file, and when names part
+//! (FILE-1, FILE-2).
 
 use super::{PathState, State};
 use crate::ledger::knowledge::Knowledge;
@@ -8,11 +9,12 @@ use crate::view::is_own;
 use std::borrow::Cow;
 use touchmark_proto::{Hash, RelPath, SessionId};
 
-/// Changes kept of a name that became another file's.
+/// The maximum number of changes that are kept of a name that became another
+/// file's.
 const MOST: usize = 64;
 
 impl State {
-    /// The file that a name leads to.
+    /// Returns the name by which the file of `name` is known.
     pub fn file_of<'a>(&'a self, name: &'a RelPath) -> &'a RelPath {
         self.names.file_of(name)
     }
@@ -22,8 +24,8 @@ impl State {
         self.names.use_name(session, name, file, held);
     }
 
-    /// A session lets go of one of its names of a file, or of the file.
-    /// Returns the file if it is let go of.
+    /// Releases one of a session's names of a file. Returns the file if the
+    /// session used it by no other name, so that it has to be untracked.
     pub(super) fn untracked(&mut self, session: &SessionId, name: &RelPath) -> Option<RelPath> {
         let file = self.names.file_of(name).clone();
         if self.names.uses_another(session, name, &file) {
@@ -33,7 +35,8 @@ impl State {
         Some(file)
     }
 
-    /// A tracked name turned out to lead to the same file as another.
+    /// Joins a tracked name to another tracked file, since both were found to
+    /// be one file (FILE-1).
     pub(super) fn names_joined(&mut self, n: u64, name: &RelPath, file: &RelPath) {
         let (Some(gone), Some(known)) = (self.paths.remove(name), self.paths.get_mut(file)) else {
             return;
@@ -94,8 +97,9 @@ impl State {
             .join(name, file, (holders.0.iter(), holders.1.iter()));
     }
 
-    /// Names of a file lead to another by now: with the history so far they
-    /// go on by themselves, and who used them goes with them.
+    /// Parts names from a file, since they now lead to another file (FILE-2).
+    /// Both files keep the history so far. Each session goes with the names
+    /// that it used.
     pub(super) fn names_parted(&mut self, n: u64, file: &RelPath, leaving: &[RelPath]) {
         let (Some(first), Some(known)) = (leaving.first(), self.paths.get(file)) else {
             return;
@@ -165,9 +169,10 @@ impl State {
     }
 }
 
-/// What a session knew of a name, once that is one of another file's: from now
-/// on changes of the file are changes of its copy. Until then it was the name's
-/// own that were, and the file's newest content came with the name.
+/// Returns what a session has seen of a name that has become a name of another
+/// file. From now on, the file's changes are changes of the session's copy.
+/// Changes before that are those of the old name, and the file's content at
+/// that moment counts as one more.
 fn brought(
     n: u64,
     session: &SessionId,
@@ -197,9 +202,9 @@ fn brought(
     knowledge
 }
 
-/// What a session knows of a file that it held by two names: each line that it
-/// believes by either has to be what the file holds. Where one copy is out of
-/// date, the session is to be told.
+/// Returns what a session has seen of a file that it tracked by two names. It
+/// is fresh only if both copies are: if one is out of date, the change has to
+/// be reported.
 fn merged(one: Knowledge, other: Knowledge, held: Option<Hash>) -> Knowledge {
     let (differ, at) = ((one.differs(held), other.differs(held)), (one.at, other.at));
     let (mut kept, rest) = match differ {

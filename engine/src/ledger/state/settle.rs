@@ -1,35 +1,39 @@
-//! Which versions stay at hand one by one.
+//! Which versions the state keeps separately.
 //!
-//! The log has all of them. At hand are those of which something is still to
-//! be told or decided: whose they are may be corrected for a while (ATTR-11,
-//! ATTR-14), and a session is told who has changed a file since its copy
-//! (MOD-1). After that, what every session has behind it is let go, and what
-//! differs in nothing but time and content becomes one. Of what every session
-//! has behind it a few are kept for the while, not all: a file that is written
-//! each second is also read each second.
+//! The log has all versions. The state keeps those that may still be reported
+//! or corrected: an author may be corrected for some time (ATTR-11, ATTR-14),
+//! and a session has to be told who changed a file since its copy (MOD-1).
+//! After that, a version is dropped if every session has seen a newer one.
+//! Other neighbouring versions that differ only in time and content are merged.
+//! Of the versions that every session has seen, a few recent ones are kept for
+//! corrections; not all, since a file that is written each second is also read
+//! each second.
 
 use super::{KeptVersion, PathState, State};
 use touchmark_proto::{Millis, RelPath};
 
-/// After so long nothing is decided about a version that is not the newest:
-/// longer than the usual `marks.late`, editors' reports and formatters take.
+/// After this time, nothing about a version changes any more, unless it is the
+/// newest. It is longer than the usual `marks.late` and the time for editors'
+/// reports and formatters. In milliseconds.
 const DECIDED_AFTER: Millis = 30_000;
 
-/// Fewer versions than these are not looked through.
+/// With fewer versions than this, a path is not examined.
 const FEW: usize = 2;
 
-/// So many of the newest versions may still be corrected although every
-/// session has them behind it.
+/// The number of the newest versions that may still be corrected, even if every
+/// session has seen newer ones.
 const CORRECTED: usize = 4;
 
-/// Versions at hand of each path at most, whatever is still to be told.
+/// The maximum number of versions kept for each path, even if some were not
+/// reported yet.
 const MOST: usize = 64;
 
 impl State {
-    /// Looks through a path's versions, the newest of which was recorded at
+    /// Drops and merges versions of a path, the newest of which was recorded at
     /// `now`.
     pub(super) fn settle(&mut self, path: &RelPath, now: Millis) {
-        // What an open edit began after, its end may speak of.
+        // The end of an open edit may still correct versions from after its
+        // beginning.
         let open = self.edits.values().next().map_or(u64::MAX, |edit| edit.n);
         let Some(state) = self.paths.get_mut(path) else {
             return;
@@ -37,7 +41,8 @@ impl State {
         if state.versions.len() < FEW {
             return;
         }
-        // The facts up to which copies speak, each once.
+        // The facts up to which the copies of the path are current, without
+        // duplicates.
         let mut copies: Vec<u64> = state
             .holders
             .iter()
@@ -57,7 +62,8 @@ impl State {
 }
 
 impl PathState {
-    /// `decided` is told of a version and how many are newer.
+    /// Drops and merges versions. `decided` gets a version and the number of
+    /// newer ones, and returns whether the version can no longer be corrected.
     fn settle(&mut self, copies: &[u64], decided: impl Fn(&KeptVersion, usize) -> bool) {
         let told_to_all = copies.first().copied().unwrap_or(0);
         let apart = |older: &KeptVersion, newer: &KeptVersion| {
@@ -68,7 +74,8 @@ impl PathState {
             (self.versions.get(index), self.versions.get(index + 1))
         {
             if !decided(next, self.versions.len() - index - 2) {
-                // They are in the order of their times.
+                // Versions are in the order of their times, so all later ones
+                // are undecided too.
                 break;
             }
             let told = kept.n <= told_to_all && !kept.lost && !self.may_be_reverted(index);
@@ -88,8 +95,9 @@ impl PathState {
         }
     }
 
-    /// The newest version of a session that holds the file: whoever takes it
-    /// back takes back what that session wrote (SEEN-7).
+    /// Returns whether the version is the newest of a session that tracks the
+    /// file. If the file returns to the content before it, the session's edits
+    /// are reported as reverted (SEEN-7).
     fn may_be_reverted(&self, index: usize) -> bool {
         let mut from = self.versions.iter().skip(index);
         let Some(writer) = from.next().and_then(|kept| kept.session()) else {
@@ -98,8 +106,9 @@ impl PathState {
         self.holders.iter().any(|holder| holder == writer) && !from.any(|kept| kept.is_by(writer))
     }
 
-    /// The newest version that is not by who wrote the newest of all: a
-    /// session asks for the newest that is not its own.
+    /// Returns the index of the newest version by another writer than that of
+    /// the newest version of all. A session needs the newest version that is
+    /// not its own.
     fn by_another(&self) -> Option<usize> {
         let newest = self.versions.last()?;
         self.versions
@@ -116,7 +125,7 @@ mod tests {
     use touchmark_proto::files::{Source, Verdict};
     use touchmark_proto::{Author, Evidence, Hash, SessionId, VersionKind};
 
-    /// A state with one file, which sessions hold.
+    /// A state with one file that several sessions track.
     struct Fixture {
         state: State,
         path: RelPath,
@@ -183,7 +192,8 @@ mod tests {
             );
         }
 
-        /// Of each version at hand: how many it is, its content, since when.
+        /// Returns for each kept version: how many versions it stands for, its
+        /// content, and the time of the first of them.
         fn at_hand(&self) -> Vec<(u32, u8, Millis)> {
             let versions = &self.state.paths.get(&self.path).unwrap().versions;
             let versions = versions.iter();
@@ -273,7 +283,7 @@ mod tests {
         }
         fixture.read(9, "a", 8);
         fixture.version(50_000, 9, own.clone());
-        // B has read nothing yet.
+        // Session B has read nothing yet.
         let (users, owns) = ((5, 5, 1), (3, 8, 6));
         assert_eq!(fixture.at_hand(), [users, owns, (1, 9, 50_000)]);
         fixture.read(50_001, "a", 9);

@@ -1,5 +1,5 @@
-//! A version as the state keeps it. There are many: what few of them have
-//! stands aside.
+//! A version as the state keeps it. There are many, so rarely used fields are
+//! in a separate allocation.
 
 use touchmark_proto::{
     Author, AuthorKind, Evidence, Hash, Millis, RelPath, SessionId, VersionKind,
@@ -7,45 +7,48 @@ use touchmark_proto::{
 
 use crate::ledger::record::{Held, VersionFact};
 
-/// A version as it is known now, corrections included; or several that
-/// nobody can tell apart any more (see `settle`).
+/// A version with its corrections applied, or several versions that were merged
+/// into one (see `settle`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptVersion {
-    /// Its fact; of several, the newest.
+    /// The number of its fact; for merged versions, of the newest.
     pub n: u64,
-    /// When it was recorded; of several, the newest.
+    /// When it was recorded; for merged versions, when the newest was.
     pub time: Millis,
-    /// When the oldest of several was.
+    /// When the oldest of the merged versions was recorded.
     pub first_time: Millis,
-    /// How many it is.
+    /// How many versions it stands for; 1 unless versions were merged.
     pub count: u32,
-    /// Lines.
+    /// The number of lines.
     pub(crate) lines: u32,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The file's own modification time.
+    /// The file's modification time, in milliseconds since 1970.
     pub(crate) mtime_ms: Millis,
-    /// The content.
+    /// The content; `None` for no file.
     pub hash: Option<Hash>,
-    /// The content before; of several, before the oldest.
+    /// The previous content; for merged versions, the one before the oldest.
+    /// `None` for no file.
     pub before: Option<Hash>,
-    /// What happened.
+    /// Whether the path was created, modified, deleted or renamed.
     pub kind: VersionKind,
     pub(crate) author: AuthorKind,
-    /// On what grounds.
+    /// The evidence for the author.
     pub evidence: Evidence,
-    /// It was overwritten before the session that overwrote it had seen it.
+    /// The version was overwritten before the session that overwrote it had
+    /// seen it.
     pub lost: bool,
-    /// Declared, never read from disk.
+    /// A session declared the content, but the daemon never read it from the
+    /// disk.
     pub unobserved: bool,
-    /// Declared after it was written.
+    /// A session declared the content only after it was written.
     pub late: bool,
-    /// A formatter wrote it.
+    /// A formatter wrote the version (ATTR-17).
     pub formatted: bool,
     pub(crate) aside: Option<Box<KeptAside>>,
 }
 
-/// What a version of the user's does not have.
+/// Fields that are empty in a plain version by the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeptAside {
     pub(crate) from: Option<RelPath>,
@@ -56,7 +59,7 @@ pub(crate) struct KeptAside {
 }
 
 impl KeptVersion {
-    /// As it was recorded.
+    /// Returns the version that a fact records.
     pub(super) fn new(n: u64, time: Millis, fact: &VersionFact) -> Self {
         let mut kept = Self {
             n,
@@ -81,7 +84,7 @@ impl KeptVersion {
         kept
     }
 
-    /// Takes over who wrote it, as a fact says.
+    /// Takes the author and the evidence from a fact.
     pub(super) fn attribute(&mut self, fact: &VersionFact) {
         self.author = fact.author.kind;
         self.evidence = fact.evidence;
@@ -97,17 +100,17 @@ impl KeptVersion {
         self.aside = (aside != KeptAside::default()).then(|| Box::new(aside));
     }
 
-    /// The name it had before.
+    /// Returns the previous name, or `None` if the version is no rename.
     pub fn from(&self) -> Option<&RelPath> {
         self.aside.as_ref()?.from.as_ref()
     }
 
-    /// The session that wrote it.
+    /// Returns the session that wrote it, or `None` if no session did.
     pub fn session(&self) -> Option<&SessionId> {
         self.aside.as_ref()?.session.as_ref()
     }
 
-    /// Who wrote it.
+    /// Returns the author, without a label.
     pub fn author(&self) -> Author {
         Author {
             kind: self.author,
@@ -116,48 +119,49 @@ impl KeptVersion {
         }
     }
 
-    /// What sort of writer that was.
+    /// Returns whether an agent, the user or an unknown author wrote it.
     pub fn author_kind(&self) -> AuthorKind {
         self.author
     }
 
-    /// The author, to compare.
+    /// Returns the author in a form that can be compared.
     pub(super) fn writer(&self) -> (AuthorKind, Option<&SessionId>) {
         (self.author, self.session())
     }
 
-    /// Whether that session wrote it.
+    /// Returns whether a given session wrote the version.
     pub fn is_by(&self, session: &SessionId) -> bool {
         self.session() == Some(session)
     }
 
-    /// The edit it is attributed to.
+    /// Returns the edit that it is attributed to, or `None`.
     pub fn edit(&self) -> Option<u64> {
         self.aside.as_ref()?.edit
     }
 
-    /// The command in whose window it was written.
+    /// Returns the command in whose window it was written, or `None`.
     pub fn command(&self) -> Option<u64> {
         self.aside.as_ref()?.command
     }
 
-    /// It is not what that session wrote after all.
+    /// Removes a session that turned out not to have written it from the
+    /// candidates.
     pub(super) fn rule_out(&mut self, session: &SessionId) {
         let author = self.session().cloned();
         let Some(aside) = &mut self.aside else { return };
         aside.candidates.retain(|candidate| candidate != session);
-        // Where nobody else comes into question, there is nothing to choose.
+        // If only the author is left, there is nothing to choose from.
         if aside.candidates.len() == 1 && aside.candidates.first() == author.as_ref() {
             aside.candidates.clear();
         }
     }
 
-    /// Sessions whose windows or marks covered it.
+    /// Returns the sessions whose command windows or marks covered it.
     pub fn candidates(&self) -> &[SessionId] {
         self.aside.as_ref().map_or(&[], |aside| &aside.candidates)
     }
 
-    /// As a fact about that path.
+    /// Returns the version as a fact about `path`.
     pub fn fact(&self, path: &RelPath) -> VersionFact {
         VersionFact {
             path: path.clone(),
@@ -182,7 +186,8 @@ impl KeptVersion {
         }
     }
 
-    /// Whether nothing sets the two apart but their contents and times.
+    /// Returns whether two versions differ only in contents and times, so that
+    /// they may be merged.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let plain = |kept: &Self| {
             let bare = kept.from().is_none() && kept.candidates().is_empty();
@@ -194,8 +199,8 @@ impl KeptVersion {
             && self.formatted == other.formatted
     }
 
-    /// Takes an older one in that [is like](Self::is_like) it and came right
-    /// before.
+    /// Merges with an older version that [is like](Self::is_like) it and
+    /// directly precedes it.
     pub(super) fn take_in(&mut self, older: &Self) {
         self.first_time = older.first_time;
         self.count = self.count.saturating_add(older.count);

@@ -1,4 +1,4 @@
-//! What versions, and corrections of them, make of the state.
+//! How versions and their corrections change the state.
 
 use super::{KeptVersion, LostVersion, State};
 use crate::ledger::record::VersionFact;
@@ -17,7 +17,8 @@ impl State {
         if let Some(amended) = fact.amends {
             self.amend(n, amended, fact);
             if let (Evidence::Marked, Some(session)) = (fact.evidence, &fact.author.session) {
-                // What came after the content that its mark came to.
+                // Versions after the one that the mark was resolved to are not
+                // the session's.
                 self.rule_out(&fact.path, session, amended, fact.edit);
             }
             return;
@@ -28,8 +29,8 @@ impl State {
         let Some(path) = self.paths.get_mut(&fact.path) else {
             return;
         };
-        // What was never read from disk is not what the path holds: the
-        // version after it is.
+        // An unobserved content was never read from the disk. The version after
+        // it has the path's content.
         if !fact.unobserved {
             path.held = fact.held;
         }
@@ -48,10 +49,11 @@ impl State {
         self.settle(&fact.path, time);
     }
 
-    /// The report that an editor's version rests on: it speaks for one only.
+    /// Returns the index of the editor's report that a version rests on. Each
+    /// report explains one version only.
     pub(super) fn report_for(&self, fact: &VersionFact) -> Option<usize> {
-        // A formatter's save is the session's whose edit it followed
-        // (ATTR-17), and yet the report has spoken.
+        // A formatter's save belongs to the session whose edit it followed
+        // (ATTR-17), but it still uses up the report.
         if fact.evidence != Evidence::Editor && !fact.formatted {
             return None;
         }
@@ -79,14 +81,14 @@ impl State {
         let Some(kept) = path.versions.iter_mut().find(|kept| kept.n == amended) else {
             return;
         };
-        // Nothing else is said of it than before: it only came later.
+        // Evidence and edit are unchanged: the fact corrects only the order.
         let order = (kept.evidence, kept.edit()) == (fact.evidence, fact.edit)
             && kept.formatted >= fact.formatted;
         let before = kept.author();
         let hash = kept.hash;
         kept.attribute(fact);
         if before == fact.author {
-            // An editor that reports late changes the grounds, not the order.
+            // A late report of an editor changes the evidence, not the order.
             if order {
                 self.reorder(n, amended, &fact.path);
             }
@@ -97,17 +99,17 @@ impl State {
         path.taken.push((loser.clone(), n));
         if let Some(session) = self.sessions.get_mut(&loser) {
             session.pending.insert(fact.path.clone());
-            // What this version overwrote, the session did not overwrite; nor
-            // has it seen what it was taken to have written.
+            // The session did not overwrite what this version overwrote, and it
+            // has not seen the content that was attributed to it.
             session.lost.retain(|lost| lost.by != amended);
             let files = &mut session.files;
             files.change(&fact.path, |known| known.disbelieve(hash, amended));
         }
     }
 
-    /// A correction of the order alone: the version came after one that was
-    /// declared and never read from disk (ATTR-10), which is news to the
-    /// session that declared that one.
+    /// Applies a correction of the order alone: the version came after one that
+    /// was declared and never read from disk (ATTR-10). For the session that
+    /// declared that one, this is a change to report.
     pub(super) fn reorder(&mut self, n: u64, amended: u64, path: &RelPath) {
         let Some(state) = self.paths.get_mut(path) else {
             return;
@@ -120,7 +122,8 @@ impl State {
         let unobserved = state.versions.iter().rev().find(|kept| kept.unobserved);
         let writer = unobserved.and_then(|kept| kept.session().cloned());
         state.versions.push(kept);
-        // Whoever was shown it has been shown what came after the other.
+        // A session that has seen the version has seen the newest content,
+        // whatever its number.
         let holders = state.holders.clone();
         for holder in &holders {
             if let Some(session) = self.sessions.get_mut(holder) {
@@ -138,8 +141,8 @@ impl State {
             state.taken.retain(|(session, _)| *session != writer);
             state.taken.push((writer.clone(), n));
             if let Some(session) = self.sessions.get_mut(&writer) {
-                // Told already is told: that it came second is no other
-                // change (MOD-2).
+                // If the version was reported already, its new place is no
+                // other change (MOD-2).
                 let told = session.files.change(path, |known| {
                     let told = known.told >= amended;
                     known.told = if told { n } else { known.told };
@@ -178,9 +181,9 @@ impl State {
         }
     }
 
-    /// Reports that no version can match any more are dropped; the window is
-    /// the largest the configuration may name, so that folding does not
-    /// depend on it.
+    /// Drops reports that no version can match any more. The limit is the
+    /// largest value that the configuration allows, so that folding does not
+    /// depend on the configuration.
     pub(super) fn prune_reports(&mut self, now: Millis) {
         const LONGEST: Millis = 60_000;
         self.reports

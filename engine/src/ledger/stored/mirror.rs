@@ -1,8 +1,8 @@
-//! How the engine's types and those that are stored become each other: field
-//! by field, from one table for both directions.
+//! Converts between the engine's types and the stored types, field by field.
+//! One table serves both directions.
 //!
-//! `From` would do if it could be written for `Option` and `Vec`; this trait
-//! is the same with that.
+//! The trait does what `From` does. `From` itself cannot be implemented for
+//! `Option` and `Vec` of other types.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,11 +13,11 @@ use serde::Deserialize;
 
 use crate::small_set::{Seldom, SmallSet};
 
-/// A stored value that stands for one of the engine's.
+/// A stored type that corresponds to an engine type.
 pub(super) trait Mirror<T>: Sized {
-    /// The stored value of the engine's.
+    /// Converts the engine's value to the stored one.
     fn of(value: T) -> Self;
-    /// The engine's value of the stored one.
+    /// Converts the stored value to the engine's.
     fn back(self) -> T;
 }
 
@@ -108,8 +108,9 @@ impl<A: Mirror<C>, B: Mirror<D>, C: Ord, D> Mirror<BTreeMap<C, D>> for Vec<(A, B
     }
 }
 
-/// A field that is left out where it has its type's default, and has that
-/// where it is not there: what is rare, and whatever came later.
+/// A field that is not written if it has its type's default, and that gets the
+/// default if it is missing. For fields that are rarely set, and for fields
+/// that were added later.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(super) struct Rare<T>(T);
 
@@ -148,8 +149,8 @@ impl<'b, C, T: Decode<'b, C> + Default> Decode<'b, C> for Rare<T> {
     }
 }
 
-/// Structs: `stored = engine's { number field: stored type, ... }`. After a
-/// semicolon stand the fields that came after the first format (`v0.rs`).
+/// Defines structs: `stored = engine's { number field: stored type, ... }`.
+/// Fields that were added after the first format (`v0.rs`) follow a semicolon.
 macro_rules! structs {
     ($( $name:ident = $engine:ty {
         $($n:tt $field:ident: $type:ty),* $(,)?
@@ -191,8 +192,8 @@ macro_rules! structs {
     )* };
 }
 
-/// Enums whose variants hold nothing: `stored = engine's { number Variant }`.
-/// New ones go to the end.
+/// Defines enums whose variants have no fields: `stored = engine's { number
+/// Variant }`. New variants go to the end.
 macro_rules! names {
     ($( $name:ident = $engine:ty { $($n:tt $variant:ident),* $(,)? } )*) => { $(
         #[derive(Clone, Copy, Debug, PartialEq, minicbor::Encode, minicbor::Decode, serde::Deserialize)]
@@ -214,8 +215,8 @@ macro_rules! names {
     )* };
 }
 
-/// Enums whose variants hold fields, as structs do, or one value:
-/// `number Variant(inner: stored type)`. New ones go to the end.
+/// Defines enums whose variants have fields, as structs do, or one value:
+/// `number Variant(inner: stored type)`. New variants go to the end.
 macro_rules! variants {
     ($( $name:ident = $engine:ty { $(
         $number:tt $variant:ident
@@ -226,7 +227,7 @@ macro_rules! variants {
         $(( $inner:ident: $inner_type:ty ))?
     ),* $(,)? } )*) => { $(
         #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode, serde::Deserialize)]
-        // One at a time is on its way.
+        // Only one value exists at a time, so its size does not matter.
         #[allow(clippy::large_enum_variant)]
         pub(in crate::ledger::stored) enum $name { $(
             #[n($number)]

@@ -1,9 +1,10 @@
-//! What was stored before there was a format: bincode of the engine's own
-//! types, without a version. It is read and never written.
+//! The format from before there were version numbers: the engine's own types in
+//! bincode. It is read and never written.
 //!
-//! Every type of [`v1`](super::v1) began as one of those, with its fields in
-//! the same order. So serde reads them into those types; what was added since
-//! is skipped. Only where the layout differs stand types of their own here.
+//! Every type of [`v1`](super::v1) began as a copy of one of those types, with
+//! its fields in the same order. So serde reads the old bytes into the `v1`
+//! types and skips the fields that were added since. This module has its own
+//! types only where the layout differs.
 
 use serde::Deserialize;
 use touchmark_proto::codec::frames;
@@ -19,16 +20,16 @@ use crate::engine::Saved;
 /// The first byte of a snapshot.
 const LAYOUT: u8 = 2;
 
-/// Inode, size and two times. Stamps knew of no device: none of them vouches
-/// for anything any more (FILE-5).
+/// Inode, size and two times. These stamps have no device, so they prove no
+/// content any more (FILE-5).
 type Stamp = (u64, u64, i64, i64);
 
-/// A fact.
+/// Decodes a fact.
 pub(super) fn fact(bytes: &[u8]) -> Result<Fact, Error> {
     frames::decode(bytes)
 }
 
-/// A snapshot.
+/// Decodes a snapshot.
 pub(super) fn snapshot(bytes: &[u8]) -> Result<Saved, Error> {
     if bytes.first() != Some(&LAYOUT) {
         return Err(Error::new(ErrorCode::InvalidRequest, "no such layout"));

@@ -1,10 +1,11 @@
-//! The format in use: CBOR, with a number for each field.
+//! The current format: CBOR, with a number for each field.
 //!
-//! A field is added by a line with a new number behind the semicolon of its
-//! type; what was stored before is read without it. A number is never given
-//! twice, and no field changes its type. What an older touchmark must not
-//! ignore (a new kind of fact, a field that changes what others mean) takes a
-//! step of the store's schema as well, so that it does not open the store.
+//! To add a field, add a line with a new number after the semicolon of its
+//! type. Older bytes are read without it. A number is never used twice, and no
+//! field changes its type. An older touchmark ignores what it does not
+//! understand. If it must not ignore a change (a new kind of fact, or a field
+//! that changes the meaning of others), increase the version of the store's
+//! schema as well, so that an older touchmark does not open the store.
 
 mod facts;
 mod leaves;

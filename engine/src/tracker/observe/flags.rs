@@ -1,4 +1,4 @@
-//! One-call marks, and the closes that consume them (ATTR-8).
+//! One-call marks, and the closes that use them up (ATTR-8).
 
 use crate::attribution::unclaimed;
 use crate::engine::Engine;
@@ -8,13 +8,13 @@ use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Evidence, RelPath, SessionId};
 
 impl Engine {
-    /// A writer closed the file and it holds what is recorded.
+    /// Handles a close after which the content is the recorded one.
     ///
-    /// Either this is the close of the write that was read in the middle, and
-    /// consumes the one-call mark that spoke for it; or the mark was consumed
-    /// by an earlier close, and an unchanged stat says that the content read
-    /// then was already the later writer's: between an agent's close and a
-    /// user's next write there may be no time to look.
+    /// There are two cases. Either this is the close of the write that was read
+    /// in the middle; it uses up the one-call mark that claimed the content. Or
+    /// an earlier close used up the mark. Then an unchanged stat shows that the
+    /// content read at that time was already the later writer's: between an
+    /// agent's close and a user's next write there may be no time for a read.
     pub(super) fn close_without_change(
         &mut self,
         path: &RelPath,
@@ -33,8 +33,8 @@ impl Engine {
         let save = &mut self.tracker.live_mut(path).save;
         if left > 0 && untouched && save.consumed == Some(newest) {
             save.consumed = None;
-            // Whoever else has spoken for it since, an editor or a commit,
-            // knew better.
+            // An editor's report or a commit that has named the author since is
+            // better evidence.
             let marked = self.state.paths.get(path).and_then(|state| state.latest());
             if marked.is_none_or(|kept| kept.evidence != Evidence::Marked) {
                 return;
@@ -45,7 +45,8 @@ impl Engine {
         }
     }
 
-    /// Each closed change ends one one-call mark, the oldest first (ATTR-8).
+    /// Ends one-call marks, one for each closed change, the oldest first
+    /// (ATTR-8).
     pub(super) fn consume_marks(&mut self, path: &RelPath, closes: u32, version: u64) {
         for _ in 0..closes {
             let Some(edit) = self.view().oldest_mark(path) else {

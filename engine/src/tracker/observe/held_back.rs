@@ -1,5 +1,5 @@
-//! What a declared writer may be in the middle of (ATTR-5), and what it turns
-//! out to have been.
+//! Contents held back because a declared writer may still be writing (ATTR-5),
+//! and the decision about them.
 
 use crate::attribution::{Decision, Observation, decide, marked, passed};
 use crate::engine::{CUT_DELAY, Engine};
@@ -12,11 +12,11 @@ use crate::tracker::reading::WRITE_DELAY;
 use touchmark_proto::{Hash, RelPath};
 
 impl Engine {
-    /// Whether a closed content that is not the declared one has to be looked
-    /// at once more: only a second read behind a fence tells that it is not
-    /// the middle of the next write. That is worth it while its declared
-    /// writer is awaited, and for a file found empty, as every save in place
-    /// leaves it for a moment.
+    /// Returns whether a closed content that is not the declared one needs a
+    /// second look. Only a second read after a fence shows that it is not the
+    /// middle of the next write. A second look is made while the declared
+    /// writer has not written yet, and for an empty file, since every save in
+    /// place leaves the file empty for a moment.
     pub(super) fn must_confirm(&mut self, path: &RelPath, content: Content) -> bool {
         let doubtful = content.size == 0
             || self
@@ -26,8 +26,8 @@ impl Engine {
         let live = self.tracker.live.entry(path.clone()).or_default();
         let looked_at = live.seen.first_look;
         let looked_at = looked_at.filter(|first| first.stamp == content.stamp);
-        // A file that is being cut to nothing is seen empty some time before
-        // the system says that it was written.
+        // A file that is being truncated is seen empty some time before the
+        // system reports the write.
         let fences = &self.tracker.fences;
         let confirmed = looked_at.is_some_and(|first| {
             fences.is_done(first.fence) && (content.size > 0 || first.since + CUT_DELAY <= self.now)
@@ -36,8 +36,9 @@ impl Engine {
             live.seen.first_look = None;
         }
         if !doubtful || confirmed {
-            // What is confirmed stays known: as long as nobody has closed it,
-            // it is read for everybody who asks, and not doubted each time.
+            // A confirmed content stays confirmed. Until a writer closes the
+            // file, it is read for each request, and need not be confirmed each
+            // time.
             return false;
         }
         match looked_at {
@@ -56,9 +57,10 @@ impl Engine {
         true
     }
 
-    /// The writer is done, or another has come: what was closed meanwhile
-    /// were versions, but for beginnings of what is there now, which may be
-    /// the same writer's middle; what nobody closed was no version (ATTR-5).
+    /// Decides the contents held back once the writer is done or another writer
+    /// has come. A content that was closed was a version, unless the current
+    /// content begins with it, since it may then be the middle of the same
+    /// write. A content that no writer closed was no version (ATTR-5).
     pub(super) fn release_held_back(
         &mut self,
         path: &RelPath,
@@ -77,7 +79,7 @@ impl Engine {
         }
     }
 
-    /// Records a closed content that another has taken the place of.
+    /// Records a closed content that another one has replaced.
     fn make_passed(&mut self, path: &RelPath, held: Held) {
         let window = self.config.editor_window;
         let decision = passed(&self.state, path, held.hash, self.now, window);
@@ -97,20 +99,21 @@ impl Engine {
         }
     }
 
-    /// The edits that held contents back are gone: what is on disk is decided
-    /// without them.
+    /// Decides about the content on disk after the edits that held contents
+    /// back have ended.
     pub(crate) fn decide_held_back(&mut self, path: &RelPath) {
         self.decide_last_held_back(path, true);
     }
 
-    /// The same while the edit is still open that is about to end with what
-    /// is there, closed or not.
+    /// Decides about the content on disk while the edit that is about to end is
+    /// still open, whether the content is closed or not.
     pub(crate) fn take_held_back(&mut self, path: &RelPath) {
         self.decide_last_held_back(path, false);
     }
 
-    /// An edit is about to end although nobody has said that its writer is
-    /// done: half of a write is none of what it left (ATTR-5).
+    /// Makes an unclosed content `Tentative` before an edit ends without a
+    /// commit, so that the edit does not claim it: half of a write is not its
+    /// result (ATTR-5).
     pub(crate) fn leave_unclosed(&mut self, path: &RelPath) {
         let last = self.tracker.passing(path).contents().last().copied();
         let live = self.tracker.live(path);
@@ -143,7 +146,8 @@ impl Engine {
         live.seen.first_look = None;
         let writing = live.hints.is_writing();
         self.tracker.confirm(path);
-        // A commit that claimed a write nobody saw has recorded it already.
+        // A commit that claimed a write which was never read has recorded it
+        // already.
         let recorded = self.state.paths.get(path).map(|state| state.held.hash);
         if recorded == Some(held.hash) {
             self.tracker.take_contents(path);
@@ -169,7 +173,8 @@ impl Engine {
             closed,
         } in earlier
         {
-            // What was closed before it was a version of its own (ATTR-4).
+            // A content that was closed before it was a separate version
+            // (ATTR-4).
             if closed && earlier.hash != held.hash && earlier.size > 0 {
                 self.make_passed(path, earlier);
             }

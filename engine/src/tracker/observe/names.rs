@@ -1,4 +1,4 @@
-//! Names that become other names (ATTR-12).
+//! Renames (ATTR-12).
 
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
@@ -8,7 +8,7 @@ use crate::tracker::reading::TOUCH_DELAY;
 use touchmark_proto::RelPath;
 
 impl Engine {
-    /// One name became another (ATTR-12).
+    /// Handles a rename of a name, and of all watched names below it (ATTR-12).
     pub(crate) fn renamed(&mut self, from: &RelPath, to: &RelPath) {
         let from = &self.view().spelling(from.clone());
         let moved: Vec<(RelPath, RelPath)> = self
@@ -29,17 +29,18 @@ impl Engine {
             if old == new {
                 continue;
             }
-            // Another link of the file stays where it is (FILE-2).
+            // Another link of the file keeps its name (FILE-2).
             self.part_name(&old);
-            // Where it led says nothing of what comes there next.
+            // Where the old name resolved to says nothing about what appears
+            // there next.
             self.tracker.no_way(&old);
             let file = self.view().file_of(&old);
             self.note_for_audits(&old);
             self.note_for_audits(&new);
-            // A name that nobody has used has nothing to give: what it was may
-            // have been found after it was renamed.
+            // A name that no session has used has nothing to copy: the content
+            // may have been found after the rename.
             let used = file == old || self.state.names.is_other(&old);
-            // What was gone already has not moved.
+            // A file that was removed before has not moved.
             let live = self.tracker.live(&old);
             let hinted = live.is_some_and(|live| live.hints.any());
             let state = self.state.paths.get(&file);
@@ -47,8 +48,8 @@ impl Engine {
             let copy = self.tracker.passing(&old).copy_of().is_some();
             let gone = live.is_some_and(|live| live.hints.is_gone());
             let known = used && state.is_some() && (there || hinted || copy) && !gone;
-            // A copy that has not settled yet and moves on: what it copies
-            // moves on with it.
+            // A copy that has not settled is renamed again: its source stays
+            // the same.
             let moves_on = match self.tracker.passing(&old) {
                 Passing::Copy {
                     of, copied: false, ..
@@ -64,10 +65,10 @@ impl Engine {
             let watched = self.tracker.files.is_watched(&new);
             let episode = self.tracker.next_episode();
             let live = self.tracker.live_mut(&new);
-            // Where the new name is watched, the arrival is hinted by itself.
+            // If the new name is watched, the arrival causes its own hint.
             live.hints.arrive(writer, !watched);
             live.save.episode = episode;
-            // A name by which nobody has used its file is a name of its own
+            // A name by which no session has used its file is a separate name
             // until the copy is recorded.
             self.tracker.no_alias(&new);
             let target = self.state.names.file_of(&new).clone();
@@ -83,7 +84,7 @@ impl Engine {
                         self.tracker.enter(&new, copy);
                         self.turn().watch(&new);
                     }
-                    // Others have spoken of the name while nothing was there.
+                    // Sessions have used the new name while there was no file.
                     Some(None) if self.state.paths.contains_key(&source) => {
                         self.record(Fact::Copied {
                             from: source,
@@ -94,8 +95,8 @@ impl Engine {
                 }
             }
             if watched {
-                // Its hint counts the arrival and has it read; a read before
-                // that would find the change and no close (ATTR-8).
+                // The name's own hint counts the arrival and orders the read. A
+                // read before that would find the change and no close (ATTR-8).
                 self.turn().read_in(&new, TOUCH_DELAY);
             } else if self.tracker.files.is_watched(&new) {
                 self.turn().order_read(&new, false);
@@ -105,8 +106,9 @@ impl Engine {
         }
     }
 
-    /// What was told as a rename is half of an exchange: many save by one, with
-    /// a temporary file, and it copies nothing (ATTR-12).
+    /// Undoes what a reported rename began, because it was half of an exchange.
+    /// Many programs save by an exchange with a temporary file, so it copies
+    /// nothing (ATTR-12).
     pub(crate) fn exchanged(&mut self, from: &RelPath, to: &RelPath) {
         let (from, to) = (
             self.view().spelling(from.clone()),
@@ -129,7 +131,8 @@ impl Engine {
             Found::File(content) => {
                 let wait = match found {
                     Some((_, wait)) => *wait,
-                    // What is copied already is no step of a save any more.
+                    // If the copy is recorded already, the rename is no step of
+                    // a save any more.
                     None if *copied => Wait::until(self.now),
                     None => Wait::until(self.now + self.config.settle),
                 };
@@ -142,7 +145,7 @@ impl Engine {
                 self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
             }
             Found::Unstable { .. } => self.turn().retry(path),
-            // It vanished again before anyone had named it.
+            // The file was removed again before any session used the name.
             _ => {
                 self.tracker.settled(path);
                 if self.view().is_unnamed_copy(path) {
@@ -153,11 +156,11 @@ impl Engine {
         }
     }
 
-    /// What comes before a fact by which sessions would know something else of
-    /// a name: if that was renamed and the copy is not recorded yet, they knew
-    /// until now what has moved on, and not from now on. To record every copy
-    /// at once would cost two facts for each save of an editor that renames
-    /// the old file away and removes it.
+    /// Returns the facts that have to be recorded before a fact that changes
+    /// what sessions have seen of a renamed name. If the copy is not recorded
+    /// yet, it has to be now, since it copies what they had seen before that
+    /// fact. Recording every copy immediately would cost two facts for each
+    /// save of an editor that renames the old file away and removes it.
     pub(crate) fn copied_before(&mut self, fact: &Fact) -> Vec<Fact> {
         if self.tracker.uncopied.is_empty() {
             return Vec::new();
@@ -168,7 +171,7 @@ impl Engine {
             | Fact::Wrote { path, .. }
             | Fact::CopyDropped { path }
             | Fact::NamesParted { file: path, .. } => [Some(path), None],
-            // Its own write is what a session knows next.
+            // A session's own write changes what the session has seen.
             Fact::Version(version) if version.author.session.is_some() => {
                 [Some(&version.path), None]
             }

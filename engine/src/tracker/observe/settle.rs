@@ -1,5 +1,6 @@
-//! Absences, copies and unclosed contents: what may still dissolve is waited
-//! for a little, then recorded.
+//! Settling: absences, copies and unclosed contents may still end without a
+//! record, so they are recorded only after a delay or when an answer covers
+//! them.
 
 use crate::attribution::{Decision, Observation, decide, unclaimed};
 use crate::by_path::sorted;
@@ -11,9 +12,9 @@ use crate::view::View;
 use touchmark_proto::RelPath;
 
 impl Engine {
-    /// Records the absences, copies and unclosed contents that somebody asks
-    /// about as of now, though they may still dissolve; what nobody asks about
-    /// has its time.
+    /// Records the absences, copies and unclosed contents that an answer with
+    /// this scope covers, although they may still end. Those outside the scope
+    /// keep their deadlines.
     pub(crate) fn settle_for(&mut self, scope: &Scope) {
         if self.tracker.unsettled.is_empty() {
             return;
@@ -29,10 +30,9 @@ impl Engine {
         }
     }
 
-    /// Something unsettled has had its time. What is known of an absence or a
-    /// copy may be as old as that time, and where the machine is busy the
-    /// hints that it has dissolved are on their way still: it is looked at
-    /// once more.
+    /// Handles the deadline of an unsettled state. An absence or a copy may
+    /// have ended without a hint having arrived yet, since the machine may be
+    /// busy. So the path is read once more.
     pub(crate) fn settle_in_time(&mut self, path: &RelPath) {
         match self.tracker.passing(path).wait() {
             None => self.settle(path),
@@ -44,17 +44,17 @@ impl Engine {
         }
     }
 
-    /// A read is done: what it was the last look at, and is there still, is
-    /// recorded.
+    /// Handles a completed read: if it was the check at a deadline, and the
+    /// state has lasted, it is recorded.
     pub(crate) fn looked(&mut self, path: &RelPath, ticket: u64) {
         if self.tracker.looked_last(path, ticket, self.now) {
             self.settle(path);
         }
     }
 
-    /// Records that there is no file, as somebody has just found who is about
-    /// to make one. Its owner has taken it away: nothing of theirs is lost to
-    /// the new one, whoever else was waited for.
+    /// Records an absence because an edit that will create the file found it.
+    /// The file's owner has removed it, so the new file destroys nothing of the
+    /// owner's, even if the absence was waiting for another mark.
     pub(crate) fn settle_absence(&mut self, path: &RelPath) {
         self.settle_for(&Scope::Paths(vec![path.clone()]));
         if matches!(self.tracker.passing(path), Passing::AwaitsReturn(..)) {
@@ -64,8 +64,7 @@ impl Engine {
         }
     }
 
-    /// Records an absence, a copy or an unclosed content that has not
-    /// dissolved.
+    /// Records an absence, a copy or an unclosed content that has lasted.
     pub(crate) fn settle(&mut self, path: &RelPath) {
         match self.tracker.passing(path) {
             Passing::AwaitsReturn(..) => self.take_held_back(path),
@@ -171,14 +170,16 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// An absence that whoever has the file marked may end in a moment: it is
-    /// told, and recorded only when it has had its time (ATTR-5).
+    /// Returns whether an absence may still be ended by the session that has
+    /// the file marked. Answers contain it, but it is recorded only at its
+    /// deadline (ATTR-5).
     fn may_return(&self, path: &RelPath) -> bool {
         matches!(self.tracker.passing(path), Passing::AwaitsReturn(_, wait) if wait.due > self.now)
     }
 
-    /// Whether a path is held only because a rename copied what was known of
-    /// another, and nobody has named it since (ATTR-12).
+    /// Returns whether a path is tracked only because a rename copied what
+    /// sessions had seen of another, and no session has used the name since
+    /// (ATTR-12).
     pub(super) fn is_unnamed_copy(&self, path: &RelPath) -> bool {
         let Some(state) = self.state.paths.get(path) else {
             return false;

@@ -1,4 +1,4 @@
-//! Versions and corrections, with everything that follows from them.
+//! Recording versions and corrections, with everything that follows from them.
 
 use crate::attribution::Decision;
 use crate::engine::Engine;
@@ -12,8 +12,9 @@ use touchmark_proto::{
 };
 
 impl Engine {
-    /// Records a version with everything that follows from it: the writer has
-    /// seen it, what it overwrote unseen is lost, other copies are stale.
+    /// Records a version with what follows from it: its writer has seen it,
+    /// what it overwrote unseen is lost, and other copies are stale. Returns
+    /// its number.
     pub(crate) fn make_version(
         &mut self,
         path: &RelPath,
@@ -36,8 +37,8 @@ impl Engine {
             Some(_) => VersionKind::Renamed,
             None => kind_between(before, held.hash),
         };
-        // A renamed file's content is compared with what it held under its
-        // old name.
+        // A renamed file's content is compared with the content under its old
+        // name.
         let before = match from {
             Some(from) => self.state.paths.get(from).and_then(|state| state.held.hash),
             None => before,
@@ -71,8 +72,8 @@ impl Engine {
         n
     }
 
-    /// A session's write took the place of a version of somebody else's that
-    /// it had not seen (ATTR-10, `clobbered`).
+    /// Records that a session's write replaced another author's version that
+    /// the session had not seen (ATTR-10, `clobbered`).
     pub(crate) fn note_lost(&mut self, session: &SessionId, path: &RelPath, by: u64) {
         let Some(state) = self.state.paths.get(path) else {
             return;
@@ -83,19 +84,20 @@ impl Engine {
         let Some(prior) = prior else { return };
         let before = until_then.find(|kept| !kept.unobserved);
         let before = before.map_or(state.baseline, |kept| kept.n);
-        // Where there was no file, or an empty one, nothing was destroyed: an
-        // empty file is mostly the middle of a save. That the file was taken
-        // away while the edit was open is news all the same.
+        // If there was no file, or an empty one, nothing was destroyed: an
+        // empty file is mostly the middle of a save. A removal of the file
+        // while the edit was open still counts.
         let open = |is_it: &dyn Fn(&Edit, &EditFile) -> bool| {
             self.state.edits_on(path).any(|(edit, file)| {
                 edit.fact.session == *session && edit.n < prior.n && is_it(edit, file)
             })
         };
         let meanwhile = open(&|_, _| true);
-        // Its removal may be noticed only after an edit began that found none.
+        // The removal may be noticed only after the beginning of an edit that
+        // found no file.
         let taken_away = open(&|edit, file| file.began.is_some() || before > edit.n);
-        // Lines that stand in what came meanwhile as they did before were not
-        // seen of that.
+        // Lines that are the same in a version from meanwhile were not seen of
+        // that version.
         let seen = self.state.knowledge(session, path).is_some_and(|known| {
             known
                 .of(prior.hash)
@@ -119,7 +121,8 @@ impl Engine {
         });
     }
 
-    /// Corrects who wrote a version: a fact of its own (ATTR-11).
+    /// Records a correction of a version's author, as a separate fact
+    /// (ATTR-11).
     pub(crate) fn amend(
         &mut self,
         path: &RelPath,
@@ -139,7 +142,8 @@ impl Engine {
         self.amend_by(path, version, decision, late)
     }
 
-    /// The same by a decision.
+    /// Records a correction of a version's author according to a decision.
+    /// Returns the number of the fact, or `None` if nothing is corrected.
     pub(crate) fn amend_by(
         &mut self,
         path: &RelPath,
@@ -175,7 +179,8 @@ impl Engine {
             candidates,
             ..kept.fact(path)
         };
-        // Whoever loses a version it marked now holds a stale copy.
+        // A session that loses a version which was attributed to it has a stale
+        // copy now.
         let loser: Vec<SessionId> = kept.session().into_iter().cloned().collect();
         let n = self.record(Fact::Version(fact));
         self.publish_amendment(path, version, n);
@@ -183,7 +188,7 @@ impl Engine {
         Some(n)
     }
 
-    /// Sessions whose copy is fresh at this moment, for
+    /// Returns the sessions whose copy is fresh now, for
     /// [`publish_stale`](Self::publish_stale).
     pub(super) fn fresh_holders(&self, path: &RelPath) -> Vec<SessionId> {
         let state = self.state.paths.get(path).filter(|_| self.heard);
@@ -202,7 +207,8 @@ impl Engine {
             .collect()
     }
 
-    /// Tells subscribers whose copies have just gone out of date.
+    /// Publishes a `stale` event for each session whose copy has just become
+    /// stale.
     pub(super) fn publish_stale(&mut self, path: &RelPath, were_fresh: &[SessionId]) {
         if !self.heard {
             return;
@@ -233,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// Tells subscribers of a version.
+    /// Publishes a version.
     pub(crate) fn publish_version(
         &mut self,
         path: &RelPath,
@@ -267,7 +273,7 @@ impl Engine {
         );
     }
 
-    /// Tells subscribers of a correction.
+    /// Publishes a correction.
     pub(crate) fn publish_amendment(&mut self, path: &RelPath, version: u64, n: u64) {
         if !self.heard {
             return;

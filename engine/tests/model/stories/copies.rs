@@ -1,11 +1,13 @@
-//! What a session knows of a file, and is told.
+//! Stories about what a session has seen of a file, and which changes are
+//! reported to it.
 
 use super::{CHECK, begin, commit, holds, read, save, saves};
 use crate::op::{How, Kind, Op};
 use crate::text::Make;
 
-/// The file's removal was told as one that takes an edit back: what the first
-/// version of a path took the place of was not known, and no file is not that.
+/// Once, the file's removal was reported as taking an edit back: the content
+/// before the first version of a path was not known, and that was treated as no
+/// file.
 #[test]
 fn a_removal_takes_nothing_back_that_was_marked_late() {
     holds(
@@ -30,8 +32,8 @@ fn a_removal_takes_nothing_back_that_was_marked_late() {
     );
 }
 
-/// The writer of a content that nobody had seen, named at the commit, was told
-/// as one who changed the file after it was read.
+/// Once, the author of a content that was never read, named at the commit, was
+/// reported as having changed the file after it was read.
 #[test]
 fn what_came_before_a_read_is_no_change_since() {
     holds(
@@ -49,8 +51,8 @@ fn what_came_before_a_read_is_no_change_since() {
     );
 }
 
-/// The content of one edit was claimed again at the end of another of the same
-/// session's, and what had been read since was forgotten.
+/// Once, the content of one edit was claimed again at the end of another edit
+/// of the same session, and what had been read since was forgotten.
 #[test]
 fn the_end_of_one_edit_leaves_what_was_read_of_another() {
     holds(
@@ -67,8 +69,8 @@ fn the_end_of_one_edit_leaves_what_was_read_of_another() {
     );
 }
 
-/// The user's second save half a minute later let go of the agent's version,
-/// and a third that took it back did not say so.
+/// Once, the user's second save, half a minute later, made the engine drop the
+/// agent's version. A third save that took it back did not report that.
 #[test]
 fn an_edit_that_is_taken_back_late_is_named() {
     holds(
@@ -92,7 +94,7 @@ fn an_edit_that_is_taken_back_late_is_named() {
     );
 }
 
-/// Half a minute later the session's last two edits counted as one, and the
+/// Once, the session's last two edits were merged half a minute later, and the
 /// content between them was forgotten.
 #[test]
 fn the_last_of_several_edits_is_named_when_it_is_taken_back_late() {
@@ -108,8 +110,8 @@ fn the_last_of_several_edits_is_named_when_it_is_taken_back_late() {
     holds(&[("a", Make::Whole(1, 3))], &steps);
 }
 
-/// Who had read some lines of what came after its edit was not told that the
-/// edit was taken back.
+/// Once, a session that had read some lines of what came after its edit got no
+/// report that the edit was taken back.
 #[test]
 fn an_edit_that_was_partly_read_over_is_named_when_it_is_taken_back() {
     let some = Op::Read {
@@ -132,8 +134,8 @@ fn an_edit_that_was_partly_read_over_is_named_when_it_is_taken_back() {
     );
 }
 
-/// After its context was cut, a content that the session had seen before
-/// another was taken for the one it knew.
+/// Once, after the session's context was cut, a content that it had seen before
+/// another was treated as the current one.
 #[test]
 fn a_return_is_news_also_to_who_holds_no_line_of_it() {
     let some = Op::Read {
@@ -162,8 +164,8 @@ fn a_return_is_news_also_to_who_holds_no_line_of_it() {
     );
 }
 
-/// Two lines of a content were shown that the file did not hold any more: the
-/// rest of it was not, also when it is back.
+/// Two lines of a content were shown that the file no longer had. The other
+/// lines of that content were not shown, even if the file has it again later.
 #[test]
 fn what_a_tool_cut_off_was_not_shown() {
     let some = Op::ReadBefore {
@@ -190,8 +192,8 @@ fn what_a_tool_cut_off_was_not_shown() {
     );
 }
 
-/// A line that was shown of a content which the file did not hold was shown
-/// again, since where that content ends had not been.
+/// Once, a line that was shown of a content which was not the file's was shown
+/// again, since the end of that content had not been shown.
 #[test]
 fn the_last_line_is_a_repeat_without_the_end() {
     let some = Op::ReadBefore {
@@ -212,8 +214,9 @@ fn the_last_line_is_a_repeat_without_the_end() {
     );
 }
 
-/// Lines of before that stood in the user's version counted as seen of it, if
-/// somebody had asked meanwhile; so it was not told to be lost.
+/// Once, older lines that were still in the user's version counted as seen of
+/// that version, if a request came meanwhile. So the version was not reported
+/// as lost.
 #[test]
 fn lines_that_have_not_changed_are_not_all_that_an_edit_destroys() {
     let some = Op::Read {
@@ -235,8 +238,9 @@ fn lines_that_have_not_changed_are_not_all_that_an_edit_destroys() {
     );
 }
 
-/// The user was told to have changed the file since, for what the session named
-/// at its commit had only been found at the end of another of its marks.
+/// Once, the user was reported as having changed the file since, because
+/// another mark of the session had already found the content that its commit
+/// named.
 #[test]
 fn what_a_commit_names_is_known_though_another_mark_had_found_it() {
     holds(
@@ -259,8 +263,8 @@ fn what_a_commit_names_is_known_though_another_mark_had_found_it() {
     );
 }
 
-/// A line that stood in the file still, as it was shown, did not count: the next
-/// read was told to be the first.
+/// Once, a line that was still in the file as it was shown did not count, so
+/// that the next read was reported as the first.
 #[test]
 fn a_read_beside_a_line_that_has_moved_here_is_not_the_first() {
     let some = Op::Read {
@@ -285,9 +289,10 @@ fn a_read_beside_a_line_that_has_moved_here_is_not_the_first() {
     );
 }
 
-/// The session's own write, named when somebody had put back what it had read
-/// before, was forgotten if anybody had asked in between: lines that were found
-/// in the newer content counted as seen of it.
+/// Once, the session's own write was forgotten. Its commit named it after
+/// another author had restored what the session had read before, and a request
+/// came in between: lines that were found in the newer content counted as seen
+/// of it.
 #[test]
 fn what_a_commit_names_is_believed_though_lines_were_found_elsewhere() {
     holds(

@@ -1,11 +1,11 @@
-//! Names that were given to other files.
+//! Stories about names that were given to other files.
 
 use super::{CHECK, begin, commit, holds, read, save, saves};
 use crate::op::{How, Op};
 use crate::text::Make;
 
-/// What was known of the old name went to nobody where the new one had been
-/// spoken of.
+/// Once, what was seen of the old name was lost if another session had named
+/// the new one.
 #[test]
 fn a_rename_to_a_name_that_another_session_has_spoken_of_tells_what_was_known() {
     holds(
@@ -37,7 +37,7 @@ fn what_was_gone_does_not_move_with_its_directory() {
     );
 }
 
-/// A change was listed by the name that the session had used before.
+/// Once, a change was listed by the name that the session had used before.
 #[test]
 fn a_mention_uses_the_name_it_speaks() {
     holds(
@@ -60,8 +60,9 @@ fn a_mention_uses_the_name_it_speaks() {
     );
 }
 
-/// What was read under the old name after a rename was copied to the new one:
-/// the copy is recorded late, for an editor's backup is mostly gone by then.
+/// Once, what was read under the old name after a rename was copied to the new
+/// one. The copy is recorded late, since an editor's backup is mostly removed
+/// soon.
 #[test]
 fn what_is_read_under_the_old_name_after_a_rename_stays_there() {
     holds(
@@ -79,8 +80,8 @@ fn what_is_read_under_the_old_name_after_a_rename_stays_there() {
     );
 }
 
-/// Who had known a file by the name that was renamed was told who had changed
-/// what the new name held before.
+/// Once, a session that had used a file by the renamed name was told who had
+/// changed the previous content of the new name.
 #[test]
 fn a_renamed_files_changes_are_those_of_its_old_name() {
     holds(
@@ -99,8 +100,8 @@ fn a_renamed_files_changes_are_those_of_its_old_name() {
     );
 }
 
-/// What was seen by one of two hard links was seen by both; once one of them
-/// was replaced, each goes on by itself.
+/// What was seen by one of two hard links is seen by both. Once one of them is
+/// replaced, each continues separately.
 #[test]
 fn hard_links_are_one_file_until_one_is_replaced() {
     holds(
@@ -129,8 +130,8 @@ fn hard_links_are_one_file_until_one_is_replaced() {
     );
 }
 
-/// What had been removed was copied when its directory was renamed before the
-/// file had been looked for.
+/// Once, a removed file was copied when its directory was renamed before the
+/// file had been read.
 #[test]
 fn what_was_removed_a_moment_ago_does_not_move_with_its_directory() {
     holds(
@@ -145,7 +146,8 @@ fn what_was_removed_a_moment_ago_does_not_move_with_its_directory() {
     );
 }
 
-/// The commit of an edit answered by another name than it was begun by.
+/// Once, the commit of an edit was answered with another name than the edit was
+/// begun with.
 #[test]
 fn an_edit_is_answered_by_the_name_it_was_begun_by() {
     holds(
@@ -163,8 +165,8 @@ fn an_edit_is_answered_by_the_name_it_was_begun_by() {
     );
 }
 
-/// Each look at one of two links overlapped the last look at the other, and
-/// ordered one more of it: the engine read both without end.
+/// Once, each read of one of two links overlapped the last read of the other
+/// and ordered another read of it: the engine read both without end.
 #[test]
 fn two_links_that_are_read_in_turn_are_found_to_be_one() {
     holds(
@@ -188,7 +190,8 @@ fn two_links_that_are_read_in_turn_are_found_to_be_one() {
     );
 }
 
-/// The same of three links, and a symlink to the directory of one.
+/// Once, three links, and a symlink to the directory of one of them, were read
+/// in turn without end.
 #[test]
 fn three_links_that_are_read_in_turn_are_found_to_be_one() {
     holds(

@@ -1,11 +1,11 @@
-//! Who wrote.
+//! Stories about who wrote a content.
 
 use super::{CHECK, begin, commit, ends, holds, read, save, saves, writer};
 use crate::op::{How, Kind, Op};
 use crate::text::Make;
 
-/// A tool that writes what is there already, and is written over, has changed
-/// nothing.
+/// A tool that writes the content that is already there, and is overwritten,
+/// has changed nothing.
 #[test]
 fn the_same_once_more_is_no_version() {
     holds(
@@ -22,8 +22,8 @@ fn the_same_once_more_is_no_version() {
     );
 }
 
-/// The content that a session had named at its commit stayed another's, whose
-/// mark had only found it at its end.
+/// Once, the content that a session had named at its commit stayed another
+/// session's, whose mark had only found it at its end.
 #[test]
 fn who_names_a_content_goes_before_who_found_it() {
     for named_first in [false, true] {
@@ -45,8 +45,8 @@ fn who_names_a_content_goes_before_who_found_it() {
     }
 }
 
-/// A mark that was open over a gap came to nothing: what its session had
-/// written stayed nobody's.
+/// Once, a mark that was open over a gap claimed nothing, and what its session
+/// had written had no author.
 #[test]
 fn a_mark_that_was_open_over_a_gap_claims_what_came_in_it() {
     let steps = [
@@ -62,7 +62,8 @@ fn a_mark_that_was_open_over_a_gap_claims_what_came_in_it() {
     });
 }
 
-/// A late mark took what came while another session held the file.
+/// Once, a late mark claimed what came while another session had the file
+/// marked.
 #[test]
 fn a_late_mark_is_refused_while_another_session_holds_the_file() {
     let edit = |slot, session, declared, kind| Op::Begin {
@@ -91,8 +92,8 @@ fn a_late_mark_is_refused_while_another_session_holds_the_file() {
     });
 }
 
-/// A commit claimed what the user had saved before the edit began, since it
-/// was the same, and nobody had seen the session's own.
+/// Once, a commit claimed what the user had saved before the edit began: it was
+/// the same content, and the session's own write was never read.
 #[test]
 fn an_edit_claims_nothing_of_before_its_begin() {
     holds(
@@ -116,8 +117,8 @@ fn an_edit_claims_nothing_of_before_its_begin() {
     );
 }
 
-/// The user's deletion, waited with since an edit was open, was taken for that
-/// of a mark that was made after it.
+/// Once, the user's deletion, which was held back since an edit was open, was
+/// attributed to a mark that was made after it.
 #[test]
 fn a_deletion_of_before_a_mark_is_not_its_sessions() {
     for flag in [true, false] {
@@ -147,8 +148,8 @@ fn a_deletion_of_before_a_mark_is_not_its_sessions() {
     }
 }
 
-/// Half of a save, read while it was written over another that was closed,
-/// became a version.
+/// Once, half of a save became a version. It was read while it replaced another
+/// content that was closed.
 #[test]
 fn half_of_a_save_is_no_version_though_another_was_closed_before_it() {
     holds(
@@ -174,8 +175,8 @@ fn half_of_a_save_is_no_version_though_another_was_closed_before_it() {
     );
 }
 
-/// A commit that named what was there at its begin put a version between those
-/// of the user's that the file never held.
+/// Once, a commit that named the content from its beginning put a version
+/// between those of the user that the file never had.
 #[test]
 fn what_was_there_is_not_invented_between_two_saves() {
     holds(
@@ -197,8 +198,8 @@ fn what_was_there_is_not_invented_between_two_saves() {
     );
 }
 
-/// A commit that named what it wrote claimed what another edit of the same
-/// session had declared later; its own stayed the user's.
+/// Once, a commit that named its content claimed what another edit of the same
+/// session had declared later, and its own content stayed the user's.
 #[test]
 fn a_named_commit_claims_its_own_of_two_that_are_the_same() {
     holds(
@@ -221,8 +222,8 @@ fn a_named_commit_claims_its_own_of_two_that_are_the_same() {
     );
 }
 
-/// Lines that stood in the new content still counted as read of it, so that its
-/// writer could not mark it any more.
+/// Once, lines that were still in the new content counted as read of it, so
+/// that its writer could not mark it any more.
 #[test]
 fn a_late_mark_speaks_for_a_content_of_which_lines_were_known_before() {
     let some = Op::Read {
@@ -239,8 +240,8 @@ fn a_late_mark_speaks_for_a_content_of_which_lines_were_known_before() {
     holds(&[("a", Make::Whole(1, 3))], &[some, late, CHECK]);
 }
 
-/// The user's removal became the session's, whose mark was open, although
-/// another session had made the file anew.
+/// Once, the user's removal was attributed to a session whose mark was open,
+/// although another session had created the file again.
 #[test]
 fn a_removal_is_no_marks_where_the_file_was_made_anew() {
     let steps = [

@@ -1,4 +1,4 @@
-//! Every answer against the disk from the question on.
+//! Checks every answer against the disk since the request.
 
 use super::*;
 
@@ -87,7 +87,7 @@ impl Audit {
                 let told = self.telling(world, asked, &taken.changes, moment);
                 let all = matches!(&asked.asking.ask, Ask::Take { paths: None, .. });
                 if explicit && !peek && !all {
-                    // Its cursor speaks of these paths only; it is not used.
+                    // Its cursor covers only these paths, and is not used.
                 } else if explicit && !peek {
                     self.unacked
                         .entry(who)
@@ -143,12 +143,12 @@ impl Audit {
                 }
             }
             Reply::EditCommit(done) => {
-                // What a commit tells may count as told.
+                // What the answer of a commit reports may count as reported.
                 let told = self.telling(world, asked, &done.changes, moment);
                 for (path, _) in told {
                     self.last.remove(&(who.clone(), path));
                 }
-                // What a commit claims has been seen.
+                // The session has seen what its commit claims.
                 for file in &done.files {
                     let path = text(&file.path);
                     self.last.retain(|(_, held), _| *held != path);
@@ -182,7 +182,7 @@ impl Audit {
             && read.hash.is_some()
             && let Ask::Read { path, .. } = &asked.asking.ask
         {
-            // It may be behind what was told.
+            // The read may be older than what was reported.
             self.told.remove(&(who.clone(), (*path).to_owned()));
         }
         let (path, named, range) = match &asked.asking.ask {
@@ -215,8 +215,8 @@ impl Audit {
         self.last.remove(&key);
         if let Some(hash) = hash {
             self.maybe_seen.entry(key.clone()).or_default().insert(hash);
-            // A read without the client's hash is certain only if the file
-            // stood still meanwhile.
+            // A read without the client's hash is certain only if the file did
+            // not change meanwhile.
             let certain = matches!(named, Named::Disk | Named::Content(_)) || there.len() == 1;
             if range.is_none() && !others && certain && asked.asking.sync {
                 self.last.insert(key, hash);
@@ -242,7 +242,7 @@ impl Audit {
         let at = match (file.state, file.hash) {
             (State::Unreadable, _) => At::Unreadable,
             (_, Some(hash)) => At::File(hash),
-            // It changed under every try to read it.
+            // The file changed during every attempt to read it.
             (State::Stale | State::Unread, None)
                 if there.len() > 1
                     || world.writing(&path)
@@ -276,8 +276,8 @@ impl Audit {
                 At::File(hash) if hash == *last => State::Fresh,
                 At::File(_) => State::Stale,
             };
-            // A content seen earlier that has come back may pass for fresh:
-            // SEEN-2 says "has been seen".
+            // If the file has a content again that was seen earlier, `fresh` is
+            // accepted: SEEN-2 says "has been seen".
             let seen_before = matches!(at, At::File(hash)
                 if self.maybe_seen.get(&key).is_some_and(|seen| seen.contains(&hash)));
             ensure!(
@@ -349,7 +349,7 @@ impl Audit {
                 "{error:?}, who has read or written"
             ),
             ErrorCode::Unreadable => {}
-            // A range that begins behind the last line.
+            // A range that begins after the last line.
             ErrorCode::InvalidParams
                 if matches!(asked.asking.ask, Ask::ReadText { range: Some(_), .. }) => {}
             ErrorCode::UnknownEdit => {

@@ -1,4 +1,4 @@
-//! Every fact against the disk and against what clients said.
+//! Checks every fact against the disk and against what clients declared.
 
 use super::*;
 
@@ -61,8 +61,8 @@ impl Audit {
                 hash: None,
                 ..
             } => {
-                // Which content it was is not known (SEEN-1): perhaps one from
-                // before what was told.
+                // It is not known which content was read (SEEN-1): perhaps one
+                // from before the last report.
                 self.told.remove(&(session.clone(), text(path)));
             }
             Fact::EditBegun(begun) => {
@@ -211,7 +211,8 @@ impl Audit {
             self.last.remove(&key);
         }
         if version.evidence == Evidence::Declared {
-            // The beginnings of a declared content are its writer's (ATTR-5).
+            // The beginnings of a declared content belong to its writer
+            // (ATTR-5).
             let beginning = version.amends.is_some() && self.arrives(&path, content);
             ensure!(
                 "ATTR-1/14",
@@ -236,12 +237,12 @@ impl Audit {
                 old.path == path && old.hash == content,
                 "amends another content: {record:?}"
             );
-            // Of which edit it is counts as well: that one may be taken back.
+            // The edit counts too, since it may be aborted.
             let already = old.author == version.author
                 && old.evidence == version.evidence
                 && old.edit == version.edit;
-            // Where a write was claimed that nobody saw, a correction says
-            // that the other came after it (ATTR-10).
+            // If a write was claimed that was never read, a correction says
+            // that the other version came after it (ATTR-10).
             ensure!(
                 "ATTR-11",
                 !already || self.unobserved.contains(&path),
@@ -288,7 +289,7 @@ impl Audit {
         Ok(())
     }
 
-    /// A content state that was read from disk.
+    /// Checks a content that was read from disk.
     pub(super) fn observed(
         &mut self,
         world: &World,
@@ -321,7 +322,7 @@ impl Audit {
         }
         self.latest.insert(path.into(), content);
         let in_gap = self.in_gap(path);
-        // An absence that was seen before the file could not be read is
+        // An absence that was read before the file became unreadable is
         // recorded later.
         if world.disk.at(path) != At::Unreadable {
             self.unread.remove(path);
@@ -334,7 +335,7 @@ impl Audit {
             );
         }
         if self.unobserved.contains(path) && version.evidence == Evidence::Unmarked {
-            // What replaced a write that nobody saw (ATTR-10).
+            // The version that replaced a write which was never read (ATTR-10).
             return Ok(());
         }
         if self.arrives(path, content) && version.evidence == Evidence::Unmarked {
@@ -371,13 +372,15 @@ impl Audit {
                         sure |= !file.ended && !self.ending.contains(&number);
                     }
                 }
-                // What was there when it began is somebody else's (ATTR-16).
+                // A content that was there when the mark was made is another
+                // author's (ATTR-16).
                 None if one_shot => {
                     marked_by.push(session);
                     let open = !file.ended && !self.ending.contains(&number);
                     sure |= open && file.began != content;
                 }
-                // It says at its end what it wrote; until then it is named.
+                // The edit says at its end what it wrote. Until then its
+                // session is a candidate.
                 None => ensure!(
                     "ATTR-4",
                     version.evidence != Evidence::Unmarked

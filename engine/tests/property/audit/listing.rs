@@ -1,4 +1,5 @@
-//! Lists of changes: everything that is due, and nothing twice.
+//! Checks lists of changes: everything that has to be reported is, and nothing
+//! twice.
 
 use super::*;
 
@@ -42,7 +43,7 @@ impl Audit {
             return Ok(());
         }
         let mut plain: BTreeSet<String> = BTreeSet::new();
-        // What could not be read in time is said to be so (LOSS-4).
+        // The list names the paths that could not be read in time (LOSS-4).
         let in_time = |path: &str| late.iter().all(|late| text(late) != path);
         for change in changes.iter().filter(|c| in_time(&text(&c.path))) {
             let path = text(&change.path);
@@ -62,7 +63,8 @@ impl Audit {
                 );
                 if let Some(told) = self.told.get(&(who.clone(), path.clone())) {
                     let newest = self.newest.get(&path).copied().unwrap_or(0);
-                    // What is not yet a version is told as `writing`.
+                    // A content that is not yet a version is reported as
+                    // `writing`.
                     let moved = (change.writing == Some(true) || told.writing)
                         && world.disk.changed_at(&path) > told.asked;
                     ensure!(
@@ -99,7 +101,7 @@ impl Audit {
             if self.read_asked.get(&key).is_some_and(|all| !all.is_empty()) {
                 continue;
             }
-            // Its own declared writer may be in the middle (ATTR-5).
+            // Its own declared writer may be in the middle of a write (ATTR-5).
             let own = self.edits.values().any(|edit| {
                 edit.session == *who
                     && edit

@@ -1,6 +1,6 @@
-//! What must hold however things interleave: every fact and every answer is
-//! held against the disk's true past and against what clients truly said.
-//! Written from docs/semantics.md alone.
+//! Checks what must be true however steps interleave. Every fact and every
+//! answer is compared with the disk's true past and with what clients really
+//! declared. Written from docs/semantics.md alone.
 
 macro_rules! ensure {
     ($rule:expr, $condition:expr, $($text:tt)*) => {
@@ -58,18 +58,18 @@ struct Known {
     edit: Option<u64>,
 }
 
-/// What a session was last told of a path.
+/// What was last reported to a session about a path.
 #[derive(Clone)]
 struct Told {
-    /// The newest fact about the path then.
+    /// The number of the newest fact about the path at that time.
     newest: u64,
-    /// From the question to the answer.
+    /// The moment of the request; the next field is the moment of the answer.
     asked: u64,
     moment: u64,
     contents: Vec<At>,
-    /// The save that was under way and stood on disk.
+    /// The writer of the save that was in progress and on disk.
     save: Option<usize>,
-    /// Not recorded when it was told.
+    /// The content was not recorded when it was reported.
     writing: bool,
 }
 
@@ -79,30 +79,34 @@ pub struct Audit {
     versions: BTreeMap<u64, Known>,
     latest: BTreeMap<String, Option<Hash>>,
     newest: BTreeMap<String, u64>,
-    /// The newest fact about the path is a claim nobody saw.
+    /// Paths whose newest fact is a claim that was never read.
     unobserved: BTreeSet<String>,
     claims: BTreeMap<Key, BTreeSet<HashOrAbsent>>,
     saves: BTreeMap<String, BTreeSet<Hash>>,
     maybe_seen: BTreeMap<Key, BTreeSet<Hash>>,
-    /// The last thing seen, where that is certain: a whole read.
+    /// The last content seen, if it is certain: after a whole read.
     last: BTreeMap<Key, Hash>,
     told: BTreeMap<Key, Told>,
-    /// Told of a save under way; nothing read and no coverage lost since.
+    /// Sessions and paths with a report about a save in progress, if nothing
+    /// was read and no coverage lost since.
     continued: BTreeSet<Key>,
-    /// Told, but not yet acknowledged: by the cursor of each answer.
+    /// What was reported but not yet acknowledged, by the cursor of each
+    /// answer.
     unacked: BTreeMap<SessionId, Vec<Unacked>>,
     gaps: BTreeSet<String>,
-    /// Could not be read since coverage was lost.
+    /// Paths that could not be read since coverage was lost.
     unread: BTreeSet<String>,
-    /// Reads that are not answered: since which moment of the disk each may be
-    /// of, and its request.
+    /// Reads without an answer: the earliest moment of the disk that each may
+    /// be of, and its request.
     read_asked: BTreeMap<Key, Vec<(u64, u64)>>,
-    /// Sessions that asked to be closed, or ended an edit without its name.
+    /// Sessions that requested to be closed, or that ended an edit without
+    /// naming it.
     closing: BTreeSet<SessionId>,
-    /// Paths with a declared version in this step: what was held back for it
-    /// is recorded before it, and was there before other edits began (ATTR-5).
+    /// Paths with a declared version in this step. Contents held back for it
+    /// are recorded before it, and were there before other edits began
+    /// (ATTR-5).
     arriving: BTreeSet<(String, Option<Hash>)>,
-    /// Edits that end in this step, wherever in it.
+    /// Edits that end at any time during this step.
     ending: BTreeSet<u64>,
     begun_now: BTreeSet<u64>,
     answered_now: BTreeSet<u64>,
@@ -116,7 +120,7 @@ fn text(path: &RelPath) -> String {
 }
 
 impl Audit {
-    /// Takes in what came out of the engine since the last look.
+    /// Processes the effects of the engine since the last look.
     pub fn look(&mut self, world: &mut World) -> Verdict {
         if let Some(failure) = world.failure.take() {
             return Err(failure);
@@ -161,11 +165,11 @@ impl Audit {
                     self.gaps.insert(below.clone());
                 }
                 Seen::Drained => {
-                    // After the second loss in a row the comparison waits for a
-                    // while, unless somebody asks: the gap lasts until then.
+                    // After the second loss in a row, the comparison is delayed
+                    // unless a request needs it. The gap lasts until then.
                     let reconciling = world.engine.as_ref().is_some_and(Engine::is_reconciling);
                     if world.pending.is_empty() && !reconciling {
-                        // What could not be read is still not compared.
+                        // Paths that could not be read are still not compared.
                         if !self.gaps.is_empty() {
                             let unread = ALL_FILES
                                 .iter()
@@ -188,7 +192,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Whether its writer has declared this very content.
+    /// Returns whether the version's author has declared exactly this content.
     fn is_claimed(&self, version: &VersionFact) -> bool {
         let Some(session) = &version.author.session else {
             return false;
@@ -200,8 +204,8 @@ impl Audit {
                 .is_some_and(|claims| claims.contains(&version.held.hash.into()))
     }
 
-    /// Whether a declared content other than this comes to the path in this
-    /// step.
+    /// Returns whether a declared content other than this one comes to the path
+    /// in this step.
     fn arrives(&self, path: &str, but: Option<Hash>) -> bool {
         self.arriving
             .iter()
@@ -219,7 +223,7 @@ impl Audit {
             })
     }
 
-    /// Whether any edit is open.
+    /// Returns the number of open edits.
     pub fn open_edits(&self) -> usize {
         self.edits
             .values()
@@ -227,7 +231,8 @@ impl Audit {
             .count()
     }
 
-    /// The newest fact's author and grounds on a path.
+    /// Returns the newest version of a path: content, author, evidence and
+    /// edit.
     pub fn newest_on(&self, path: &str) -> Option<(Option<Hash>, &Author, Evidence, Option<u64>)> {
         let newest = self.newest.get(path)?;
         let known = self.versions.get(newest)?;

@@ -1,4 +1,4 @@
-//! What clients truly said: claims, reads, reports, ends of edits.
+//! Records what clients really declared: claims, reads, reports, ends of edits.
 
 use super::*;
 
@@ -17,7 +17,7 @@ impl Audit {
             asked.asking.ask,
             Ask::Take { .. } | Ask::Status { .. } | Ask::Sync | Ask::ModList
         ) {
-            // Reads, marks and their ends may make a save news again.
+            // Reads, marks and their ends may make a save a change again.
             self.continued.clear();
         }
         let who = asks::session(asked.asking.session);
@@ -62,7 +62,7 @@ impl Audit {
                 if let Some(hash) = read.hash {
                     self.told.remove(&key);
                     self.maybe_seen.entry(key.clone()).or_default().insert(hash);
-                    // A content the daemon may never have seen (SEEN-1).
+                    // A content that the daemon may never have seen (SEEN-1).
                     self.gaps.insert(key.1.clone());
                 }
                 self.last.remove(&key);

@@ -1,5 +1,6 @@
-//! The engine's surroundings: disk, watcher's queue, reads under way, clients,
-//! store. Nothing happens here but by an [`Op`].
+//! The simulated surroundings of the engine: disk, watcher's queue, reads in
+//! progress, clients, store. Everything that happens here is caused by an
+//! [`Op`].
 
 mod users;
 
@@ -51,18 +52,18 @@ struct Writer {
     path: Path,
 }
 
-/// An edit as the client knows it.
+/// An edit from the client's point of view.
 #[derive(Clone, Debug)]
 pub struct Slot {
     pub session: usize,
-    /// Path, declared content, what will be written.
+    /// Each file's path, its declared content, and what will be written.
     pub files: Vec<(Path, Option<HashOrAbsent>, Option<Vec<u8>>)>,
     pub call: Option<String>,
     pub answered: bool,
     pub edit: Option<String>,
 }
 
-/// A request and when it was made.
+/// A request, with the time when it was made.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub asking: Asking,
@@ -70,7 +71,7 @@ pub struct Asked {
     pub id: u64,
     pub connection: u64,
     pub until: Option<Millis>,
-    /// The disk's moment.
+    /// The moment of the disk when it was made.
     pub moment: u64,
 }
 
@@ -78,11 +79,11 @@ pub struct Asked {
 #[allow(clippy::large_enum_variant)] // few are alive at a time
 pub enum Outcome {
     Reply(Result<Answer, Error>),
-    /// The shell answers.
+    /// The shell answers the request.
     Shell,
 }
 
-/// What came out of the engine, in order.
+/// An effect of the engine, or another event, in order.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // few are alive at a time
 pub enum Seen {
@@ -93,7 +94,7 @@ pub enum Seen {
         outcome: Outcome,
         moment: u64,
     },
-    /// Coverage was lost below this path; everywhere if empty.
+    /// Coverage was lost below this path; everywhere if it is empty.
     Gap(String),
     Drained,
 }
@@ -104,14 +105,14 @@ pub struct World {
     pub disk: Disk,
     pub now: Millis,
     pub records: Vec<Record>,
-    /// What folding these gives.
+    /// The state that results from folding the records.
     pub folded: State,
     pub pending: BTreeMap<u64, Asked>,
     pub gone: BTreeSet<u64>,
     pub slots: BTreeMap<usize, Slot>,
     pub seen: Vec<Seen>,
     pub failure: Option<String>,
-    /// When a read last found a file changing under it.
+    /// For each path: when a read last found it changing.
     pub unstable: BTreeMap<String, u64>,
     pub tracked: BTreeSet<String>,
     watched: BTreeSet<String>,
@@ -128,7 +129,7 @@ pub struct World {
     next_request: u64,
     fail_fence: bool,
     pub steps: u64,
-    /// Prints what goes into the engine and what comes out.
+    /// Whether to print the engine's inputs and effects.
     pub trace: bool,
 }
 
@@ -189,7 +190,7 @@ impl World {
             .any(|writer| self.disk.name_of(writer.node).as_deref() == Some(path))
     }
 
-    /// Whether this writer has the path open.
+    /// Returns whether this writer has the path open.
     pub fn writes(&self, writer: usize, path: &str) -> bool {
         self.writers
             .get(&writer)
@@ -293,7 +294,7 @@ impl World {
                 Effect::Write { order, .. } => {
                     self.fail(format!("no operation writes through the daemon: {order:?}"));
                 }
-                // No text is kept: what changed is stale as a whole.
+                // No texts are kept, so a changed file is stale as a whole.
                 Effect::Learn {
                     request,
                     question: Question::Differences(_),
@@ -374,7 +375,7 @@ impl World {
         if !self.tracked.contains(path) {
             return;
         }
-        // As the watcher does where it finds both at once.
+        // The watcher reports both as one hint if it finds them together.
         let written = Queued::Hint(path.into(), Hint::Written);
         if hint == Hint::Closed && self.now.is_multiple_of(2) && self.queue.back() == Some(&written)
         {
@@ -457,7 +458,7 @@ impl World {
         true
     }
 
-    /// Time goes by.
+    /// Lets time pass.
     pub fn pass(&mut self, millis: Millis) {
         self.now += millis;
         self.tick();
@@ -472,7 +473,7 @@ impl World {
         false
     }
 
-    /// Lets everything under way arrive, time standing still.
+    /// Lets all pending events and reads arrive. No time passes.
     pub fn drain(&mut self) {
         for _ in 0..5_000 {
             let more =

@@ -1,4 +1,5 @@
-//! Everybody but the daemon: writers, clients, and what befalls the daemon.
+//! All actors except the daemon: writers, clients, and what interrupts the
+//! daemon.
 
 use super::*;
 
@@ -21,8 +22,8 @@ impl World {
             How::Replace => {
                 let node = self.disk.create(bytes, self.now);
                 self.disk.link(path, node);
-                // The temporary name is not tracked: to the watcher the
-                // content just arrives.
+                // The temporary name is not tracked, so the watcher only sees
+                // the content arrive.
                 self.hint(path, Hint::Closed);
             }
             How::FromOutside => {
@@ -265,8 +266,8 @@ impl World {
             }
             Op::Overflow => {
                 if self.engine.is_some() {
-                    // The rest of the queue is lost but for the fences, whose
-                    // end the watcher reports after the overflow.
+                    // All events in the queue are lost. Fences remain, since
+                    // the watcher reports their end after the overflow.
                     self.queue.retain(|queued| {
                         matches!(
                             queued,
@@ -313,7 +314,7 @@ impl World {
         if names.is_empty() || !self.disk.below(to).is_empty() {
             return;
         }
-        // Only names of the game may come about.
+        // Only names from the list of files may appear.
         let moved: Vec<(String, String)> = names
             .into_iter()
             .map(|name| (name.clone(), format!("{to}{}", &name[from.len()..])))
@@ -333,8 +334,8 @@ impl World {
             let prefix = format!("{directory}/");
             self.tracked.iter().any(|path| path.starts_with(&prefix))
         };
-        // An ancestor of anything tracked is watched, so both ends are seen
-        // from their parents.
+        // The directories above tracked paths are watched, so both ends of the
+        // rename are seen there.
         if below(from) {
             self.push(Queued::Renamed(from.into(), to.into()));
         }
@@ -380,7 +381,7 @@ impl World {
         if let Some(open) = self.writers.remove(&writer) {
             match self.disk.name_of(open.node) {
                 Some(name) => self.hint(&name, Hint::Closed),
-                // The event of a nameless file carries the name it had.
+                // The event of a file without a name has its last name.
                 None => self.hint(open.path, Hint::Closed),
             }
         }

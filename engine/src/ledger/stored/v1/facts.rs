@@ -1,4 +1,4 @@
-//! Facts.
+//! The stored form of facts.
 
 use super::leaves::{
     Author, Content, Declared, EditPhase, Evidence, Globs, LineRange, Lines, Path, Program,

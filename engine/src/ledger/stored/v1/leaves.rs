@@ -1,4 +1,5 @@
-//! The smallest parts: names and contents as bytes, and numbers for words.
+//! The smallest stored parts: names and contents as bytes, and numbers for
+//! words.
 
 use minicbor::decode::{Decode, Decoder, Error as DecodeError};
 use minicbor::encode::{Encode, Encoder, Error as EncodeError, Write};
@@ -44,15 +45,15 @@ macro_rules! leaves {
 }
 
 leaves! {
-    /// A path: its bytes.
+    /// A path, as its bytes.
     Path(RelPath) put_path take_path
-    /// A session's name.
+    /// A session's id.
     Session(SessionId) put_session take_session
-    /// A content: the 32 bytes of its hash.
+    /// A content, as the 32 bytes of its hash.
     Content(Hash) put_hash take_hash
-    /// What a writer declared: a content, or no bytes for no file.
+    /// What a writer declared: the bytes of a hash, or no bytes for no file.
     Declared(HashOrAbsent) put_declared take_declared
-    /// Lines: the first and the last of each range, one after the other.
+    /// Ranges of lines: the first and the last line of each, in one flat list.
     Lines(Ranges) put_lines take_lines
 }
 
@@ -136,7 +137,7 @@ structs! {
     Globs = globs::Globs { 0 patterns: Option<Vec<String>>, 1 case_insensitive: Rare<bool> }
 }
 
-/// An author without its label: the session has that.
+/// An author without its label, which is stored with the session.
 #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode, Deserialize)]
 pub(in crate::ledger::stored) struct Author {
     #[n(0)]

@@ -1,4 +1,4 @@
-//! What sessions remember beside files.
+//! The stored form of what sessions remember besides files.
 
 use touchmark_proto::daemon;
 use touchmark_proto::tasks;

@@ -1,7 +1,7 @@
-//! The whole state with its stamps, row by row: a copy of all of it at once
-//! would be as large as the state itself.
+//! The stored form of the whole state and its stamps. It is written and read
+//! row by row, since a full copy would be as large as the state itself.
 //!
-//! A map of numbered sections; one that is not known is passed over.
+//! The format is a map of numbered sections. Unknown sections are skipped.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +20,17 @@ use crate::ledger::stored::mirror::{Mirror, Rare};
 use crate::ledger::{names, state};
 use crate::{Files, State};
 
-/// [`Head`].
+/// The number of the section with a [`Head`].
 const HEAD: u8 = 0;
-/// `[path, PathState, Stamp]` of every tracked path, in their order.
+/// The number of the section with `[path, PathState, Stamp]` for every tracked
+/// path, in their order.
 const PATHS: u8 = 1;
-/// `[session, SessionHead, [[path, Knowledge], ...]]` of every session.
+/// The number of the section with `[session, SessionHead, [[path, Knowledge],
+/// ...]]` for every session.
 const SESSIONS: u8 = 2;
 const SECTIONS: u64 = 3;
 
-/// All of the state that is not as many as files.
+/// The state without its paths and sessions.
 #[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::ledger::stored) struct Head {
     #[n(0)]
@@ -65,7 +67,7 @@ pub(in crate::ledger::stored) struct Head {
     pub(in crate::ledger::stored) past_commands: Rare<Vec<PastCommand>>,
 }
 
-/// All of a session but what it knows of each file.
+/// A session without what it has seen of each file.
 #[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::ledger::stored) struct SessionHead {
     #[n(0)]
@@ -133,8 +135,8 @@ impl From<&State> for Head {
             checkpoints_created: *checkpoints_created,
             calls_recorded: *calls_recorded,
             labels: Mirror::of(labels.clone()),
-            // Not only while a file has several names: names that parted keep
-            // the history up to then (FILE-2).
+            // Written even if no file has several names now: names that have
+            // parted keep their common history (FILE-2).
             names: (*names != names::Names::default()).then(|| Mirror::of(names.clone())),
             past_commands: Mirror::of(past_commands.clone()),
         }
@@ -286,7 +288,8 @@ pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Saved,
                     let path: Path = row.decode()?;
                     let knowledge: Knowledge = row.decode()?;
                     let path = path.back();
-                    // Each name is stored once, however many sessions hold it.
+                    // Each path is allocated once, even if many sessions track
+                    // it.
                     let known = paths.get_key_value(&path).map(|(known, _)| known.clone());
                     files.insert(known.unwrap_or(path), knowledge.back());
                     Ok(2)
@@ -302,8 +305,8 @@ pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Saved,
     Ok(Saved { state, stamps })
 }
 
-/// Every row of a list; `take` says of how many columns it knows. Further
-/// ones are passed over.
+/// Reads every row of a list. `take` returns the number of columns it has read.
+/// Further columns are skipped.
 fn rows(
     from: &mut Decoder<'_>,
     mut take: impl FnMut(&mut Decoder<'_>) -> Result<u64, DecodeError>,

@@ -1,4 +1,4 @@
-//! The parts of the state.
+//! The stored form of the parts of the state.
 
 use super::facts::{CommandBegun, EditBegun, Held};
 use super::leaves::{
