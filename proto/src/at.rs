@@ -1,4 +1,4 @@
-//! How a version of a file, or a moment, is named (HIST-1).
+//! Names of versions of a file, and of moments (HIST-1).
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,59 +11,65 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{Millis, SessionId};
 
-/// Fewer digits of a hash name no content: they could be a clock.
+/// The least number of digits that name a content. Fewer digits could be a
+/// clock.
 const LEAST_DIGITS: usize = 6;
 
-/// From so many decimal digits on they are a hash's: no clock is that far.
+/// The least number of decimal digits that are read as a hash. No clock is that
+/// large.
 const HASH_OF_DIGITS: usize = 12;
 
-/// The name of a version: a string on every wire, as people write it.
+/// The name of a version. It is a string on every wire, in the form that people
+/// write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// `now`: what the file holds.
+    /// `now`: the file's current content.
     Now,
-    /// `3:17`, or `17` of this epoch: the version that the file had when that
-    /// was the newest fact, so a version's own clock names that version.
+    /// `3:17`, or `17` for the current epoch: the version that the file had
+    /// when that fact was the newest. So a version's own clock names that
+    /// version.
     Clock {
-        /// This one if absent.
+        /// The epoch; `None` means the current one.
         epoch: Option<u64>,
-        /// How many facts there were.
+        /// The number of the fact.
         n: u64,
     },
-    /// The first digits of a content's hash, in lower case, that only one
-    /// content of the file has: the newest version that held it.
+    /// The first digits of a content's hash, in lower case: the newest version
+    /// with that content. The digits must match only one content of the file.
     Hash(String),
-    /// `@10m`, `@2026-11-22`, `@14:30`: the version that the file had then.
+    /// `@10m`, `@2026-11-22`, `@14:30`: the version that the file had at that
+    /// time.
     Time(When),
     /// `k3`, or `claude-1/k3`: the version that the file had at that
     /// checkpoint.
     Checkpoint {
-        /// Whose: an id, a label, or the beginning of one. Numbers are
-        /// unique without it.
+        /// The session: an id, a label, or the beginning of one. It may be
+        /// omitted, since checkpoint numbers are unique in a workspace.
         session: Option<SessionId>,
-        /// Its number.
+        /// The checkpoint's number.
         number: u64,
     },
-    /// `seen:claude-1`: what that session saw of the file last.
+    /// `seen:claude-1`: the content of the file that this session saw last.
     Seen(SessionId),
 }
 
-/// A moment, as people name it.
+/// A moment, in the forms that people write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// So many seconds ago: `@90s`, `@10m`, `@2h`, `@3d`, `@1w`.
+    /// This number of seconds ago: `@90s`, `@10m`, `@2h`, `@3d`, `@1w`.
     Ago(u64),
-    /// On the clock on the wall, in the zone of whoever looks at it:
-    /// `@2026-11-22` (as that day began), `@2026-11-22T14:30`.
+    /// A local date and time, in the time zone of the user who names it:
+    /// `@2026-11-22` (the start of that day), `@2026-11-22T14:30`.
     Local(DateTime),
-    /// The last time it was so late: `@14:30`.
+    /// The latest past moment with this local time of day: `@14:30`.
     OfDay(Time),
-    /// Anywhere: `@2026-11-22T13:30:00Z`.
+    /// A moment that does not depend on a time zone: `@2026-11-22T13:30:00Z`.
     Exact(Timestamp),
 }
 
 impl When {
-    /// In milliseconds since 1970; `None` where there is no such moment.
+    /// Returns the moment in milliseconds since 1970, or `None` if there is no
+    /// such moment.
     pub fn millis(self, now: Millis, zone: &TimeZone) -> Option<Millis> {
         let exact = match self {
             Self::Ago(seconds) => return now.checked_sub(seconds.checked_mul(1000)?),
@@ -93,7 +99,7 @@ impl When {
         if let Ok(exact) = text.parse() {
             return Some(Self::Exact(exact));
         }
-        // A plain number would be a time of day, too.
+        // `parse` would accept a plain number as a time of day.
         match text.contains(['-', 'T', ' ']) {
             true => text.parse().ok().map(Self::Local),
             false => text
@@ -118,8 +124,8 @@ impl When {
 }
 
 impl At {
-    /// The same with a moment of the clock on the wall as it is in that zone,
-    /// for a daemon that may be in another.
+    /// Returns this name with a local time replaced by the exact moment. A
+    /// client calls it because the daemon may run in another time zone.
     #[must_use]
     pub fn exact(self, now: Millis, zone: &TimeZone) -> Self {
         match self {
@@ -132,8 +138,8 @@ impl At {
         }
     }
 
-    /// Parts `PATH@V`: at the last `@` that is followed by a version, or at
-    /// `@@` before a time. `None` without one.
+    /// Splits `PATH@V` at the last `@` that is followed by a version, or at
+    /// `@@` before a time. Returns `None` if there is no version.
     pub fn split(text: &str) -> Option<(&str, Self)> {
         let at = text.rfind('@').filter(|at| *at > 0)?;
         let (path, version) = (&text[..at], &text[at + 1..]);
@@ -144,7 +150,7 @@ impl At {
         }
         match version.parse() {
             Ok(version) => Some((path, version)),
-            // What follows may have an `@` of its own: a session's name.
+            // The version may contain an `@` itself: in a session's name.
             Err(_) => {
                 let at = path.rfind('@').filter(|at| *at > 0)?;
                 let version = text[at + 1..].parse().ok()?;
@@ -154,7 +160,7 @@ impl At {
     }
 }
 
-/// Digits alone: no sign.
+/// Parses a number of decimal digits only, without a sign.
 fn decimal(text: &str) -> Option<u64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok())?

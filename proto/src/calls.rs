@@ -6,125 +6,128 @@ use serde::{Deserialize, Serialize};
 use crate::free::FreeJson;
 use crate::{ClientPath, SessionId};
 
-/// Does this call repeat one of the session's?
+/// Checks whether a tool call repeats an earlier call of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallCheck {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// Its arguments, as the agent gave them.
+    /// The tool's arguments, as the agent gave them.
     #[serde(default)]
     pub args: FreeJson,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
     /// Read and hash the files that the kept result rests on (SYNC-4).
     pub verify: Option<bool>,
 }
 
-/// How much two calls are alike.
+/// How similar a call is to an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Duplicate {
-    /// There is no such call, or it is not valid any more.
+    /// There is no such call, or its result is no longer valid.
     None,
-    /// The same tool, the same arguments in canonical form.
+    /// The tool is the same, and the arguments are the same in canonical form.
     Identical,
-    /// Alike by the tool's own rule, or by the general one.
+    /// The call is similar by the tool's rule in `calls.rules`, or by the
+    /// general rule.
     Similar,
 }
 
-/// What a kept result's validity rests on.
+/// How it is known that a stored result is still valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Validity {
-    /// Every file it rests on holds what it held then.
+    /// Every file that the result depends on has the same content as then.
     Verified,
-    /// It names no file: only its age speaks for it.
+    /// The result depends on no file; only its age limits its validity.
     Timed,
 }
 
-/// What a call repeats.
+/// The result of `call/check`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallChecked {
-    /// How much.
+    /// How similar the call is to an earlier one.
     pub duplicate: Duplicate,
-    /// `result` may stand in place of running the tool: the call is identical
-    /// and its result is kept.
+    /// Whether `result` may replace running the tool: the call is identical and
+    /// its result is stored.
     pub cached: bool,
-    /// The earlier result, where it is kept.
+    /// The result of the earlier call, if it is stored.
     pub result: Option<FreeJson>,
-    /// One line to say before it.
+    /// One sentence for the model, to put before the result.
     pub message: Option<String>,
-    /// How old it is.
+    /// The time since the earlier call, in milliseconds.
     pub age_ms: Option<u64>,
-    /// The earlier call.
+    /// The id of the earlier call.
     pub call_id: Option<String>,
-    /// What its validity rests on.
+    /// How it is known that the result is still valid.
     pub validity: Option<Validity>,
 }
 
-/// Remembers a call and its result.
+/// Stores a tool call and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallRecord {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// Its arguments, as the agent gave them.
+    /// The tool's arguments, as the agent gave them.
     #[serde(default)]
     pub args: FreeJson,
-    /// What it answered.
+    /// The tool's result.
     #[serde(default)]
     pub result: FreeJson,
-    /// The files that the result rests on, beside those that the arguments
-    /// name.
+    /// The files that the result depends on, in addition to those that the
+    /// arguments name.
     #[serde(default)]
     pub paths: Option<Vec<ClientPath>>,
 }
 
-/// A call that was remembered.
+/// The result of `call/record`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallRecorded {
-    /// Its name; absent where it was not kept: the tool is one whose calls
-    /// never are, or it names a file whose content may not be (SEC-3).
+    /// The id of the stored call. `None` if it was not stored: calls of the
+    /// tool are never stored (`calls.never`), or the call names a file whose
+    /// content may not be stored (SEC-3).
     pub call_id: Option<String>,
 }
 
-/// How much is kept, and how often it served.
+/// Requests counts of stored calls and of checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallStats {
-    /// Whose; all sessions' if absent.
+    /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
 }
 
-/// Counts of calls.
+/// Counts of stored calls and of checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallCounts {
-    /// Calls held now.
+    /// The number of calls that are stored now.
     pub calls: u64,
-    /// Checks that found one.
+    /// The number of checks that found a stored call.
     pub hits: u64,
-    /// Checks that found none.
+    /// The number of checks that found none.
     pub misses: u64,
-    /// Calls dropped since a file they rest on changed.
+    /// The number of calls removed because a file that they depend on changed.
     pub invalidated: u64,
-    /// Calls dropped for their number, age or size.
+    /// The number of calls removed because of their number, age or size.
     pub evicted: u64,
-    /// Bytes of results held now.
+    /// The size in bytes of the results that are stored now.
     pub bytes: u64,
 }
 
-/// Forgets a session's calls.
+/// Removes the stored calls of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallClear {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
 }

@@ -1,100 +1,110 @@
-//! Requests about what changed.
+//! Requests about changes by others.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Change, ClientPath, Clock, RelPath, SessionId};
 
-/// Lists changes without taking them.
+/// Lists changes and does not mark them as delivered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModifiedList {
-    /// For this session (MOD-1); every author's if absent.
+    /// The session for which changes are listed (MOD-1); `None` lists all
+    /// changes, whoever made them.
     pub session: Option<SessionId>,
-    /// Everything since then.
+    /// Only changes since this clock.
     pub since: Option<Clock>,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash every path spoken of (SYNC-4).
+    /// Whether to read and hash every path that the request covers first
+    /// (SYNC-4); default false.
     pub verify: Option<bool>,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
-/// Changes.
+/// A list of changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Changes {
-    /// One per path.
+    /// One change per path.
     pub changes: Vec<Change>,
-    /// Now.
+    /// The current clock: the number of the newest fact.
     pub clock: Clock,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
-    /// Paths spoken of that could not be read in time: what is said of them,
-    /// or not said, is of before. Ask again (LOSS-4).
+    /// Paths that could not be read in time; `None` if there are none. The
+    /// answer describes their previous state. Repeat the request later
+    /// (LOSS-4).
     pub pending: Option<Vec<RelPath>>,
 }
 
-/// When a delivery counts.
+/// When a delivery of changes takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Ack {
-    /// With the answer.
+    /// When the answer is sent.
     #[default]
     Implicit,
-    /// With `modified/ack`.
+    /// When the client sends `modified/ack`.
     Explicit,
 }
 
-/// Lists what others changed since, and remembers that it did (MOD-2).
+/// Lists the changes by others since the last time, and marks them as delivered
+/// (MOD-2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModifiedTake {
-    /// For whom.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// Only look.
+    /// Whether to list the changes without marking them as delivered; default
+    /// false.
     #[serde(default)]
     pub peek: bool,
-    /// When the delivery counts.
+    /// When the delivery takes effect; default `implicit`.
     #[serde(default)]
     pub ack: Ack,
-    /// Only these.
+    /// Only changes of these files; `None` means all.
     #[serde(default)]
     pub paths: Option<Vec<ClientPath>>,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash every path spoken of (SYNC-4).
+    /// Whether to read and hash every path that the request covers first
+    /// (SYNC-4); default false.
     pub verify: Option<bool>,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
 }
 
-/// What was taken.
+/// The result of `modified/take`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModifiedTaken {
-    /// One per path.
+    /// One change per path.
     pub changes: Vec<Change>,
-    /// For `modified/ack`.
+    /// The value to send in `modified/ack`.
     pub cursor: String,
-    /// There is more: take again.
+    /// Whether there are more changes. Send `modified/take` again for them.
     pub more: Option<bool>,
-    /// The state was lost since the last answer (DUR-2).
+    /// Whether state was lost since the previous answer (DUR-2).
     pub reset: Option<bool>,
-    /// Paths spoken of that could not be read in time: what is said of them,
-    /// or not said, is of before. Ask again (LOSS-4).
+    /// Paths that could not be read in time; `None` if there are none. The
+    /// answer describes their previous state. Repeat the request later
+    /// (LOSS-4).
     pub pending: Option<Vec<RelPath>>,
 }
 
-/// Everything up to the cursor has arrived.
+/// Confirms that all changes up to a cursor have arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModifiedAck {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// As `modified/take` answered it.
+    /// The cursor that `modified/take` returned.
     pub cursor: String,
 }

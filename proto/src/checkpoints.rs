@@ -1,4 +1,5 @@
-//! Requests about checkpoints, and the warnings that come of them (CHK).
+//! Requests about checkpoints, and about the warnings that result from them
+//! (CHK).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,41 +7,43 @@ use serde::{Deserialize, Serialize};
 use crate::sessions::Warning;
 use crate::{Author, ClientPath, Clock, Millis, RelPath, SessionId};
 
-/// Remembers this moment.
+/// Creates a checkpoint at the current moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointCreate {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// A name for people.
+    /// A name for people to read; it need not be unique.
     pub label: Option<String>,
-    /// The agent's own name of the message it belongs to.
+    /// The agent's id for the message that the checkpoint belongs to.
     pub message: Option<String>,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
 }
 
-/// A moment remembered.
+/// A checkpoint that was created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointCreated {
-    /// Its name.
+    /// The checkpoint's id, such as `k3`.
     pub checkpoint: String,
-    /// The moment, in the order of all facts.
+    /// The clock of the checkpoint.
     pub clock: Clock,
-    /// The moment, by the clock on the wall.
+    /// The time of the checkpoint.
     pub time: Millis,
 }
 
-/// The checkpoints of a session, the oldest first.
+/// Lists the checkpoints of a session, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointList {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
@@ -48,82 +51,88 @@ pub struct CheckpointList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointRow {
-    /// Its name.
+    /// The checkpoint's id, such as `k3`.
     pub checkpoint: String,
-    /// The moment, in the order of all facts.
+    /// The clock of the checkpoint.
     pub clock: Clock,
-    /// The moment, by the clock on the wall.
+    /// The time of the checkpoint.
     pub time: Millis,
-    /// A name for people.
+    /// A name for people to read; it need not be unique.
     pub label: Option<String>,
-    /// The agent's own name of the message it belongs to.
+    /// The agent's id for the message that the checkpoint belongs to.
     pub message: Option<String>,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
 }
 
-/// Checkpoints.
+/// A list of checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointRows {
-    /// The oldest first.
+    /// The checkpoints, oldest first.
     pub checkpoints: Vec<CheckpointRow>,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
 }
 
-/// Forgets a checkpoint.
+/// Deletes a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointDelete {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// Which.
+    /// The checkpoint's id.
     pub checkpoint: String,
 }
 
-/// A file operation of a message that was deleted with the restoring.
+/// A file operation of a message that was deleted when the agent went back to a
+/// checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeletedOperation {
     /// What file.
     pub path: ClientPath,
-    /// Any tool's name; reads alone (`read_tool`, `read_file`,
-    /// `file_mentioned`) do not count.
+    /// The name of the tool. Operations that only read (`read_tool`,
+    /// `read_file`, `file_mentioned`) do not count.
     pub operation: String,
-    /// When.
+    /// When the operation happened.
     pub time: Option<Millis>,
 }
 
-/// Which files were edited after a moment (CHK-1)? Exactly one of
-/// `checkpoint`, `clock` and `time` names it.
+/// Lists the files that were edited after a moment (CHK-1). Exactly one of
+/// `checkpoint`, `clock` and `time` names the moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointDetect {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// The moment, as a checkpoint of the session's.
+    /// The moment, as the id of one of the session's checkpoints.
     pub checkpoint: Option<String>,
-    /// The moment, in the order of all facts.
+    /// The moment, as a clock.
     pub clock: Option<Clock>,
-    /// The moment, by the clock on the wall.
+    /// The moment, as a time.
     pub time: Option<Millis>,
-    /// Only these.
+    /// Only these files; `None` means all.
     #[serde(default)]
     pub paths: Option<Vec<ClientPath>>,
     /// File operations of the deleted messages.
     #[serde(default)]
     pub deleted: Vec<DeletedOperation>,
-    /// Keep a result that is not empty as the session's warning (CHK-2).
+    /// Whether to store a result that is not empty as the session's warning
+    /// (CHK-2); default false.
     #[serde(default)]
     pub store_warning: bool,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash every path spoken of (SYNC-4).
+    /// Whether to read and hash every path that the request covers first
+    /// (SYNC-4); default false.
     pub verify: Option<bool>,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
@@ -131,68 +140,68 @@ pub struct CheckpointDetect {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EditedFile {
-    /// Which.
+    /// The file.
     pub path: RelPath,
-    /// Who, in the order of their first edit; empty where only a deleted
-    /// message speaks of it.
+    /// The authors of the edits, in the order of their first one. Empty if only
+    /// a deleted message names the file.
     pub edited_by: Vec<Author>,
-    /// When first.
+    /// When the daemon saw the first edit.
     pub first_edit: Option<Millis>,
-    /// When last.
+    /// When the daemon saw the last edit.
     pub last_edit: Option<Millis>,
-    /// How many versions.
+    /// The number of versions.
     pub versions: u32,
-    /// Whether the content differs from what it was at that moment; `null`
-    /// where the path was not tracked then.
+    /// Whether the content differs from that of the moment; `null` if the path
+    /// was not tracked then.
     pub differs: Option<bool>,
-    /// A deleted message's operation names it.
+    /// Whether an operation of a deleted message names the file.
     pub from_deleted_messages: bool,
 }
 
-/// What was edited after a moment.
+/// The files that were edited after a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointDetected {
-    /// One per path, by path.
+    /// One row per path, sorted by path.
     pub files: Vec<EditedFile>,
-    /// The warning that was kept, if one was.
+    /// The warning that was stored, if one was.
     pub warning: Option<Warning>,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
 }
 
-/// Keeps a warning for a session, in place of an earlier one (CHK-2).
+/// Stores a warning for a session. It replaces an earlier one (CHK-2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WarningStore {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// What it is about.
+    /// The files that the warning is about.
     pub files: Vec<ClientPath>,
-    /// What to say.
+    /// The text of the warning.
     pub note: Option<String>,
 }
 
-/// Takes a session's warning: it is given once (CHK-2).
+/// Returns a session's warning and removes it (CHK-2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WarningTake {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
 }
 
-/// The warning that was taken.
+/// The result of `warning/take`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WarningTaken {
-    /// `null` where there was none.
+    /// The warning; `null` if there was none.
     pub warning: Option<Warning>,
 }
 
-/// Removes the warnings of sessions that are not live (CHK-2).
+/// Removes the warnings of all sessions that are not live (CHK-2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WarningCleanup {
-    /// The sessions that are.
+    /// The sessions that are live.
     pub live: Vec<SessionId>,
 }

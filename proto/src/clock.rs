@@ -1,4 +1,4 @@
-//! Time and order.
+//! Time, and the order of facts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,16 +6,18 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Milliseconds since the Unix epoch.
+/// A moment in milliseconds since the Unix epoch, or a length of time in
+/// milliseconds.
 pub type Millis = u64;
 
-/// `"<epoch>:<n>"`: `n` grows with every recorded fact, `epoch` changes when
-/// the state was lost. Two clocks of different epochs cannot be compared.
+/// The number of a fact: `"<epoch>:<n>"`. `n` grows with every recorded fact.
+/// `epoch` changes when facts were lost. Clocks of different epochs cannot be
+/// compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Clock {
-    /// Which life of the state this is.
+    /// The epoch: one lifetime of the state.
     pub epoch: u64,
-    /// How many facts that life had recorded.
+    /// The number of facts recorded in that epoch.
     pub n: u64,
 }
 
@@ -25,7 +27,7 @@ impl fmt::Display for Clock {
     }
 }
 
-/// The text is not `"<epoch>:<n>"`.
+/// The text is not of the form `"<epoch>:<n>"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a clock is \"<epoch>:<n>\", as an earlier answer gave it")]
 pub struct ClockError;

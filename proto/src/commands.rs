@@ -1,91 +1,97 @@
-//! Requests about commands: a window in which a session runs something that
-//! may write anywhere (ATTR-6).
+//! Requests about commands: windows of time in which a session runs something
+//! that may write any file (ATTR-6).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Change, Clock, Millis, SessionId};
 
-/// Opens a window: what is written in it, and claimed by nothing better, is
-/// the session's (ATTR-6).
+/// Opens a command window. A change in the window belongs to the session,
+/// unless better evidence names another author (ATTR-6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandBegin {
-    /// Who runs it.
+    /// The session that runs the command, by its id or label.
     pub session: SessionId,
-    /// What is run, for people.
+    /// The command line or a description, for people.
     pub label: Option<String>,
-    /// Only paths that one of these globs matches; all if absent. Relative to
-    /// the workspace; `*` stays within a directory, `**` does not; a glob
-    /// without `/` may match at any depth; a directory stands for all below.
+    /// Only paths that one of these globs matches; `None` means all. Globs are
+    /// relative to the workspace. `*` stays within a directory, `**` does not.
+    /// A glob without `/` matches at any depth. A glob that matches a directory
+    /// matches all files below it.
     pub paths: Option<Vec<String>>,
-    /// End it with this process.
+    /// The id of a process that ends the window when it exits.
     pub pid: Option<u32>,
-    /// End it with this connection, after a grace of 2 s.
+    /// Whether the window ends with this connection, after 2 s of grace;
+    /// default false.
     #[serde(default)]
     pub bind: bool,
-    /// The agent's own name of the tool call.
+    /// The agent's id for the tool call.
     pub call_id: Option<String>,
-    /// How long the window may stay open; 10 minutes unless told.
+    /// How long the window may stay open, in milliseconds; the default is
+    /// `marks.command_ttl` (10 minutes).
     pub ttl_ms: Option<u64>,
-    /// What runs is a formatter: what it does to a file within 5 s after any
-    /// session's declared version of it is that session's (ATTR-17).
+    /// Whether the command is a formatter: if it changes a file within 5 s
+    /// after a session's declared version, the change is that session's
+    /// (ATTR-17). Default false.
     #[serde(default)]
     pub formatter: bool,
-    /// Which files it speaks for; `tracked` if absent.
+    /// The files that the window covers; default `tracked`.
     pub scope: Option<CommandScope>,
 }
 
-/// Which files a window speaks for.
+/// The files that a command window covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CommandScope {
-    /// Those that somebody has named before.
+    /// The tracked files.
     Tracked,
-    /// All files of the workspace that are not ignored (SCOPE-1).
+    /// All files of the workspace that are not ignored, tracked or not
+    /// (SCOPE-1).
     Workspace,
 }
 
-/// A window that is open.
+/// A command window that was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandBegun {
-    /// Its name.
+    /// The command's id, such as `c5`.
     pub command: String,
-    /// When it ends by itself.
+    /// When the window ends, if it is not ended before.
     pub deadline: Millis,
-    /// Why it does not speak for all files of its scope, if it does not
-    /// (SCOPE-5): for people.
+    /// Why the window does not cover all files of its scope, as a sentence for
+    /// people (SCOPE-5). `None` if it covers all.
     pub partial: Option<String>,
 }
 
-/// Ends a window.
+/// Ends a command window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandEnd {
-    /// The window, or `session` and `callId` in its place.
+    /// The command's id. Without it, `session` names the window, with `callId`
+    /// if it has one.
     pub command: Option<String>,
-    /// Who ran it, where the window is not named.
+    /// The session that ran the command, if `command` is not given.
     pub session: Option<SessionId>,
-    /// The agent's own name of the tool call; the session's newest window if
-    /// absent.
+    /// The agent's id for the tool call; `None` means the session's newest
+    /// window.
     pub call_id: Option<String>,
-    /// What the command exited with, if that is known.
+    /// The exit code of the command, if it is known.
     pub exit: Option<i32>,
 }
 
-/// What a command did to the files that its session holds (MOD-1).
+/// The changes that a command made to files that its session tracks (MOD-1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandEnded {
-    /// One per path; not told again by `modified/take`.
+    /// One change per path. `modified/take` does not return them again.
     pub changes: Vec<Change>,
-    /// There is more, which `modified/take` tells.
+    /// Whether there are more changes; `modified/take` returns them.
     pub more: Option<bool>,
-    /// The command, with how many versions were recorded in it, of files that
-    /// nobody holds too.
+    /// The command, with the number of versions recorded in it, including those
+    /// of files that no session tracks.
     pub command: Option<CommandRow>,
-    /// Why it did not speak for all files of its scope, if it did not
-    /// (SCOPE-5): for people.
+    /// Why the window did not cover all files of its scope, as a sentence for
+    /// people (SCOPE-5). `None` if it covered all.
     pub partial: Option<String>,
 }
 
@@ -93,17 +99,17 @@ pub struct CommandEnded {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandList {
-    /// Only this session's.
+    /// Only this session's commands; `None` means all.
     pub session: Option<SessionId>,
-    /// At most so many; 100 unless told, 1,000 at most.
+    /// The maximum number of commands to return; default 100, at most 1,000.
     pub limit: Option<u32>,
 }
 
-/// The newest commands.
+/// A list of commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandRows {
-    /// The newest first; the newest 1,000 are known.
+    /// The commands, newest first. The newest 1,000 are kept.
     pub commands: Vec<CommandRow>,
 }
 
@@ -111,29 +117,30 @@ pub struct CommandRows {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandRow {
-    /// Its name.
+    /// The command's id, such as `c5`.
     pub command: String,
-    /// Who ran it.
+    /// The session that ran it.
     pub session: SessionId,
-    /// The session's label (SES-2).
+    /// The session's label; `None` if it has none (SES-2).
     pub session_label: Option<String>,
-    /// What was run, for people.
+    /// The command line or a description, for people.
     pub label: Option<String>,
-    /// When its window opened.
+    /// The clock when the window opened.
     pub begun: Clock,
-    /// The time of that.
+    /// The time when the window opened.
     pub begun_at: Millis,
-    /// When its window ended; `None` while it is open.
+    /// The clock when the window ended; `None` while it is open.
     pub ended: Option<Clock>,
-    /// The time of that.
+    /// The time when the window ended; `None` while it is open.
     pub ended_at: Option<Millis>,
-    /// What it exited with, where that was said.
+    /// The exit code, if it was reported.
     pub exit: Option<i32>,
-    /// The branch that was checked out before, or the commit, where there was
-    /// none; `None` outside git repositories.
+    /// The git branch that was checked out before the command, or the commit if
+    /// no branch was. `None` outside git repositories.
     pub branch_before: Option<String>,
-    /// The same afterwards.
+    /// The git branch that was checked out after the command, or the commit if
+    /// no branch was. `None` outside git repositories.
     pub branch_after: Option<String>,
-    /// Versions recorded in it so far.
+    /// The number of versions recorded in the window so far.
     pub versions: u64,
 }

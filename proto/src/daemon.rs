@@ -9,13 +9,13 @@ use crate::{Clock, Hash, Millis, RelPath, SessionId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Program {
-    /// Its name.
+    /// The program's name.
     pub name: String,
-    /// Its version.
+    /// The program's version.
     pub version: String,
 }
 
-/// What a client is.
+/// The kind of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
@@ -23,55 +23,56 @@ pub enum Role {
     Agent,
     /// An editor.
     Editor,
-    /// Anything else.
+    /// Any other program.
     Tool,
 }
 
-/// Says who calls. Optional to call.
+/// Identifies the client to the daemon. Calling it is optional.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Initialize {
-    /// The client.
+    /// The client's name and version.
     pub client: Program,
-    /// The protocol it speaks.
+    /// The version of the protocol that the client uses.
     pub protocol: u32,
-    /// The session this connection works for.
+    /// The session that this connection works for; `None` if it is for no
+    /// single one.
     pub session: Option<SessionId>,
-    /// What the client is.
+    /// The kind of the client; `None` if it does not say.
     pub role: Option<Role>,
 }
 
-/// Who answers.
+/// Identifies the daemon to the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Initialized {
-    /// The daemon.
+    /// The daemon's name and version.
     pub server: Program,
-    /// The protocol it speaks.
+    /// The version of the protocol that the daemon uses.
     pub protocol: u32,
     /// The absolute path of the workspace.
     pub workspace: String,
-    /// Now.
+    /// The current clock: the number of the newest fact.
     pub clock: Clock,
-    /// Names of what this daemon can do beyond the first version.
+    /// Features that this daemon has in addition to those of the first version.
     pub capabilities: Vec<String>,
 }
 
-/// Is anybody there?
+/// Checks that the daemon answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ping {}
 
-/// Nothing but "done".
+/// An empty result: the request was carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {}
 
-/// How is the daemon?
+/// Requests the daemon's condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Status {}
 
-/// Counted since the daemon started.
+/// Counts since the daemon started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Counters {
@@ -81,84 +82,87 @@ pub struct Counters {
     pub versions: u64,
     /// Fences made.
     pub fences: u64,
-    /// Queue overflows.
+    /// Overflows of the system's queue of events.
     pub overflows: u64,
-    /// Times everything tracked was compared with the disk.
+    /// Comparisons of everything tracked with the disk.
     pub rescans: u64,
     /// Requests answered.
     pub requests: u64,
 }
 
-/// Where touchmark sees less than it should, and why.
+/// A place where touchmark sees less than it should, with the cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Degraded {
-    /// What it concerns; everything if absent.
+    /// The file or directory that is affected; `None` means everything.
     pub path: Option<RelPath>,
-    /// Why.
+    /// The cause, as a sentence for people.
     pub cause: String,
 }
 
 impl Degraded {
-    /// How a cause begins that is about the machine's clock (LIM-3).
+    /// The first words of every cause that is about the machine's clock
+    /// (LIM-3).
     pub const CLOCK: &str = "the clock";
 }
 
-/// Where the state is kept.
+/// The file in which the state is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreStatus {
-    /// The store's file.
+    /// The absolute path of the store's file.
     pub path: String,
-    /// Its size with its log.
+    /// The size in bytes of the store's file and of its write-ahead log.
     pub size_bytes: u64,
-    /// `process` or `power`.
+    /// How durable a commit is: `process` or `power` (DUR-1).
     pub durability: String,
-    /// What is kept of files' contents; `None` in the first moments of a
-    /// daemon, and where nothing can be stored.
+    /// The stored contents of files. `None` while the daemon starts, and where
+    /// nothing can be stored.
     pub contents: Option<KeptContents>,
 }
 
-/// How much is kept of files' contents (KEEP).
+/// How much of files' contents is stored (KEEP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeptContents {
-    /// Bytes as they are stored, which `contents.total` counts.
+    /// Bytes in the store, after compression; `contents.total` limits this.
     pub bytes: u64,
-    /// Bytes as they were.
+    /// The same contents' size in bytes before compression.
     pub original_bytes: u64,
-    /// Stored bytes of what does not go before its time.
+    /// Bytes in the store, after compression, of contents that are pinned
+    /// (KEEP-2).
     pub pinned_bytes: u64,
-    /// The content of every version since then can be had, but for those that
-    /// are never kept; `None` if none ever had to go.
+    /// The time since which the content of every version is available, except
+    /// for contents that are never stored. `None` if no content was ever
+    /// removed.
     pub since: Option<Millis>,
 }
 
-/// What the configuration's files say and is not in force.
+/// What the configuration's files say that is not in effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Configuration {
-    /// What the files said when they were last read and is not in force, each
-    /// with file, line and reason: keys that are wrong, unknown, or not a
-    /// repository's to say (SEC-5). `None` if all is.
+    /// The entries that are ignored, each with file, line and reason: keys that
+    /// are wrong, unknown, or not for a repository to set (SEC-5). As of the
+    /// last time the files were read. `None` if every entry is in effect.
     pub refused: Option<String>,
-    /// Keys that have changed and wait for a restart.
+    /// Keys whose value has changed and takes effect at the next restart.
     pub at_restart: Vec<String>,
 }
 
-/// What was heard of an agent's hooks since the daemon started.
+/// The events of one agent's hooks since the daemon started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentHeard {
-    /// The agent, as in `touchmark hook AGENT`.
+    /// The agent's name, as in `touchmark hook AGENT`.
     pub agent: String,
-    /// Its events that were understood.
+    /// The number of its events that were understood.
     pub events: u64,
-    /// The last of them, by the agent's own name for it.
+    /// The newest of these events, by the agent's name for it.
     pub last_event: String,
-    /// Whose it was.
+    /// The session of the newest event.
     pub last_session: SessionId,
-    /// How long ago it came.
+    /// The time since the newest event, in milliseconds.
     pub last_ago_ms: u64,
 }
 
@@ -166,46 +170,47 @@ pub struct AgentHeard {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusReport {
-    /// The daemon's process.
+    /// The id of the daemon's process.
     pub pid: u32,
     /// The daemon's version.
     pub version: String,
-    /// The protocol it speaks.
+    /// The version of the protocol that the daemon uses.
     pub protocol: u32,
     /// The absolute path of the workspace.
     pub workspace: String,
-    /// Now.
+    /// The current clock: the number of the newest fact.
     pub clock: Clock,
-    /// How long it has run.
+    /// The time since the daemon started, in milliseconds.
     pub uptime_ms: u64,
-    /// Paths tracked.
+    /// The number of tracked paths.
     pub tracked_files: u64,
-    /// Directories watched.
+    /// The number of watched directories.
     pub watched_directories: u64,
-    /// Sessions known and not closed.
+    /// The number of sessions that are known and not closed.
     pub sessions: u64,
-    /// Connections open.
+    /// The number of open connections.
     pub connections: u64,
-    /// Edits open.
+    /// The number of open edits.
     pub open_edits: u64,
-    /// Counts.
+    /// Counts since the daemon started.
     pub counters: Counters,
-    /// The watcher in use.
+    /// The name of the watch backend in use.
     pub backend: String,
-    /// Where coverage is reduced.
+    /// The places where touchmark sees less than it should, with the cause of
+    /// each.
     pub degraded: Vec<Degraded>,
     /// The store.
     pub store: StoreStatus,
-    /// Resident memory.
+    /// The daemon's resident memory, in bytes.
     pub rss_bytes: u64,
-    /// The configuration's files, where they say something else than what is
-    /// in force.
+    /// What the configuration's files say that is not in effect.
     pub configuration: Configuration,
-    /// The agents whose hooks were heard since the daemon started, by name.
+    /// The agents whose hooks have sent events since the daemon started, by
+    /// name.
     pub agents: Vec<AgentHeard>,
 }
 
-/// Wait until everything written before this call has been read.
+/// Waits until everything that was written before this request has been read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sync {}
@@ -213,23 +218,24 @@ pub struct Sync {}
 /// The clock after a fence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Synced {
-    /// Now.
+    /// The current clock: the number of the newest fact.
     pub clock: Clock,
-    /// Paths spoken of that could not be read in time: what is said of them,
-    /// or not said, is of before. Ask again (LOSS-4).
+    /// Paths that could not be read in time; `None` if there are none. The
+    /// answer describes their previous state. Repeat the request later
+    /// (LOSS-4).
     pub pending: Option<Vec<RelPath>>,
 }
 
-/// Compare everything that is believed with the disk.
+/// Compares everything on record with the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {}
 
-/// What a path holds, or is believed to hold.
+/// The content of a path, on disk or on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Holds {
-    /// A file with this content.
+    /// A regular file with this content.
     File(Hash),
     /// No file.
     Absent,
@@ -237,100 +243,106 @@ pub enum Holds {
     Unreadable,
 }
 
-/// A path of which something else is believed than is so.
+/// A path whose content on disk differs from the one on record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Which.
+    /// The file.
     pub path: RelPath,
-    /// What was believed, behind a fence.
+    /// The content on record, after a fence.
     pub believed: Holds,
-    /// What the disk holds, although nothing said that it had changed.
+    /// The content on disk, although no event reported the change.
     pub disk: Holds,
 }
 
-/// What is believed against the disk. What was found is believed from now on.
+/// The result of comparing the record with the disk. What was found on disk is
+/// on record from then on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Audited {
-    /// Paths compared: all that are tracked.
+    /// The number of paths compared: all that are tracked.
     pub checked: u64,
-    /// Where belief and disk differ; none, if all is well.
+    /// The paths that differ; empty if the record was right.
     pub differences: Vec<Difference>,
-    /// Paths spoken of that could not be read in time: what is said of them,
-    /// or not said, is of before. Ask again (LOSS-4).
+    /// Paths that could not be read in time; `None` if there are none. The
+    /// answer describes their previous state. Repeat the request later
+    /// (LOSS-4).
     pub pending: Option<Vec<RelPath>>,
 }
 
-/// Remove every content that is kept for line counts and previews. Facts stay,
-/// and so does what guarded writes kept.
+/// Removes every content that is stored for line counts and previews. Facts
+/// stay, and so does what guarded writes have kept for recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContentsForget {}
 
-/// End the daemon cleanly.
+/// Ends the daemon cleanly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shutdown {}
 
-/// Be told what happens.
+/// Subscribes to events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Subscribe {
-    /// Only what concerns this session.
+    /// Only events that concern this session; `None` means all.
     pub session: Option<SessionId>,
-    /// Only these types of events; all if absent.
+    /// Only events of these kinds, as in `Happening::KINDS`; empty means all.
     #[serde(default)]
     pub kinds: Vec<String>,
-    /// First what was missed since then.
+    /// Sends first the events since this clock; `None` sends only new ones.
     pub since: Option<Clock>,
 }
 
-/// A subscription's number, which its events carry.
+/// The number of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Subscribed {
-    /// The number.
+    /// The number. Each event of the subscription carries it.
     pub subscription: u64,
 }
 
-/// Be told no more.
+/// Ends a subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsubscribe {
-    /// The number that `subscribe` answered.
+    /// The number that `subscribe` returned.
     pub subscription: u64,
 }
 
-/// What has been saved so far?
+/// Requests how much work touchmark has saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Stats {
-    /// Whose; all sessions' if absent.
+    /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
 }
 
-/// What has been saved, counted and not estimated.
+/// The work that was saved. All numbers are counted, none is estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Savings {
-    /// Reads whose lines were in the context already (SEEN-4).
+    /// Reads whose lines were already in the context (SEEN-4).
     pub repeats: u64,
-    /// The bytes of those lines, where they are known to the byte.
+    /// The bytes of the lines of those reads, where the number is known
+    /// exactly.
     pub bytes_not_sent: u64,
-    /// Edits of out-of-date copies that were refused (GUARD-4).
+    /// Edits that were refused because the session's copy was out of date
+    /// (GUARD-4).
     pub stale_refused: u64,
-    /// Edits of files never read that were refused (GUARD-4).
+    /// Edits that were refused because the session had not read the file
+    /// (GUARD-4).
     pub not_read_refused: u64,
-    /// Guarded writes that found bytes nobody had seen (GUARD-1).
+    /// Guarded writes that found bytes which the session had not seen
+    /// (GUARD-1).
     pub conflicts: u64,
-    /// Tool calls answered from an earlier one's result.
+    /// Tool calls that were answered with the result of an earlier call.
     pub duplicate_calls: u64,
-    /// The bytes of those results.
+    /// The bytes of the results of those calls.
     pub duplicate_bytes: u64,
-    /// Changes of others that were told.
+    /// Changes by others that were reported to the session.
     pub notices: u64,
-    /// Hooks that had to let their agent go on before the daemon had answered.
+    /// Hooks that let their agent continue before the daemon had answered.
     pub unanswered_hooks: u64,
-    /// Events of hooks that were not understood, or something in them: an
-    /// event, a tool or a field that touchmark does not know. Those of no
-    /// known session count since the daemon's start, and for no session.
+    /// Hook events that were not understood, or only in part: the event, a tool
+    /// or a field is unknown to touchmark. Events without a known session are
+    /// counted since the daemon's start, and only in the sum over all sessions.
     pub unclear_hooks: u64,
 }

@@ -5,49 +5,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ClientPath, Hash, LineRange, Millis};
 
-/// An editor shows a file.
+/// Reports that an editor has opened a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditorDidOpen {
-    /// What.
+    /// The file.
     pub path: ClientPath,
 }
 
-/// An editor no longer shows a file.
+/// Reports that an editor has closed a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditorDidClose {
-    /// What.
+    /// The file.
     pub path: ClientPath,
 }
 
-/// Whether an editor holds unsaved changes.
+/// Reports whether an editor has unsaved changes of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditorDirty {
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// It does.
+    /// Whether there are unsaved changes.
     pub dirty: bool,
     /// The hash of the unsaved text.
     pub hash: Option<Hash>,
     /// The lines of the saved file that the unsaved text changes, from the
-    /// first to the last; around the seam where it only adds lines. Without,
-    /// which ones is not known.
+    /// first to the last. If it only adds lines: the lines before and after
+    /// them. `None` if the editor does not say.
     pub lines: Option<LineRange>,
 }
 
-/// An editor saved a file (ATTR-2).
+/// Reports that an editor saved a file (ATTR-2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditorDidSave {
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// What it wrote.
+    /// The hash of the content that was saved.
     pub hash: Hash,
-    /// When; now unless told.
+    /// When the file was saved; default: now.
     pub time: Option<Millis>,
-    /// A formatter changed the text on the way (ATTR-17).
+    /// Whether a formatter changed the text during the save (ATTR-17); default
+    /// false.
     #[serde(default)]
     pub formatted: bool,
 }

@@ -1,4 +1,4 @@
-//! Requests about writes: the mark before the write, and its end.
+//! Requests about edits: the mark before a write, and its end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,39 +11,46 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditFile {
-    /// What will be written.
+    /// The file that will be written.
     pub path: ClientPath,
-    /// What it will hold then, where the writer knows.
+    /// The content that the file will have, or `absent`; `None` if the writer
+    /// cannot tell.
     pub expect: Option<HashOrAbsent>,
-    /// The content the edit was computed from: the seen one unless told.
+    /// The content that the edit was computed from; default: the content the
+    /// session saw last.
     pub base: Option<Hash>,
 }
 
-/// Marks one or more paths as about to be written. All or nothing.
+/// Begins an edit: marks one or more paths as about to be written. Either all
+/// paths are marked or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditBegin {
-    /// Who writes.
+    /// The session that writes, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The files that will be written.
     pub files: Vec<EditFile>,
-    /// End it with this connection (ATTR-9).
+    /// Whether the edit ends with this connection, after 2 s of grace (ATTR-9).
     #[serde(default)]
     pub bind: bool,
-    /// The agent's own name of the tool call.
+    /// The agent's id for the tool call.
     pub call_id: Option<String>,
-    /// Refuse files not read (GUARD-4); true unless told.
+    /// Whether to refuse files that the session has not read (GUARD-4); default
+    /// true.
     pub require_read: Option<bool>,
-    /// Overrides `notRead` and `stale`.
+    /// Whether to proceed where `notRead` or `stale` would refuse.
     #[serde(default)]
     pub force: bool,
-    /// Wait that long for another session's edit to end (GUARD-5).
+    /// How long to wait for another session's edit of a path to end, in
+    /// milliseconds (GUARD-5). `None` does not wait.
     pub wait_ms: Option<u64>,
-    /// How long the edit may stay open.
+    /// How long the edit may stay open, in milliseconds. The default is
+    /// `marks.edit_ttl`, or `marks.hook_ttl` with a `callId`.
     pub ttl_ms: Option<u64>,
-    /// The tool's name.
+    /// The name of the tool that writes.
     pub tool: Option<String>,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
 }
 
@@ -51,11 +58,11 @@ pub struct EditBegin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EditBegun {
-    /// Its name.
+    /// The edit's id, such as `e7`.
     pub edit: String,
-    /// When it ends by itself.
+    /// When the edit ends, if it is not committed or aborted before.
     pub deadline: Millis,
-    /// The files as they are.
+    /// The current states of the files.
     pub files: Vec<FileState>,
 }
 
@@ -63,40 +70,42 @@ pub struct EditBegun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommitFile {
-    /// What was written.
+    /// The file that was written.
     pub path: ClientPath,
-    /// What was written there, where the writer knows.
+    /// The content that was written, or `absent`; `None` if the writer cannot
+    /// tell.
     pub hash: Option<HashOrAbsent>,
 }
 
-/// Ends an edit: the writes are done.
+/// Commits an edit: the writes are done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditCommit {
-    /// The edit, or `session` (with `callId`) in its place.
+    /// The edit's id. Without it, `session` names the edit, with `callId` if it
+    /// has one.
     pub edit: Option<String>,
-    /// Who wrote, where the edit is not named.
+    /// The session that wrote, if `edit` is not given.
     pub session: Option<SessionId>,
-    /// The agent's own name of the tool call.
+    /// The agent's id for the tool call, if `edit` is not given.
     pub call_id: Option<String>,
-    /// These paths are done; all of the edit's if absent.
+    /// The paths whose writes are done; empty means all paths of the edit.
     #[serde(default)]
     pub files: Vec<CommitFile>,
 }
 
-/// What became of a declared write (ATTR-10).
+/// The result of a declared write (ATTR-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// It was written.
+    /// The content was written.
     Applied,
-    /// The write changed nothing.
+    /// The file's content did not change.
     Unchanged,
-    /// It was written, and somebody has changed the file since.
+    /// The content was written, and another writer has changed the file since.
     Overwritten,
-    /// It was written over a version that the session had not seen.
+    /// The content was written over a version that the session had not seen.
     Clobbered,
-    /// Nothing of it was written.
+    /// The content was not written.
     NotApplied,
 }
 
@@ -104,57 +113,63 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommittedFile {
-    /// What.
+    /// The file.
     pub path: RelPath,
-    /// What became of it.
+    /// The result of the write.
     pub outcome: Outcome,
-    /// It was declared after it was written (ATTR-14).
+    /// Whether the commit declares a write that was made before its edit
+    /// (ATTR-14).
     pub late: Option<bool>,
-    /// The version that was written.
+    /// The version that was written; `None` if there is none.
     pub version: Option<Version>,
 }
 
-/// A commit's answer.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EditCommitted {
-    /// Each file.
+    /// One row per file.
     pub files: Vec<CommittedFile>,
-    /// What others did to those files meanwhile.
+    /// The changes that others made to these files during the edit.
     pub changes: Vec<Change>,
 }
 
-/// Ends an edit: nothing of it counts.
+/// Aborts an edit: none of its writes is the session's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditAbort {
-    /// The edit, or `session` and `callId` in its place.
+    /// The edit's id. Without it, `session` and `callId` name the edit.
     pub edit: Option<String>,
-    /// Who gave up.
+    /// The session of the edit, if `edit` is not given.
     pub session: Option<SessionId>,
-    /// The agent's own name of the tool call.
+    /// The agent's id for the tool call, if `edit` is not given.
     pub call_id: Option<String>,
 }
 
-/// The classic flag: the next closed change of the path is mine (ATTR-8).
+/// Sets a one-call mark: the next closed change of the path is the session's
+/// (ATTR-8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditMark {
-    /// Who writes.
+    /// The session that writes, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// What it will hold then, where the writer knows.
+    /// The content that the file will have, or `absent`; `None` if the writer
+    /// cannot tell.
     pub expect: Option<HashOrAbsent>,
-    /// Refuse a file not read (GUARD-4); false unless told.
+    /// Whether to refuse a file that the session has not read (GUARD-4);
+    /// default false.
     #[serde(default)]
     pub require_read: bool,
-    /// End it with this connection (ATTR-9).
+    /// Whether the edit ends with this connection, after 2 s of grace (ATTR-9).
     #[serde(default)]
     pub bind: bool,
-    /// How long the mark holds.
+    /// How long the mark stays open, in milliseconds; the default is
+    /// `marks.flag_ttl`.
     pub ttl_ms: Option<u64>,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
 }
 
@@ -162,12 +177,13 @@ pub struct EditMark {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EditMarked {
-    /// Its name; null where it came after the write.
+    /// The edit's id; null if the mark came after the write.
     pub edit: Option<String>,
-    /// When it lapses; null where it came after the write.
+    /// When the mark lapses; null if the mark came after the write.
     pub deadline: Option<Millis>,
-    /// The file as it is.
+    /// The current state of the file.
     pub file: FileState,
-    /// It came after the write and has spoken for it (ATTR-14).
+    /// Whether the mark came after the write, which is now the session's
+    /// (ATTR-14).
     pub late: Option<bool>,
 }

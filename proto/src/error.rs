@@ -1,4 +1,5 @@
-//! Errors as values: a stable code, a name, and a hint that says what to do.
+//! Errors as values: each has a stable code, a name, and a hint that says what
+//! to do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,27 +8,27 @@ use crate::{Author, Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $hint:literal;)*) => {
-        /// Every error the daemon answers (docs/protocol.md).
+        /// The codes of all errors that the daemon returns (docs/protocol.md).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[derive(Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "camelCase")]
         pub enum ErrorCode { $($(#[$doc])* $variant,)* }
 
         impl ErrorCode {
-            /// All of them, in the order of the protocol's table.
+            /// All codes, in the order of the protocol's table.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The number in JSON-RPC's `error.code`.
+            /// Returns the number for JSON-RPC's `error.code`.
             pub fn code(self) -> i32 {
                 match self { $(Self::$variant => $code,)* }
             }
 
-            /// The name in `error.data.code`.
+            /// Returns the name for `error.data.code`.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What to do, where the error itself says nothing better.
+            /// Returns what to do, for errors without a more specific hint.
             pub fn hint(self) -> &'static str {
                 match self { $(Self::$variant => $hint,)* }
             }
@@ -44,39 +45,43 @@ codes! {
     MethodNotFound = -32601, "methodNotFound", "see the table of methods in the protocol's document";
     /// A parameter is missing, unknown or of a wrong type.
     InvalidParams = -32602, "invalidParams", "compare the parameters with the schema";
-    /// The daemon failed.
+    /// The daemon failed to carry out the request.
     InternalError = -32603, "internalError", "run `touchmark doctor` and look at `touchmark logs`";
-    /// The session has not read an existing file it wants to write (GUARD-4).
+    /// The session has not read the existing file that it wants to write
+    /// (GUARD-4).
     NotRead = -32010, "notRead", "read the file first, or say `force`";
     /// The session's copy is out of date (GUARD-4).
     Stale = -32011, "stale", "read the file again, then repeat the edit";
-    /// Another session holds an edit on the path (GUARD-5).
+    /// Another session has an open edit of the path (GUARD-5).
     Busy = -32012, "busy", "wait for the holder, or say `waitMs`";
-    /// Somebody wrote between check and write (GUARD-1).
+    /// Another process wrote to the file between the check and the write
+    /// (GUARD-1).
     Conflict = -32013, "conflict", "read the file again; what was there is kept";
     /// The path leads out of the workspace (SEC-2).
     OutsideWorkspace = -32014, "outsideWorkspace", "name a path inside the workspace";
     /// The path is a directory, FIFO, device or socket (LOSS-4).
     NotAFile = -32015, "notAFile", "name a regular file";
-    /// There is no such file or thing.
+    /// There is no file or item of that name.
     NotFound = -32016, "notFound", "check the name";
     /// The file cannot be read.
     Unreadable = -32017, "unreadable", "check the file's permissions";
-    /// The text to replace is not there, or more than once.
+    /// The text to replace does not occur, or occurs more than once.
     NoMatch = -32018, "noMatch", "read the file again and give a longer, unique text";
-    /// Larger than the limit.
+    /// Something is larger than its limit.
     TooLarge = -32019, "tooLarge", "ask for a part by `range`";
     /// The state cannot be stored (LOSS-3).
     Storage = -32020, "storage", "make room on the disk, or let the state directory be written to; the daemon goes on by itself";
-    /// The clock is of another epoch, or was pruned away (DUR-2).
+    /// The clock is of another epoch, or older than the facts that are kept
+    /// (DUR-2).
     UnknownClock = -32021, "unknownClock", "list again without a clock";
     /// There is no such edit, or it has ended.
     UnknownEdit = -32022, "unknownEdit", "begin the edit again, or name the path and the hash written";
-    /// The other side speaks another protocol.
+    /// Client and daemon speak different versions of the protocol.
     Incompatible = -32023, "incompatible", "update the older of the two";
-    /// The peer is another user (SEC-1).
+    /// The process on the other end of the connection is another user's
+    /// (SEC-1).
     Denied = -32024, "denied", "connect as the user who started the daemon";
-    /// The daemon is ending.
+    /// The daemon is shutting down.
     ShuttingDown = -32025, "shuttingDown", "connect again; a new daemon is started on demand";
     /// The answer would have come after `withinMs` (ATTR-9).
     TooLate = -32026, "tooLate", "ask again with more time; nothing was changed";
@@ -84,20 +89,22 @@ codes! {
     ReadOnly = -32027, "readOnly", "ask the user whether it may be changed, and have it made writable first; nothing was changed";
     /// No session has that id or label, or several begin with it (SES-1).
     UnknownSession = -32028, "unknownSession", "name a session by its id or label; `session/list` has them";
-    /// Programs run what the file says, so no agent writes to it (SEC-10).
+    /// Programs execute what the file says, so agents may not write it
+    /// (SEC-10).
     Protected = -32029, "protected", "ask the user to change it; `guard.protect` in the user's configuration says what is protected";
     /// The content of a version is not kept (HIST-3).
     NotKept = -32030, "notKept", "name another version; `file/log` has them";
 }
 
-/// The fields that errors name; each error uses those of its row in
-/// docs/protocol.md.
+/// The fields that errors may have. Each error has those that docs/protocol.md
+/// lists for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // each is named and described in the protocol's table of errors
+#[allow(missing_docs)] // each is described in the protocol's table of errors
 pub struct ErrorData {
     pub path: Option<RelPath>,
-    /// The path as the client spoke it, where it has no place in the workspace.
+    /// The path as the client sent it, if it is not a path inside the
+    /// workspace.
     pub spoken: Option<String>,
     pub hash: Option<Hash>,
     pub seen_hash: Option<Hash>,
@@ -118,32 +125,32 @@ pub struct ErrorData {
     pub within_ms: Option<u64>,
     pub server: Option<u32>,
     pub client: Option<u32>,
-    /// The holder's label.
+    /// The label of the session in `holder`.
     pub holder_label: Option<String>,
-    /// What was said in the place of a session.
+    /// What the request named as a session.
     pub session: Option<String>,
-    /// The sessions that may have been meant: labels, else ids.
+    /// The sessions with similar names, by label, or by id if they have none.
     pub candidates: Option<Vec<String>>,
 }
 
-/// An error as a client gets it.
+/// An error as a client receives it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// Which error.
+    /// The code.
     pub code: ErrorCode,
     /// One sentence for a person or a model.
     pub message: String,
-    /// What to do next.
+    /// What to do next: a command for people, a method for programs.
     pub hint: String,
-    /// The fields of this error.
+    /// The fields of the error.
     pub data: Box<ErrorData>,
-    /// The same per path, where several paths are concerned.
+    /// The fields for each path, if the error concerns several paths.
     pub files: Vec<ErrorData>,
 }
 
 impl Error {
-    /// An error with its code's own hint and no fields.
+    /// Returns an error with the hint of its code and without fields.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -154,26 +161,26 @@ impl Error {
         }
     }
 
-    /// The same with fields.
+    /// Returns the error with these fields.
     #[must_use]
     pub fn with(mut self, data: ErrorData) -> Self {
         *self.data = data;
         self
     }
 
-    /// The same with a better hint.
+    /// Returns the error with a more specific hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
     }
 
-    /// `invalidParams` with a reason.
+    /// Returns an `invalidParams` error with this reason.
     pub fn invalid(reason: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidParams, reason)
     }
 
-    /// An error about one path.
+    /// Returns an error about one path.
     pub fn path(code: ErrorCode, path: &RelPath, message: impl Into<String>) -> Self {
         Self::new(code, message).with(ErrorData {
             path: Some(path.clone()),

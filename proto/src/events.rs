@@ -7,34 +7,34 @@ use crate::commands::CommandRow;
 use crate::files::Verdict;
 use crate::{Clock, FileState, LineCounts, LineRange, RelPath, SessionId, Version};
 
-/// How an edit goes.
+/// The state of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum EditPhase {
-    /// It was declared.
+    /// The edit began.
     Begun,
-    /// The writes are done.
+    /// The edit was committed: its writes are done.
     Committed,
-    /// Nothing of it counts.
+    /// The edit was aborted: none of its writes is the session's.
     Aborted,
-    /// Its deadline or its connection ended it.
+    /// The edit was ended by its deadline or with its connection.
     Lapsed,
 }
 
-/// How a session goes.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SessionPhase {
-    /// It began or came back.
+    /// The session was opened or reopened.
     Opened,
-    /// It ended.
+    /// The session was closed.
     Closed,
-    /// What it knew was removed.
+    /// What the session knew was removed.
     Forgotten,
 }
 
-/// What happened. In JSON the variant is the field `type` and its fields
-/// stand beside it.
+/// An event. In JSON the variant is the field `type`, and the variant's fields
+/// are next to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Happening {
@@ -42,69 +42,70 @@ pub enum Happening {
     Version {
         /// The version.
         version: Version,
-        /// Lines against the version before, where both texts are at hand.
+        /// Lines added and removed since the previous version; `None` if a text
+        /// is not available.
         lines: Option<LineCounts>,
     },
-    /// A session's copy went out of date.
+    /// A session's copy of a file became out of date.
     Stale {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// Which.
+        /// The state of the session's copy.
         file: FileState,
-        /// The session's label (SES-2).
+        /// The session's label; `None` if it has none (SES-2).
         label: Option<String>,
     },
     /// A session read a file.
     Read {
-        /// Who.
+        /// The session.
         session: SessionId,
-        /// What.
+        /// The file.
         path: RelPath,
-        /// What the read was.
+        /// How the read relates to earlier ones.
         verdict: Verdict,
-        /// Which lines; the whole file if absent.
+        /// The lines; `None` means the whole file.
         range: Option<LineRange>,
-        /// The session's label (SES-2).
+        /// The session's label; `None` if it has none (SES-2).
         label: Option<String>,
     },
     /// An edit began or ended.
     Edit {
-        /// Whose.
+        /// The session of the edit.
         session: SessionId,
-        /// Its name.
+        /// The edit's id.
         edit: String,
-        /// How it goes.
+        /// The state of the edit.
         phase: EditPhase,
-        /// Its paths.
+        /// The paths of the edit.
         paths: Vec<RelPath>,
-        /// The session's label (SES-2).
+        /// The session's label; `None` if it has none (SES-2).
         label: Option<String>,
     },
-    /// A session began or ended.
+    /// A session was opened, closed or forgotten.
     Session {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// How it goes.
+        /// The state of the session.
         phase: SessionPhase,
-        /// The session's label (SES-2).
+        /// The session's label; `None` if it has none (SES-2).
         label: Option<String>,
     },
-    /// Bytes that would have lost their name were kept.
+    /// Bytes that a guarded write would have destroyed were kept for recovery.
     Recovered {
-        /// Of which file.
+        /// The path of the file that had these bytes.
         path: RelPath,
-        /// Where: an absolute path.
+        /// The absolute path of the copy.
         kept: String,
     },
-    /// Coverage is reduced.
+    /// touchmark sees less than it should from now on.
     Degraded {
-        /// What it concerns; everything if absent.
+        /// The file or directory that is affected; `None` means everything.
         path: Option<RelPath>,
-        /// Why.
+        /// The cause, as a sentence for people.
         cause: String,
     },
-    /// The kernel's queue overflowed: everything tracked is compared with the
-    /// disk.
+    /// The system's queue of events overflowed. Everything tracked is compared
+    /// with the disk.
     Overflow {},
     /// A command's window ended (ATTR-6).
     Command {
@@ -114,7 +115,8 @@ pub enum Happening {
 }
 
 impl Happening {
-    /// The name that `subscribe`'s `kinds` selects it by.
+    /// Returns the name of the event's kind, which `kinds` of `subscribe`
+    /// selects.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Version { .. } => "version",
@@ -129,7 +131,7 @@ impl Happening {
         }
     }
 
-    /// All names of [`Happening::kind`].
+    /// All names that [`Happening::kind`] returns.
     pub const KINDS: &'static [&'static str] = &[
         "version",
         "stale",
@@ -143,15 +145,15 @@ impl Happening {
     ];
 }
 
-/// One notification of one subscription. In JSON: `{"jsonrpc": "2.0",
-/// "method": "event", "params": {subscription, clock, type, ...}}`.
+/// A notification of one subscription. In JSON: `{"jsonrpc": "2.0", "method":
+/// "event", "params": {subscription, clock, type, ...}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// The number that `subscribe` answered.
+    /// The number of the subscription, as `subscribe` returned it.
     pub subscription: u64,
-    /// The clock of the fact.
+    /// The clock of the fact that the event reports.
     pub clock: Clock,
-    /// What happened.
+    /// The event.
     pub happening: Happening,
 }

@@ -1,21 +1,20 @@
-//! What the daemon tells about files: versions, changes, states.
+//! What the daemon reports about files: versions, changes, states.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clock, Hash, LineRange, Millis, RelPath, SessionId};
 
-/// Who wrote. Two authors are equal where sort and session are: the label is
-/// for the eyes.
+/// The author of a version. Two authors are equal if kind and session are; the
+/// label is only for display.
 #[derive(Clone, Debug, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Author {
-    /// What sort of writer.
+    /// The kind of the author.
     pub kind: AuthorKind,
-    /// The session, where the writer is an agent.
+    /// The session, if the author is an agent; else `None`.
     pub session: Option<SessionId>,
-    /// The session's label; `None` where it has none, or was forgotten
-    /// (SES-2).
+    /// The session's label; `None` if it has none or was forgotten (SES-2).
     pub label: Option<String>,
 }
 
@@ -25,7 +24,7 @@ impl PartialEq for Author {
     }
 }
 
-/// The sorts of writers.
+/// The kinds of authors.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -33,27 +32,27 @@ impl PartialEq for Author {
 pub enum AuthorKind {
     /// A declared agent session.
     Agent,
-    /// Somebody who is not a declared agent.
+    /// A writer that is no declared agent: a person, a formatter, git.
     User,
-    /// The daemon could not watch, so it does not say.
+    /// The daemon was not able to watch, so the author is not known.
     Unknown,
 }
 
 impl Author {
-    /// Somebody who is not a declared agent.
+    /// A writer that is no declared agent.
     pub const USER: Self = Self {
         kind: AuthorKind::User,
         session: None,
         label: None,
     };
-    /// The daemon could not watch.
+    /// The author of a change that the daemon was not able to watch.
     pub const UNKNOWN: Self = Self {
         kind: AuthorKind::Unknown,
         session: None,
         label: None,
     };
 
-    /// A declared agent session.
+    /// Returns the author that stands for this agent session.
     pub fn agent(session: SessionId) -> Self {
         Self {
             kind: AuthorKind::Agent,
@@ -62,13 +61,13 @@ impl Author {
         }
     }
 
-    /// Whether this is that session.
+    /// Returns whether the author is this session.
     pub fn is(&self, session: &SessionId) -> bool {
         self.session.as_ref() == Some(session)
     }
 }
 
-/// What an attribution rests on.
+/// The evidence that an attribution rests on.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -84,9 +83,9 @@ pub enum Evidence {
     Editor,
     /// The kernel named the process (ATTR-3).
     Process,
-    /// Nothing claimed it (ATTR-7).
+    /// No rule names another author, so it is the user's (ATTR-7).
     Unmarked,
-    /// The daemon could not watch (ATTR-13).
+    /// The daemon was not able to watch (ATTR-13).
     Gap,
 }
 
@@ -96,164 +95,172 @@ pub enum Evidence {
 )]
 #[serde(rename_all = "camelCase")]
 pub enum VersionKind {
-    /// It was not there before.
+    /// The file did not exist before.
     Created,
-    /// Its content is another.
+    /// The content changed.
     Modified,
-    /// It is gone.
+    /// The file was removed.
     Deleted,
-    /// It came here from another name.
+    /// The file was renamed, or moved, to this path.
     Renamed,
 }
 
-/// One content state of one path.
+/// One content state of one path, with its author.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
-    /// Its place in the order of all facts.
+    /// The version's clock: its place in the order of all facts.
     pub clock: Clock,
-    /// The path.
+    /// The file's path.
     pub path: RelPath,
-    /// What happened.
+    /// What happened to the path.
     pub kind: VersionKind,
-    /// The name it had before, where it was renamed.
+    /// The path before a rename; else `None`.
     pub from: Option<RelPath>,
-    /// The content; null where the file is gone.
+    /// The hash of the content; null if the file was removed.
     pub hash: Option<Hash>,
-    /// In bytes.
+    /// The size of the content in bytes.
     pub size: u64,
-    /// When the daemon saw it.
+    /// When the daemon saw the version.
     pub time: Millis,
-    /// Who wrote it.
+    /// The author.
     pub author: Author,
-    /// What that rests on.
+    /// The evidence for the author.
     pub evidence: Evidence,
-    /// The earlier version that this one corrects (ATTR-11).
+    /// The clock of the earlier version that this one corrects (ATTR-11).
     pub amends: Option<Clock>,
-    /// Another party replaced it before any session had seen it.
+    /// Whether another writer replaced the content before any session had seen
+    /// it.
     pub overwritten: Option<bool>,
-    /// Declared by its writer, never read from disk (ATTR-10).
+    /// Whether the content was declared by its writer and never read from disk
+    /// (ATTR-10).
     pub unobserved: Option<bool>,
-    /// The mark it rests on is still open (ATTR-4).
+    /// Whether the mark that covers it is still open, so the author may change
+    /// (ATTR-4).
     pub provisional: Option<bool>,
-    /// It was declared after it was written (ATTR-14).
+    /// Whether it was declared after it was written (ATTR-14).
     pub late: Option<bool>,
-    /// A formatter wrote it after an edit (ATTR-17).
+    /// Whether a formatter wrote it after an edit (ATTR-17).
     pub formatted: Option<bool>,
-    /// Every session whose command window covered it (ATTR-6).
+    /// The sessions that may have written it: those whose command windows
+    /// covered it (ATTR-6), or whose mark is open (ATTR-4).
     pub candidates: Option<Vec<SessionId>>,
-    /// The edit that wrote it; `None` where no edit did, or it is only one that
-    /// may have (ATTR-4).
+    /// The id of the edit that wrote it. `None` if no edit did, or if it is not
+    /// certain (ATTR-4).
     pub edit: Option<String>,
-    /// The command in whose window it was written (ATTR-6).
+    /// The id of the command in whose window it was written (ATTR-6).
     pub command: Option<String>,
 }
 
-/// Lines added and removed between two texts.
+/// Numbers of lines that differ between two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LineCounts {
-    /// Lines only the newer text has.
+    /// The number of lines that are only in the newer text.
     pub added: u32,
-    /// Lines only the older text has.
+    /// The number of lines that are only in the older text.
     pub removed: u32,
 }
 
-/// What happened to one path, folded.
+/// Several versions of one path, folded into one change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
-    /// The path.
+    /// The file's path.
     pub path: RelPath,
-    /// What became of it, all in all.
+    /// The overall change from the first version to the last.
     pub kind: VersionKind,
-    /// The name it had before, where it was renamed.
+    /// The path before a rename; else `None`.
     pub from: Option<RelPath>,
-    /// The content now; null where the file is gone.
+    /// The hash of the current content; null if the file was removed.
     pub hash: Option<Hash>,
-    /// Everybody who wrote, in the order of their first write.
+    /// The authors, in the order of their first version.
     pub changed_by: Vec<Author>,
-    /// What each attribution rests on, in the same order of first use.
+    /// The kinds of evidence for these authors, in the order of their first
+    /// use.
     pub evidence: Vec<Evidence>,
-    /// When the first of these versions was seen.
+    /// When the daemon saw the first of these versions.
     pub first_time: Millis,
-    /// When the last of them was seen.
+    /// When the daemon saw the last of these versions.
     pub last_time: Millis,
-    /// How many versions.
+    /// The number of versions.
     pub versions: u32,
-    /// Lines, where both texts are at hand.
+    /// Lines added and removed; `None` if a text is not available.
     pub lines: Option<LineCounts>,
-    /// Somebody's version that was overwritten unseen (ATTR-10).
+    /// A version that an agent overwrote without having seen it (ATTR-10).
     pub lost: Option<Box<Version>>,
-    /// The writer has not closed the file yet (MOD-2).
+    /// Whether the writer has not closed the file yet (MOD-2).
     pub writing: Option<bool>,
-    /// Edits of the session's own that this change took back, the oldest
-    /// first (SEEN-7).
+    /// The session's own edits that this change reverted, oldest first
+    /// (SEEN-7).
     pub reverts: Option<Vec<String>>,
-    /// The lines that those edits had written, counted in the content that
-    /// the session wrote last; without `reverts`, those lines of the session's
-    /// last edits in whose place is again what was there before. `None` where
-    /// there are none, or the texts are not kept.
+    /// The lines that those edits had written, numbered in the content that the
+    /// session wrote last. Without `reverts`: the lines of the session's last
+    /// edits that have their previous text again. `None` if there are none, or
+    /// if the texts are not kept.
     pub reverted_lines: Option<Vec<LineRange>>,
 }
 
-/// What a session's copy of a file is worth (SEEN-2).
+/// The state of a session's copy of a file (SEEN-2).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase")]
 pub enum State {
-    /// The session never saw it.
+    /// The session never saw the file.
     Unread,
-    /// The session has seen what is on disk.
+    /// The session has seen the content on disk.
     Fresh,
-    /// What is on disk differs from what the session saw.
+    /// The content on disk differs from what the session saw.
     Stale,
-    /// The session saw it and it is gone.
+    /// The session saw the file, and it was removed.
     Deleted,
-    /// It cannot be read (LOSS-4).
+    /// The file cannot be read (LOSS-4).
     Unreadable,
-    /// The session read something of it, and nobody knows what (SEEN-9).
+    /// The session read the file, but which content it saw is not known
+    /// (SEEN-9).
     Unknown,
 }
 
-/// A file as one session knows it.
+/// The state of a file for one session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileState {
-    /// The path.
+    /// The file's path.
     pub path: RelPath,
-    /// What the session's copy is worth.
+    /// The state of the session's copy.
     pub state: State,
     /// Whether the session may edit it (SEEN-3).
     pub may_edit: bool,
-    /// Whether the current bytes are still in the session's context.
+    /// Whether the current content is still in the session's context.
     pub resident: bool,
-    /// Lines in the context that come from older contents.
+    /// Lines in the session's context that come from older contents.
     pub stale_ranges: Option<Vec<LineRange>>,
-    /// The content on disk; null where the file is gone or unstable.
+    /// The hash of the content on disk; null if the file was removed or keeps
+    /// changing.
     pub hash: Option<Hash>,
-    /// The content the session saw last.
+    /// The hash of the content that the session saw last.
     pub seen_hash: Option<Hash>,
-    /// The seen hash is what the daemon found, not what the client named.
+    /// Whether `seen_hash` is what the daemon found on disk, not what the
+    /// client named.
     pub assumed: Option<bool>,
-    /// How often the session read it.
+    /// The number of times the session has read the file.
     pub read_count: u32,
-    /// When it read it last.
+    /// When the session last read the file; `None` if it has not.
     pub read_at: Option<Millis>,
-    /// Lines on disk.
+    /// The number of lines on disk.
     pub line_count: u32,
-    /// Bytes on disk.
+    /// The size on disk, in bytes.
     pub size: u64,
-    /// The file's own modification time.
+    /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
-    /// An editor holds unsaved changes.
+    /// Whether an editor has unsaved changes of the file.
     pub unsaved: Option<bool>,
-    /// The lines of the saved file that they change, from the first to the
-    /// last; `None` where an editor has not said.
+    /// The lines of the saved file that the unsaved changes affect, from the
+    /// first to the last. `None` if no editor has named them.
     pub unsaved_lines: Option<LineRange>,
-    /// Who changed it since the session saw it.
+    /// The authors of the changes since the session saw the file.
     pub changed_by: Option<Vec<Author>>,
-    /// When the first of those changes was seen.
+    /// When the daemon saw the first of those changes.
     pub since: Option<Millis>,
 }

@@ -8,7 +8,7 @@ use crate::{
     State, Version,
 };
 
-/// How a file came into the context.
+/// How a file's content came into the context.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -16,75 +16,80 @@ use crate::{
 pub enum Source {
     /// A tool read it.
     ReadTool,
-    /// The session wrote it.
+    /// The session wrote the file.
     AgentEdited,
-    /// Somebody else wrote it.
+    /// Another writer changed the file.
     UserEdited,
-    /// A message named it.
+    /// A message named the file.
     FileMentioned,
-    /// A tool read it, and what it read was missed (SEEN-9).
+    /// A tool read the file, but which content it read is not known (SEEN-9).
     ReadMissed,
 }
 
-/// Checks whether this read repeats an earlier one, and records it.
+/// Records a read, and checks whether it repeats an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileRead {
-    /// Who reads.
+    /// The session that reads, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// The hash of the whole file whose bytes entered the context (SEEN-1).
+    /// The hash of the whole file whose bytes entered the context (SEEN-1). If
+    /// `None`, the daemon hashes what it finds on disk.
     pub hash: Option<Hash>,
-    /// The lines read; the whole file if absent.
+    /// The lines that were read; `None` means the whole file.
     pub range: Option<LineRange>,
-    /// Lines of the whole file, as the client counted them.
+    /// The number of lines of the whole file, as the client counted them.
     pub total_lines: Option<u32>,
-    /// The text that was read, if the client hands it over.
+    /// The text that was read, if the client passes it on.
     pub text: Option<String>,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
-    /// How it came into the context: `read_tool` unless told.
+    /// How the content came into the context; default `read_tool`.
     pub source: Option<Source>,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash the file for this answer (SYNC-4).
+    /// Whether to read and hash the file for this answer (SYNC-4); default
+    /// false.
     pub verify: Option<bool>,
 }
 
-/// What a read turned out to be (SEEN-4).
+/// How a read relates to the session's earlier reads (SEEN-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Verdict {
-    /// The session had not read it.
+    /// The session had not read the file.
     First,
-    /// Those lines of that content are in the context already.
+    /// The session has these lines of this content in its context already.
     Repeat,
-    /// The same content, other lines.
+    /// The session has read this content, but other lines of it.
     Extends,
-    /// The content differs from what was read before.
+    /// The content differs from what the session read before.
     Changed,
 }
 
-/// A read as recorded.
+/// A read, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileReadResult {
-    /// What it was.
+    /// How the read relates to earlier ones.
     pub verdict: Verdict,
-    /// How often the session has read the file.
+    /// The number of times the session has read the file.
     pub read_count: u32,
-    /// The content recorded.
+    /// The hash of the content that was recorded.
     pub hash: Option<Hash>,
-    /// Its lines.
+    /// The number of lines of that content.
     pub line_count: u32,
-    /// One line to say in place of a repeat, or about a change.
+    /// One sentence for the model: it replaces the text of a repeat, or reports
+    /// a change. `None` if there is nothing to report.
     pub message: Option<String>,
-    /// Who changed it since the session's earlier read.
+    /// The authors of the changes since the session's earlier read.
     pub changed_by: Option<Vec<Author>>,
-    /// When the first of those changes was seen.
+    /// When the daemon saw the first of those changes.
     pub since: Option<Millis>,
-    /// The same, folded.
+    /// Those changes, folded into one.
     pub change: Option<Change>,
 }
 
@@ -92,32 +97,35 @@ pub struct FileReadResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileReadText {
-    /// Who reads.
+    /// The session that reads, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// The lines wanted; the whole file if absent.
+    /// The lines to read; `None` means the whole file.
     pub range: Option<LineRange>,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
-    /// Give the text even for a repeat.
+    /// Whether to return the text even for a repeat; default false.
     #[serde(default)]
     pub force: bool,
-    /// Record the read; true unless told.
+    /// Whether to record the read; default true.
     pub track: Option<bool>,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash the file for this answer (SYNC-4).
+    /// Whether to read and hash the file for this answer (SYNC-4); default
+    /// false.
     pub verify: Option<bool>,
 }
 
-/// How a text travels.
+/// How bytes are encoded as a string in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TextEncoding {
-    /// As it is.
+    /// As they are: the bytes are UTF-8.
     Utf8,
-    /// The bytes are not UTF-8.
+    /// As base64: the bytes are not UTF-8.
     Base64,
 }
 
@@ -125,110 +133,122 @@ pub enum TextEncoding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileText {
-    /// What the read was.
+    /// How the read relates to earlier ones.
     pub verdict: Verdict,
-    /// The text; absent for a repeat.
+    /// The text; `None` for a repeat.
     pub text: Option<String>,
-    /// One line to say in place of a repeat, or about a change.
+    /// One sentence for the model: it replaces the text of a repeat, or reports
+    /// a change. `None` if there is nothing to report.
     pub message: Option<String>,
-    /// The content of the whole file.
+    /// The hash of the whole file.
     pub hash: Option<Hash>,
-    /// Its lines.
+    /// The number of lines of the whole file.
     pub line_count: u32,
-    /// The lines returned.
+    /// The lines that are returned.
     pub range: Option<LineRange>,
-    /// Not all that was asked for fits one answer: ask for the rest by range.
+    /// Whether the text was cut because it does not fit one answer. Read the
+    /// remaining lines by `range`.
     pub truncated: bool,
-    /// How `text` travels.
+    /// The encoding of `text`.
     pub encoding: TextEncoding,
 }
 
-/// A message names a file: it is tracked from now on.
+/// Records that a message named a file. The file is tracked from then on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileMention {
-    /// Whose context.
+    /// The session whose context it is, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// The hash of the whole file, where its bytes entered the context.
+    /// The hash of the whole file, if its bytes entered the context.
     pub hash: Option<Hash>,
-    /// The lines that did.
+    /// The lines that entered the context; `None` means all.
     pub range: Option<LineRange>,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
-    /// The file was read, and nobody knows what that read saw: it is `unknown`
-    /// from now on (SEEN-9). Not together with a hash.
+    /// Whether the session read the file in a way that touchmark missed, so
+    /// that the content it saw is not known. The file is `unknown` to the
+    /// session from then on (SEEN-9). Not allowed together with `hash`. Default
+    /// false.
     #[serde(default)]
     pub missed: bool,
 }
 
-/// Forget what was read: the next read is `first` and full. The right to
-/// edit stays (SEEN-1).
+/// Forgets what a session has read: its next read is `first` and returns the
+/// full text. The session may still edit the file (SEEN-1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileInvalidate {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// What; all files if absent.
+    /// The file; `None` means all files.
     pub path: Option<ClientPath>,
 }
 
-/// What are the session's copies worth?
+/// Requests the state of a session's copies of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileStatus {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// Which; all that the session knows if absent.
+    /// The files; `None` means all that the session tracks.
     #[serde(default)]
     pub paths: Option<Vec<ClientPath>>,
-    /// Only files in these states.
+    /// Only files in these states; empty means all states.
     #[serde(default)]
     pub state: Vec<State>,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash every path spoken of (SYNC-4).
+    /// Whether to read and hash every path that the request covers first
+    /// (SYNC-4); default false.
     pub verify: Option<bool>,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
-/// States of files.
+/// The states of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileStates {
-    /// In the order asked, or by path.
+    /// One row per file, in the order of the request, or by path.
     pub files: Vec<FileState>,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
-    /// Paths spoken of that could not be read in time: what is said of them,
-    /// or not said, is of before. Ask again (LOSS-4).
+    /// Paths that could not be read in time; `None` if there are none. The
+    /// answer describes their previous state. Repeat the request later
+    /// (LOSS-4).
     pub pending: Option<Vec<RelPath>>,
 }
 
-/// The session's records of files.
+/// Lists a session's records of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileList {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// Also superseded records.
+    /// Whether to list superseded records as well; default false.
     #[serde(default)]
     pub all: bool,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash every path spoken of (SYNC-4).
+    /// Whether to read and hash every path that the request covers first
+    /// (SYNC-4); default false.
     pub verify: Option<bool>,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
-/// Whether a record speaks of what is in the context now.
+/// Whether a record is the newest of its path.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -236,7 +256,7 @@ pub struct FileList {
 pub enum RecordState {
     /// The newest record of its path.
     Active,
-    /// A newer one stands in its place.
+    /// A newer record has replaced it.
     Stale,
 }
 
@@ -244,29 +264,30 @@ pub enum RecordState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileRecord {
-    /// The path.
+    /// The file's path.
     pub path: RelPath,
-    /// Newest of its path, or superseded.
+    /// Whether the record is the newest of its path.
     pub record_state: RecordState,
     /// How the file came into the context.
     pub record_source: Source,
-    /// When the session last read it.
+    /// When the session last read the file; `None` if it has not.
     pub agent_read_date: Option<Millis>,
-    /// When the session last wrote it.
+    /// When the session last wrote the file; `None` if it has not.
     pub agent_edit_date: Option<Millis>,
-    /// When somebody else last wrote it.
+    /// When another writer last changed the file; `None` if none has.
     pub user_edit_date: Option<Millis>,
-    /// How often the session read it.
+    /// The number of times the session has read the file.
     pub read_count: u32,
-    /// The agent's step at its last access.
+    /// The agent's number for the step of its last access.
     pub last_step: Option<u64>,
-    /// When the session last accessed it.
+    /// When the session last accessed the file.
     pub last_access_time: Millis,
-    /// Lines of the content seen.
+    /// The number of lines of the content that the session saw.
     pub line_count: u32,
-    /// The first 200 characters seen; empty for secrets (SEC-3).
+    /// The first 200 characters of the content that the session saw; empty for
+    /// secrets (SEC-3).
     pub preview: String,
-    /// Whether the session wrote it.
+    /// Whether the session wrote the file.
     pub was_modified: bool,
 }
 
@@ -274,28 +295,30 @@ pub struct FileRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileRecords {
-    /// One active row per path.
+    /// The records; one active record per path.
     pub files: Vec<FileRecord>,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
-    /// Files that could not be read in time: what is said of them is of before
-    /// (LOSS-4).
+    /// Files that could not be read in time; `None` if there are none. The
+    /// answer describes their previous state (LOSS-4).
     pub pending: Option<Vec<RelPath>>,
 }
 
-/// All versions of one path.
+/// Lists all versions of one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileHistory {
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Only versions before this clock.
+    /// Only versions older than this clock; `None` starts at the newest.
     pub before: Option<Clock>,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash the file for this answer (SYNC-4).
+    /// Whether to read and hash the file for this answer (SYNC-4); default
+    /// false.
     pub verify: Option<bool>,
 }
 
@@ -303,85 +326,93 @@ pub struct FileHistory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Versions {
-    /// Newest first, the baseline last, corrections as rows of their own.
+    /// The versions, newest first; the baseline is last. Corrections are rows
+    /// of their own.
     pub versions: Vec<Version>,
-    /// There is more: ask again with `before` set to this clock.
+    /// The value of `before` for the next request; `None` if there are no more
+    /// rows.
     pub more: Option<Clock>,
 }
 
-/// Stop tracking a path for a session.
+/// Stops tracking a path for a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileUntrack {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The file.
     pub path: ClientPath,
 }
 
-/// Files that a session accessed lately, counted in its steps.
+/// Lists the files that a session accessed recently, counted in its steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileRecent {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// The agent's step now.
+    /// The agent's number for its current step.
     pub step: u64,
-    /// Recent is what was accessed at most this many steps ago.
+    /// The highest number of steps since the last access that counts as recent.
     pub max_age: u64,
-    /// Answer as of now (SYNC-1); true unless told.
+    /// Whether to answer with the state as of now, after a fence (SYNC-1);
+    /// default true.
     pub sync: Option<bool>,
-    /// Read and hash every path spoken of (SYNC-4).
+    /// Whether to read and hash every path that the request covers first
+    /// (SYNC-4); default false.
     pub verify: Option<bool>,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
-/// Was a file accessed too many steps ago? This says nothing of its content.
+/// Checks whether a session last accessed a file too many steps ago. This does
+/// not depend on the file's content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileIsStale {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// The agent's step now.
+    /// The agent's number for its current step.
     pub step: u64,
-    /// Not stale is what was accessed at most this many steps ago.
+    /// The highest number of steps since the last access that is not stale.
     pub max_age: u64,
 }
 
-/// How long ago a file was accessed, in steps.
+/// The number of steps since a file was accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileAge {
-    /// Longer ago than asked for, or never.
+    /// Whether the last access was more than `max_age` steps ago, or there was
+    /// none.
     pub stale: bool,
-    /// Steps since; `null` where the session never named a step for it.
+    /// The number of steps since the last access; `null` if the session never
+    /// named a step for the file.
     pub age: Option<u64>,
 }
 
-/// Takes down what a file is like at this moment.
+/// Returns the current state of a file, to compare with later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileSnapshot {
-    /// What.
+    /// The file.
     pub path: ClientPath,
 }
 
-/// What a file was like at some moment.
+/// The state of a file at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
-    /// Which.
+    /// The file.
     pub path: ClientPath,
-    /// Its modification time.
+    /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
-    /// In bytes.
+    /// The file's size in bytes.
     pub size: u64,
-    /// Its content; `null` where there was no file.
+    /// The hash of the file's content; `null` if there was no file.
     pub hash: Option<Hash>,
 }
 
@@ -389,28 +420,29 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileDetect {
-    /// As `file/snapshot` answered it.
+    /// The snapshot, as `file/snapshot` returned it.
     pub snapshot: Snapshot,
 }
 
-/// What differs from a snapshot.
+/// Which properties differ from a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotChanges {
-    /// The modification time.
+    /// Whether the modification time differs.
     pub mtime_changed: bool,
-    /// The size.
+    /// Whether the size differs.
     pub size_changed: bool,
-    /// The content.
+    /// Whether the content differs.
     pub content_changed: bool,
 }
 
-/// Whether a file was modified since a snapshot.
+/// The result of comparing a file with a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotCompared {
-    /// Its content differs: neither a touch nor an equal size says so.
+    /// Whether the content differs. Neither the modification time nor the size
+    /// decides it.
     pub modified: bool,
-    /// What differs, one by one.
+    /// Which properties differ.
     pub changes: SnapshotChanges,
 }

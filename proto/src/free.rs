@@ -1,4 +1,4 @@
-//! JSON of any shape, which the protocol carries and does not look into.
+//! JSON of any shape, which the protocol carries without interpreting it.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::codec::json::read_tree;
 
-/// Any JSON, as it was given.
+/// Any JSON value, unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FreeJson(pub Value);
 
 impl FreeJson {
-    /// Its one canonical text: members sorted by name, no white space. Two
-    /// values with the same text are the same value.
+    /// Returns the canonical text: members sorted by name, no white space. Two
+    /// values with the same canonical text count as the same value.
     pub fn canonical(&self) -> String {
         let mut text = String::new();
         write_canonical(&self.0, &mut text);
@@ -48,7 +48,7 @@ fn write_canonical(value: &Value, text: &mut String) {
             }
             text.push('}');
         }
-        // 1.0 and 1 are one number to every agent that writes JSON.
+        // Agents do not distinguish 1.0 from 1, so both have the same text.
         Value::Number(number) => match number.as_f64() {
             Some(float)
                 if number.is_f64()
@@ -68,7 +68,8 @@ impl Serialize for FreeJson {
         if serializer.is_human_readable() {
             self.0.serialize(serializer)
         } else {
-            // bincode cannot carry what describes itself.
+            // bincode cannot carry self-describing values, so they travel as
+            // text.
             serializer.serialize_str(&self.0.to_string())
         }
     }
@@ -80,7 +81,7 @@ impl<'de> Deserialize<'de> for FreeJson {
             Value::deserialize(deserializer).map(Self)
         } else {
             let text = Cow::<'de, str>::deserialize(deserializer)?;
-            // Bounded as any message in JSON is (LIM-1).
+            // This has the same bounds as any other JSON message (LIM-1).
             read_tree(text.as_bytes())
                 .map(Self)
                 .map_err(de::Error::custom)

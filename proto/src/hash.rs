@@ -6,30 +6,31 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// SHA-256 of a file's bytes; 64 lower-case hex digits in JSON, 32 bytes on
-/// the binary wire. Every client language has it without a dependency.
+/// The SHA-256 hash of a file's bytes. It is 64 lower-case hex digits in JSON
+/// and 32 bytes on the binary wire. SHA-256 is used because every client
+/// language has it without a dependency.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash(pub [u8; 32]);
 
 impl Hash {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
 }
 
-/// What a writer declares: a content, or that the file will be gone.
+/// The content that a writer declares: a hash, or that there will be no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HashOrAbsent {
-    /// The file will not exist. `"absent"` in JSON.
+    /// The file will not exist. It is `"absent"` in JSON.
     Absent,
-    /// The file will hold exactly this content.
+    /// The file will have exactly this content.
     Hash(Hash),
 }
 
 impl HashOrAbsent {
-    /// The hash, unless absent.
+    /// Returns the hash, or `None` for `Absent`.
     pub fn hash(self) -> Option<Hash> {
         match self {
             Self::Absent => None,
@@ -88,7 +89,8 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// How [`HashOrAbsent`] travels where enums are numbered.
+/// The form of [`HashOrAbsent`] on the binary wire, where enum variants have
+/// numbers.
 #[derive(Serialize, Deserialize)]
 enum Tagged {
     Absent,

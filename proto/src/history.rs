@@ -1,4 +1,4 @@
-//! Requests that look at a file as it was, or give it back (HIST).
+//! Requests that show a file as it was, or restore it (HIST).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,66 +10,68 @@ use crate::{
     VersionKind,
 };
 
-/// What a file held.
+/// Requests the content of a file at a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileContent {
-    /// Which file.
+    /// The file.
     pub path: ClientPath,
-    /// Which version; what the file holds now if absent.
+    /// The version; `None` means the file's current content.
     pub at: Option<At>,
 }
 
-/// A content.
+/// The content of a file at a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContentAt {
-    /// Which file.
+    /// The file.
     pub path: RelPath,
-    /// The version; `None` for a file that nobody has named before, and for
-    /// what a session saw and no version held.
+    /// The version's clock. `None` for a file that was never tracked, and for a
+    /// content that a session saw but no version has.
     pub clock: Option<Clock>,
-    /// All of it.
+    /// The whole content.
     pub text: String,
-    /// How it travels in `text`.
+    /// The encoding of `text`.
     pub encoding: TextEncoding,
-    /// Of the bytes.
+    /// The hash of the content.
     pub hash: Hash,
-    /// In bytes.
+    /// The size of the content in bytes.
     pub size: u64,
 }
 
-/// What changed between two versions of a file, or of several.
+/// Requests the differences between two versions, of one file or of several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileDiff {
-    /// One file: its hunks are the answer's own. Not together with `paths`.
+    /// One file, whose hunks are returned in the answer's `hunks`. Not allowed
+    /// together with `paths`.
     pub path: Option<ClientPath>,
-    /// Files, and directories for what lies below them. Without these and
-    /// without `path`: all that changed.
+    /// Files, and directories for all files below them. Without `paths` and
+    /// `path`: all files that changed.
     #[serde(default)]
     pub paths: Option<Vec<ClientPath>>,
     /// The older version.
     pub from: At,
-    /// The newer; what the file holds now if absent.
+    /// The newer version; `None` means the file's current content.
     pub to: Option<At>,
-    /// Lines around each change; 3 unless told.
+    /// The number of unchanged lines around each change; default 3.
     pub context: Option<u32>,
-    /// At most this many files (LIM-2).
+    /// The maximum number of files to return (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
-/// In which of two versions a line is.
+/// Which of two versions have a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum LineKind {
-    /// In both.
+    /// Both versions.
     Context,
-    /// In the newer alone.
+    /// Only the newer version.
     Added,
-    /// In the older alone.
+    /// Only the older version.
     Removed,
 }
 
@@ -77,214 +79,225 @@ pub enum LineKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffLine {
-    /// In which version it is.
+    /// Which of the two versions have the line.
     pub kind: LineKind,
-    /// Without its line feed. Bytes that are not UTF-8 are replaced.
+    /// The line without its line feed. Bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// The bytes, where they are not UTF-8.
+    /// The line's bytes as base64, if they are not UTF-8; else `None`.
     pub base64: Option<String>,
-    /// The file ends with it, without a line feed.
+    /// Whether it is the last line of the file and has no line feed.
     pub no_newline: Option<bool>,
-    /// Who put it there or, of a removed line, took it away.
+    /// The author who added the line or, for a removed line, removed it.
     pub author: Author,
-    /// When that was seen.
+    /// When the daemon saw that version.
     pub time: Millis,
-    /// What the name rests on.
+    /// The evidence for the author.
     pub evidence: Evidence,
-    /// The version that did it; `None` in a file that nobody has named.
+    /// The version that added or removed the line; `None` in a file that was
+    /// never tracked.
     pub clock: Option<Clock>,
 }
 
-/// Lines that changed, with some around them.
+/// A group of changed lines with the unchanged lines around them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffHunk {
-    /// Its first line in the older version; the one before it where it has no
-    /// line there.
+    /// The number of the hunk's first line in the older version. If the hunk
+    /// has no line there: the number of the line before it.
     pub old_start: u32,
-    /// How many lines it has there.
+    /// The number of the hunk's lines in the older version.
     pub old_lines: u32,
-    /// Its first line in the newer version, likewise.
+    /// The number of the hunk's first line in the newer version. If the hunk
+    /// has no line there: the number of the line before it.
     pub new_start: u32,
-    /// How many lines it has there.
+    /// The number of the hunk's lines in the newer version.
     pub new_lines: u32,
-    /// In the order of the file, of each change the removed ones first.
+    /// The lines in the order of the file. In each change the removed lines are
+    /// first.
     pub lines: Vec<DiffLine>,
 }
 
-/// What changed in one file.
+/// The changes in one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDifference {
-    /// Which.
+    /// The file.
     pub path: RelPath,
-    /// What became of it, all in all.
+    /// The overall change from the older version to the newer.
     pub kind: VersionKind,
-    /// The older version; `None` where that is not one.
+    /// The clock of the older version; `None` if the older content is no
+    /// version.
     pub from_clock: Option<Clock>,
-    /// The older content; null where there was no file.
+    /// The hash of the older content; null if there was no file.
     pub from_hash: Option<Hash>,
-    /// The newer version.
+    /// The clock of the newer version; `None` if the newer content is no
+    /// version.
     pub to_clock: Option<Clock>,
-    /// The newer content; null where there is no file.
+    /// The hash of the newer content; null if there is no file.
     pub to_hash: Option<Hash>,
-    /// Lines added and removed; `None` for what is no text, or not kept.
+    /// Lines added and removed; `None` if a content is no text, or is not kept.
     pub lines: Option<LineCounts>,
-    /// It is no text: there are no hunks.
+    /// Whether a content is no text; there are no hunks then.
     pub binary: Option<bool>,
-    /// Why there are no hunks of what is no longer kept, or never was.
+    /// Why there are no hunks: a content is no longer kept, or was never kept.
     pub cause: Option<String>,
-    /// What changed; `None` also where the request named the one `path`: they
-    /// are the answer's own.
+    /// The changes. `None` also if the request named one `path`: they are in
+    /// the answer's `hunks` then.
     pub hunks: Option<Vec<DiffHunk>>,
 }
 
-/// What changed.
+/// The differences between two versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiffs {
     /// Each file that differs, by path.
     pub files: Vec<FileDifference>,
-    /// What changed in the one `path` that was named; absent for `paths`.
+    /// The changes in the one `path` that the request named; `None` for
+    /// `paths`.
     pub hunks: Option<Vec<DiffHunk>>,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
 }
 
-/// Who wrote each line of a file.
+/// Requests the author of each line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileBlame {
-    /// Which file.
+    /// The file.
     pub path: ClientPath,
-    /// Which version; what the file holds now if absent.
+    /// The version; `None` means the file's current content.
     pub at: Option<At>,
-    /// These lines; all if absent.
+    /// Only these lines; `None` means all.
     pub range: Option<LineRange>,
 }
 
-/// A line, with who put it there.
+/// A line with its author.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlameLine {
-    /// Without its line feed. Bytes that are not UTF-8 are replaced.
+    /// The line without its line feed. Bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// The bytes, where they are not UTF-8.
+    /// The line's bytes as base64, if they are not UTF-8; else `None`.
     pub base64: Option<String>,
-    /// Who; unknown for what was there before touchmark looked, and where
-    /// versions of several authors count as one, since not all are kept.
+    /// The author of the line. `unknown` if the line is older than the first
+    /// version on record, or if versions of several authors count as one
+    /// because not all are kept.
     pub author: Author,
-    /// When that was seen.
+    /// When the daemon saw that version.
     pub time: Millis,
-    /// What the name rests on.
+    /// The evidence for the author.
     pub evidence: Evidence,
-    /// The version that the line came with; `None` in a file that nobody has
-    /// named.
+    /// The version that added the line; `None` in a file that was never
+    /// tracked.
     pub clock: Option<Clock>,
-    /// The edit that wrote it.
+    /// The id of the edit that wrote the line, if one did.
     pub edit: Option<String>,
-    /// The command in whose window it was written.
+    /// The id of the command in whose window the line was written, if there was
+    /// one.
     pub command: Option<String>,
 }
 
-/// Who wrote a file.
+/// The authors of a file's lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Blame {
-    /// Which.
+    /// The file.
     pub path: RelPath,
-    /// The version; `None` for a file that nobody has named.
+    /// The version's clock; `None` for a file that was never tracked.
     pub clock: Option<Clock>,
-    /// Its content.
+    /// The hash of the version's content.
     pub hash: Hash,
-    /// The number of the first of `lines`.
+    /// The line number of the first entry of `lines`.
     pub start: u32,
-    /// One for each line of the file.
+    /// One entry per line.
     pub lines: Vec<BlameLine>,
 }
 
-/// Versions of all files, or of some, the newest first.
+/// Lists versions of all files, or of some, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileLog {
-    /// Files, and directories for what lies below them; all if absent.
+    /// Files, and directories for all files below them; `None` means all files.
     #[serde(default)]
     pub paths: Option<Vec<ClientPath>>,
-    /// Only versions after that. A time, a clock or a checkpoint.
+    /// Only versions after this moment: a time, a clock or a checkpoint.
     pub since: Option<At>,
-    /// Count the lines that each version added and removed.
+    /// Whether to count the lines that each version added and removed; default
+    /// false.
     #[serde(default)]
     pub lines: bool,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Only versions before this clock.
+    /// Only versions older than this clock; `None` starts at the newest.
     pub before: Option<Clock>,
 }
 
-/// A version of some file.
+/// A version in the list of versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogEntry {
-    /// By the author that its newest correction names.
+    /// The version, with the author that its newest correction names.
     pub version: Version,
-    /// Lines added and removed, where asked for and both texts are kept.
+    /// Lines added and removed, if they were requested and both texts are kept.
     pub lines: Option<LineCounts>,
 }
 
-/// Versions.
+/// A list of versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogEntries {
-    /// Newest first, without what was there before touchmark looked.
+    /// The versions, newest first, without baselines.
     pub entries: Vec<LogEntry>,
-    /// There may be more: ask again with `before` set to this clock.
+    /// The value of `before` for the next request; `None` if there are no more
+    /// rows. The next list may be empty.
     pub more: Option<Clock>,
 }
 
-/// Gives a file back what it held. What is there now is kept, and this is a
-/// version of the user's.
+/// Restores a file to a version. Its current content is kept first. The
+/// restored content is a version of the user's (HIST-4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileRestore {
-    /// Which file.
+    /// The file.
     pub path: ClientPath,
-    /// Which version. One at which there was no file removes it.
+    /// The version. If there was no file at that version, the file is removed.
     pub at: At,
 }
 
-/// What became of a file that was to be given back.
+/// The result of restoring a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Restoration {
-    /// It holds that version again.
+    /// The file has the content of that version again.
     Restored,
-    /// It is gone, as in that version.
+    /// The file was removed, as in that version.
     Removed,
-    /// It held that already.
+    /// The file already had that content.
     Unchanged,
 }
 
-/// A file that was given back.
+/// A file that was restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoredFile {
-    /// Which.
+    /// The file.
     pub path: RelPath,
-    /// What became of it.
+    /// The result.
     pub outcome: Restoration,
-    /// The version that it holds again; `None` for what a session saw and no
-    /// version held.
+    /// The version that the file has again; `None` for a content that a session
+    /// saw but no version has.
     pub clock: Option<Clock>,
-    /// How many places of the file changed; 0 where that cannot be counted.
+    /// The number of places of the file that changed; 0 if they cannot be
+    /// counted.
     pub hunks: u32,
-    /// Absolute paths of what was there, kept (`recovery/list`).
+    /// Absolute paths of the copies of the previous content (`recovery/list`).
     pub recovered: Vec<String>,
 }
 
-/// Files that were given back.
+/// The result of `file/restore`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Restored {
-    /// The one.
+    /// The file that was restored; always one.
     pub files: Vec<RestoredFile>,
 }

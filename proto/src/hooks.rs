@@ -1,5 +1,5 @@
-//! Requests from agents' hooks: the agent's own words in, what its hook is to
-//! print out. What they mean is decided by the daemon.
+//! Requests from agents' hooks. They carry the agent's own JSON in, and the
+//! text that the hook prints out. The daemon decides what the JSON means.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,80 +12,84 @@ macro_rules! hooks {
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         pub struct $name {
-            /// What the agent handed to its hook, verbatim.
+            /// The JSON that the agent passed to its hook, unchanged.
             pub input: FreeJson,
         }
     )*};
 }
 
 hooks! {
-    /// An event of Claude Code.
+    /// An event of a hook of Claude Code.
     HookClaude;
-    /// An event of Codex.
+    /// An event of a hook of Codex.
     HookCodex;
-    /// An event of Gemini CLI.
+    /// An event of a hook of Gemini CLI.
     HookGemini;
-    /// An event of Cursor.
+    /// An event of a hook of Cursor.
     HookCursor;
-    /// An event of opencode, as its plug-in tells it: `phase`, and what
-    /// belongs to it (docs/protocol.md).
+    /// An event of opencode's plug-in: `phase`, and the fields of that phase
+    /// (docs/protocol.md).
     HookOpencode;
 }
 
-/// An event of any agent's hook.
+/// An event of a hook of any agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookEvent {
-    /// The agent, as in `touchmark hook AGENT`; `invalid` for one that is not
-    /// known.
+    /// The agent's name, as in `touchmark hook AGENT`; `invalid` for an unknown
+    /// agent.
     pub agent: String,
-    /// What the agent handed to its hook, verbatim.
+    /// The JSON that the agent passed to its hook, unchanged.
     pub input: FreeJson,
 }
 
-/// What the hook is to print, and how it is to end.
+/// What the hook prints, and its exit code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookPrinted {
-    /// One JSON object, by the agent's own schema; `{}` says nothing.
+    /// What the hook prints to standard output: one JSON object in the agent's
+    /// schema. `{}` has no effect.
     pub stdout: String,
-    /// For people; mostly empty.
+    /// What the hook prints to standard error, for people; usually empty.
     pub stderr: String,
-    /// The exit code.
+    /// The hook's exit code.
     pub exit: u8,
-    /// Send it with `hook/ack` once `stdout` is delivered.
+    /// The value to send in `hook/ack` after `stdout` was delivered; `None` if
+    /// nothing has to be confirmed.
     pub ack: Option<String>,
 }
 
-/// What a hook printed has been delivered.
+/// Confirms that the output of a hook was delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookAck {
-    /// As the hook's answer named it.
+    /// The value from the hook's answer.
     pub ack: String,
 }
 
-/// Which session a tool call of an MCP client belongs to: the one that the
-/// hooks of the same agent name, if they were heard (HOOK-9).
+/// Requests the session that a tool call of an MCP client belongs to: the
+/// session that the hooks of the same agent name, if there were any (HOOK-9).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookJoin {
-    /// The MCP server's own session. What it knows becomes the other's.
+    /// The MCP server's own session. What it knows moves to the session that is
+    /// found.
     pub session: SessionId,
-    /// What the client calls itself.
+    /// The name that the client gives for itself.
     pub client: Option<String>,
-    /// The agent's name of the call, where it gives one to MCP servers.
+    /// The agent's id for the call, if it passes one to MCP servers.
     pub call_id: Option<String>,
-    /// The tool called.
+    /// The name of the tool.
     pub tool: Option<String>,
-    /// The call's arguments; need not be said where `call_id` is.
+    /// The call's arguments; not needed with `call_id`.
     pub arguments: Option<FreeJson>,
 }
 
-/// The answer.
+/// The result of `hook/join`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookJoined {
-    /// The hooks' session; `None` if none is known of that agent.
+    /// The session that the hooks name; `None` if no hook event of that agent
+    /// is known.
     pub session: Option<SessionId>,
 }

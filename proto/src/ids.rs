@@ -1,4 +1,4 @@
-//! Names of sessions, connections and requests.
+//! Ids of sessions, connections and requests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The longest id taken from a client, in bytes.
+/// The length in bytes of the longest id that is accepted from a client.
 pub const MAX_ID_BYTES: usize = 256;
 
-/// The name of an agent's conversation or task. 1 to 256 bytes of UTF-8.
+/// The id of an agent's conversation or task. It has 1 to 256 bytes of UTF-8.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Arc<str>);
 
-/// The text is empty or longer than [`MAX_ID_BYTES`].
+/// The text is empty, or longer than [`MAX_ID_BYTES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a session's name has 1 to {MAX_ID_BYTES} bytes")]
 pub struct SessionIdError;
 
 impl SessionId {
-    /// Checks the length.
+    /// Returns the id with this text.
     ///
     /// # Errors
-    /// [`SessionIdError`] for an empty or over-long name.
+    /// [`SessionIdError`] if the text is empty or too long.
     pub fn new(text: &str) -> Result<Self, SessionIdError> {
         if text.is_empty() || text.len() > MAX_ID_BYTES {
             return Err(SessionIdError);
@@ -30,7 +30,7 @@ impl SessionId {
         Ok(Self(text.into()))
     }
 
-    /// The name.
+    /// Returns the text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,24 +1,26 @@
-//! The words touchmark speaks.
+//! touchmark's protocol.
 //!
-//! Everything that crosses the socket is defined once here and spoken over
-//! three wires: bincode frames, JSON lines, and JSON with a `Content-Length`
-//! header. This crate knows nothing of sockets, of the engine or of files.
+//! Everything that crosses the socket is defined once in this crate. It is
+//! carried by three wires: bincode frames, JSON lines, and JSON with a
+//! `Content-Length` header. This crate does not depend on sockets, on the
+//! engine or on the file system.
 //!
 //! # Layout
 //!
-//! - [`path`]: names as clients speak them ([`ClientPath`]) and names inside
-//!   the workspace ([`RelPath`]).
-//! - [`native`]: the same as the system takes them.
+//! - [`path`]: names as clients send them ([`ClientPath`]) and names inside the
+//!   workspace ([`RelPath`]).
+//! - [`native`]: names as the operating system takes them.
 //! - [`hash`], [`clock`], [`range`], [`ids`], [`at`]: the small values.
-//! - [`facts`]: versions, changes, states of files: what the daemon tells.
+//! - [`facts`]: what the daemon reports about files: versions, changes, states.
 //! - [`error`]: every error with its code, name and hint.
 //! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
-//!   [`history`], [`edits`], [`writes`], [`commands`], [`changes`], [`checkpoints`],
-//!   [`calls`], [`retention`], [`tasks`], [`models`], [`search`], [`editors`],
-//!   [`hooks`].
-//! - [`quoting`]: how names from outside stand in sentences and tables.
-//! - [`free`]: JSON that is carried and not looked into.
-//! - [`places`]: where the daemon of a workspace keeps its things.
+//!   [`history`], [`edits`], [`writes`], [`commands`], [`changes`],
+//!   [`checkpoints`], [`calls`], [`retention`], [`tasks`], [`models`],
+//!   [`search`], [`editors`], [`hooks`], [`undo`], [`review`].
+//! - [`quoting`]: how names from outside are written in sentences and tables.
+//! - [`free`]: JSON of any shape, carried without being interpreted.
+//! - [`places`]: where the daemon of a workspace keeps its files.
+//! - [`trust`]: which files and sockets are accepted, by their owner.
 //! - [`methods`]: the table that joins a method's name, parameters and result.
 //! - [`events`]: notifications to subscribers.
 //! - [`codec`]: the three wires.
@@ -75,6 +77,6 @@ pub use path::{ClientPath, RelPath};
 pub use places::{BaseDirectories, Holder, Places};
 pub use range::LineRange;
 
-/// The protocol's version. A client that names another is refused with
+/// The version of the protocol. A client of another version is refused with
 /// `incompatible`.
 pub const PROTOCOL: u32 = 1;

@@ -1,4 +1,4 @@
-//! The table of methods: one row joins a name, its parameters, its result.
+//! The table of methods: one row joins a name, its parameters and its result.
 
 use crate::calls::{
     CallCheck, CallChecked, CallClear, CallCounts, CallRecord, CallRecorded, CallStats,
@@ -51,19 +51,21 @@ use crate::writes::{
     RecoveryRestored, RecoveryShow, RecoveryShown,
 };
 
-/// The parameters of one method, and what it answers.
+/// The parameters of a method, with the method's name and result.
 pub trait Method: Sized {
-    /// Its name on the wire.
+    /// The method's name on the wire.
     const NAME: &'static str;
-    /// What it answers.
+    /// The type of the result.
     type Result;
-    /// As one of all requests.
+    /// Returns these parameters as a request.
     fn into_request(self) -> Request;
-    /// The answer out of all answers; `None` if it answers another method.
+    /// Returns the result from a reply; `None` if the reply is of another
+    /// method.
     fn from_reply(reply: Reply) -> Option<Self::Result>;
 }
 
-/// What serde says of parameters repeats words of theirs.
+/// Returns the error for parameters of the wrong shape. serde's messages quote
+/// the parameters, so hidden characters are escaped.
 fn not_that_shape(method: &str, error: &serde_json::Error) -> Error {
     let error = without_hidden(&error.to_string());
     Error::invalid(format!("{method}: {error}"))
@@ -71,32 +73,33 @@ fn not_that_shape(method: &str, error: &serde_json::Error) -> Error {
 
 macro_rules! methods {
     ($($variant:ident: $name:literal, $params:ty => $result:ty;)*) => {
-        /// Every request. The order of the variants is the binary wire's
-        /// numbering: new ones go to the end.
+        /// All requests. The order of the variants is their numbering on the
+        /// binary wire, so new ones are added at the end.
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-        #[allow(missing_docs)] // each is its parameters' type, documented there
+        #[allow(missing_docs)] // each is documented at the type of its parameters
         pub enum Request { $($variant($params),)* }
 
-        /// Every answer, in the order of [`Request`].
+        /// All results, in the order of [`Request`].
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-        #[allow(missing_docs)] // each is its result's type, documented there
+        #[allow(missing_docs)] // each is documented at the type of its result
         pub enum Reply { $($variant($result),)* }
 
-        /// Every method's name, in the order of [`Request`].
+        /// The names of all methods, in the order of [`Request`].
         pub const METHODS: &[&str] = &[$($name,)*];
 
         impl Request {
-            /// The method's name on the wire.
+            /// Returns the method's name on the wire.
             pub fn method(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)* }
             }
 
             /// Reads the parameters of a method from JSON. Fields that are
-            /// `null` must have been taken out before: absent and `null` are
-            /// the same.
+            /// `null` must have been removed before, since absent and `null`
+            /// mean the same.
             ///
             /// # Errors
-            /// `methodNotFound` and `invalidParams`.
+            /// `methodNotFound` for an unknown method, `invalidParams` for
+            /// parameters of another shape.
             pub fn from_json(method: &str, params: serde_json::Value) -> Result<Self, Error> {
                 match method {
                     $($name => serde_json::from_value(params)
@@ -109,7 +112,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The parameters as JSON.
+            /// Returns the parameters as JSON.
             pub fn to_json(&self) -> serde_json::Value {
                 let value = match self { $(Self::$variant(params) => serde_json::to_value(params),)* };
                 value.unwrap_or_default()
@@ -117,7 +120,7 @@ macro_rules! methods {
         }
 
         impl Reply {
-            /// The result as JSON, `null` fields still in it.
+            /// Returns the result as JSON; `null` fields are not removed.
             pub fn to_json(&self) -> serde_json::Value {
                 let value = match self { $(Self::$variant(result) => serde_json::to_value(result),)* };
                 value.unwrap_or_default()
@@ -126,8 +129,8 @@ macro_rules! methods {
             /// Reads the result of a method from JSON.
             ///
             /// # Errors
-            /// `methodNotFound`, and `invalidParams` for a result of another
-            /// shape.
+            /// `methodNotFound` for an unknown method, `invalidParams` for a
+            /// result of another shape.
             pub fn from_json(method: &str, result: serde_json::Value) -> Result<Self, Error> {
                 match method {
                     $($name => serde_json::from_value(result)
@@ -155,7 +158,8 @@ macro_rules! methods {
             }
         })*
 
-        /// The schemas of every method's parameters and result, by name.
+        /// Returns each method's name with the schemas of its parameters and of
+        /// its result.
         pub fn schemas(generator: &mut schemars::SchemaGenerator)
             -> Vec<(&'static str, schemars::Schema, schemars::Schema)>
         {

@@ -1,66 +1,69 @@
-//! Requests about the models a session used.
+//! Requests about the models that a session used.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Millis, SessionId};
 
-/// Remembers which model answers from now on.
+/// Records the model that answers from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelRecord {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// The model.
+    /// The id of the model.
     pub model_id: String,
-    /// Who serves it.
+    /// The id of the model's provider.
     pub provider_id: String,
     /// The agent's mode.
     pub mode: String,
-    /// The message it answered: the same message counts once.
+    /// The id of the message that the model answered. A second record for the
+    /// same message is ignored.
     pub message_id: Option<String>,
 }
 
-/// Whether that was news.
+/// The result of `model/record`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelRecorded {
-    /// False for a repeat of the last entry, or of a message.
+    /// Whether an entry was added. False if it repeats the last entry, or is
+    /// for a message that is already recorded.
     pub recorded: bool,
 }
 
-/// The models of a session.
+/// Lists the models of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelList {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
-/// A model in use.
+/// A model that a session used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelEntry {
-    /// From when on.
+    /// When the session began to use the model.
     pub time: Millis,
-    /// The model.
+    /// The id of the model.
     pub model_id: String,
-    /// Who serves it.
+    /// The id of the model's provider.
     pub provider_id: String,
     /// The agent's mode.
     pub mode: String,
 }
 
-/// Models.
+/// A list of models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelEntries {
-    /// The oldest first.
+    /// The entries, oldest first.
     pub entries: Vec<ModelEntry>,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Names of files, as clients speak them and as the workspace knows them.
+//! Paths of files, as clients send them and inside the workspace.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,59 +6,63 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The longest path taken from a client, in bytes (Linux's `PATH_MAX`).
+/// The length in bytes of the longest path that is accepted from a client
+/// (Linux's `PATH_MAX`).
 pub const MAX_PATH_BYTES: usize = 4096;
 
-/// Marks a name that is not UTF-8 inside a JSON string until the codec has
-/// turned it into a `uri`. A path never holds NUL, so nothing real collides.
+/// Marks a name that is not UTF-8 inside a JSON string, until the codec has
+/// turned it into a `uri`. No path contains NUL, so the mark is unambiguous.
 pub(crate) const RAW_MARK: char = '\0';
 
-/// A path as a client spoke it: relative to the workspace or absolute, not
-/// yet normalised, not yet checked. Bytes, since names need not be UTF-8.
+/// A path as a client sent it: relative to the workspace or absolute, not yet
+/// normalised or checked. It is bytes, since names need not be UTF-8.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientPath(Vec<u8>);
 
-/// A path inside the workspace: relative, `/`-separated, without empty, `.`
-/// or `..` components. Bytes, not UTF-8. Cheap to clone.
+/// A path inside the workspace: relative, `/`-separated, without empty, `.` or
+/// `..` components. It is bytes, since names need not be UTF-8. Cloning is
+/// cheap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(Arc<[u8]>);
 
 /// Why a text is not a path inside the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// It names the workspace itself or nothing.
+    /// The path is empty, or names the workspace itself.
     #[error("the path is empty")]
     Empty,
-    /// It leads out of the workspace (SEC-2).
+    /// The path leads out of the workspace (SEC-2).
     #[error("the path leads out of the workspace")]
     Outside,
-    /// It is longer than [`MAX_PATH_BYTES`].
+    /// The path is longer than [`MAX_PATH_BYTES`].
     #[error("the path is longer than {MAX_PATH_BYTES} bytes")]
     TooLong,
-    /// It holds a NUL byte.
+    /// The path contains a NUL byte.
     #[error("the path holds a NUL byte")]
     Nul,
 }
 
 impl ClientPath {
-    /// Wraps bytes as they came.
+    /// Returns a path of these bytes, unchecked.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// The bytes as they came.
+    /// Returns the bytes as the client sent them.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Resolves `.` and `..` by text and takes away the workspace's prefix,
-    /// so `./x/../a` is `a` whether or not `x` exists (docs/protocol.md).
+    /// Returns the path relative to the workspace. `.` and `..` are resolved in
+    /// the text, so `./x/../a` is `a` whether or not `x` exists
+    /// (docs/protocol.md).
     ///
-    /// `root` is the canonical absolute path of the workspace.
+    /// `root` is the canonical absolute path of the workspace. Symlinks are not
+    /// resolved: that needs the file system.
     ///
     /// # Errors
-    /// [`PathError`] says what is wrong with the text. Symlinks are not looked
-    /// at here: that takes the file system.
+    /// [`PathError`] if the path is not inside the workspace, too long, or
+    /// contains NUL.
     pub fn normalise(&self, root: &[u8]) -> Result<RelPath, PathError> {
         if self.0.len() > MAX_PATH_BYTES {
             return Err(PathError::TooLong);
@@ -100,11 +104,11 @@ fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl RelPath {
-    /// Checks that `bytes` are already in normal form.
+    /// Returns a path of bytes that are already in normal form.
     ///
     /// # Errors
-    /// As [`ClientPath::normalise`]; a text that is not in normal form is
-    /// [`PathError::Outside`].
+    /// The same as [`ClientPath::normalise`]. Bytes that are not in normal form
+    /// are [`PathError::Outside`].
     pub fn new(bytes: &[u8]) -> Result<Self, PathError> {
         if bytes.is_empty() {
             return Err(PathError::Empty);
@@ -125,23 +129,24 @@ impl RelPath {
         }
     }
 
-    /// The bytes.
+    /// Returns the path's bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The path for a reader; bytes that are not UTF-8 are replaced.
+    /// Returns the path for display. Bytes that are not UTF-8 are replaced.
     pub fn to_string_lossy(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
-    /// The directory that holds it, `None` at the workspace's top.
+    /// Returns the directory that contains the path, or `None` at the
+    /// workspace's top level.
     pub fn parent(&self) -> Option<RelPath> {
         let cut = self.0.iter().rposition(|byte| *byte == b'/')?;
         Some(Self(self.0[..cut].into()))
     }
 
-    /// The last component.
+    /// Returns the last component.
     pub fn file_name(&self) -> &[u8] {
         match self.0.iter().rposition(|byte| *byte == b'/') {
             Some(cut) => &self.0[cut + 1..],
@@ -149,29 +154,30 @@ impl RelPath {
         }
     }
 
-    /// This path with one more component.
+    /// Returns this path with one more component.
     ///
     /// # Errors
-    /// As [`RelPath::new`].
+    /// The same as [`RelPath::new`].
     pub fn join(&self, name: &[u8]) -> Result<Self, PathError> {
         Self::new(&[&self.0, b"/".as_slice(), name].concat())
     }
 
-    /// What is left of this path below `directory`, if it lies below it.
+    /// Returns the part of this path below `directory`, or `None` if it is not
+    /// below it.
     pub fn below(&self, directory: &RelPath) -> Option<&[u8]> {
         self.0.strip_prefix(&*directory.0)?.strip_prefix(b"/")
     }
 
-    /// This path with the prefix `from` replaced by `to`; `None` if it does
-    /// not lie below `from`.
+    /// Returns this path with the prefix `from` replaced by `to`, or `None` if
+    /// it is not below `from`.
     pub fn rebase(&self, from: &RelPath, to: &RelPath) -> Option<Self> {
         let rest = self.below(from)?;
         Some(Self([&to.0, b"/".as_slice(), rest].concat().into()))
     }
 }
 
-/// Bytes compare as paths do, so that maps by path can be asked by a part of
-/// one.
+/// Lets maps by path be searched by a slice of a path, without allocating. The
+/// order of bytes is the order of paths.
 impl std::borrow::Borrow<[u8]> for RelPath {
     fn borrow(&self) -> &[u8] {
         &self.0
@@ -220,8 +226,8 @@ impl fmt::Display for RelPath {
     }
 }
 
-/// Writes bytes as a JSON string (with [`RAW_MARK`] before percent-encoded
-/// bytes where they are not UTF-8) or as raw bytes on a binary wire.
+/// Writes bytes as a JSON string, or as raw bytes on a binary wire. Bytes that
+/// are not UTF-8 are percent-encoded in JSON, after [`RAW_MARK`].
 fn serialize_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     if !serializer.is_human_readable() {
         return serializer.serialize_bytes(bytes);
@@ -235,7 +241,7 @@ fn serialize_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, 
     }
 }
 
-/// The other direction of [`serialize_bytes`]; `file://` URIs are taken too.
+/// Reads what [`serialize_bytes`] has written. Accepts `file://` URIs as well.
 fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     struct Text;
     impl de::Visitor<'_> for Text {

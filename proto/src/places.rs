@@ -1,6 +1,7 @@
-//! Where the daemon of one workspace keeps its things. Daemon and clients
-//! must agree on this, so it is computed here, from directories that each
-//! side looks up in its own environment.
+//! The places where the daemon of one workspace keeps its files.
+//!
+//! Daemon and clients must agree on them, so they are computed here, from
+//! directories that each side looks up in its own environment.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,27 +10,28 @@ use sha2::{Digest, Sha256};
 
 use crate::native;
 
-/// The variable that names the socket outright.
+/// The environment variable that names the socket directly.
 pub const SOCKET_VARIABLE: &str = "TOUCHMARK_SOCKET";
 
-/// The directory below each base directory.
+/// The name of touchmark's directory below each base directory.
 const NAME: &str = "touchmark";
 
 /// The user's base directories (XDG), without `touchmark`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseDirectories {
-    /// `$XDG_RUNTIME_DIR`, where it is set.
+    /// `$XDG_RUNTIME_DIR`; `None` if it is not set.
     pub runtime: Option<PathBuf>,
     /// `$XDG_STATE_HOME`, or its default.
     pub state: PathBuf,
     /// `$XDG_CONFIG_HOME`, or its default.
     pub config: PathBuf,
-    /// `$XDG_CACHE_HOME`, or its default: in place of a runtime directory.
+    /// `$XDG_CACHE_HOME`, or its default. It replaces a missing runtime
+    /// directory.
     pub cache: PathBuf,
 }
 
 impl BaseDirectories {
-    /// The directory of all sockets of this user.
+    /// Returns the directory of all sockets of this user.
     pub fn runtime_directory(&self) -> PathBuf {
         match &self.runtime {
             Some(runtime) => runtime.join(NAME),
@@ -37,63 +39,66 @@ impl BaseDirectories {
         }
     }
 
-    /// The directory of all workspaces' state and locks.
+    /// Returns the directory of the state and locks of all workspaces.
     pub fn state_directory(&self) -> PathBuf {
         self.state.join(NAME)
     }
 
-    /// The user's configuration.
+    /// Returns the path of the user's configuration file.
     pub fn config_file(&self) -> PathBuf {
         self.config.join(NAME).join("config.toml")
     }
 
-    /// The list of directories that the user trusts though they are somebody
-    /// else's: see [`trust`](crate::trust).
+    /// Returns the path of the list of directories that the user trusts
+    /// although they belong to other users: see [`trust`](crate::trust).
     pub fn trusted_file(&self) -> PathBuf {
         self.config.join(NAME).join("trusted")
     }
 
-    /// The directory that names the workspaces whose daemons systemd starts:
-    /// one file for each, see [`Places::service`].
+    /// Returns the directory that names the workspaces whose daemons systemd
+    /// starts: one file for each, see [`Places::service`].
     pub fn services_directory(&self) -> PathBuf {
         self.config.join(NAME).join("services")
     }
 }
 
-/// Where the daemon of one workspace keeps its things.
+/// The places where the daemon of one workspace keeps its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// The workspace's name in all of the others.
+    /// The workspace's [`key`], which is part of the names of the others.
     pub key: String,
-    /// The directory of the socket; mode 0700.
+    /// The directory of the socket; its mode is 0700.
     pub runtime: PathBuf,
-    /// The socket that a daemon of this environment listens on; mode 0600.
-    /// One of another environment may listen elsewhere: see [`Holder`].
+    /// The socket that a daemon of this environment listens on; its mode is
+    /// 0600. A daemon of another environment may listen on another socket: see
+    /// [`Holder`].
     pub socket: PathBuf,
-    /// Locked as long as the daemon runs, and beside the state, since it is
-    /// the state that must have one daemon (SEC-1). Holds a [`Holder`].
+    /// The lock file, locked while the daemon runs. It contains a [`Holder`].
+    /// It is next to the state, since each state must have only one daemon
+    /// (SEC-1).
     pub lock: PathBuf,
-    /// Locked in its place where the state directory cannot be written to
+    /// The lock file that is used if the state directory is not writable
     /// (LOSS-3).
     pub spare_lock: PathBuf,
-    /// The directory that fences are made in, the daemon's own.
+    /// The daemon's private directory for fences.
     pub fence: PathBuf,
-    /// The directory of the store and the log; mode 0700.
+    /// The directory of the store and the log; its mode is 0700.
     pub state: PathBuf,
-    /// The user's configuration.
+    /// The user's configuration file.
     pub config: PathBuf,
-    /// The workspace's configuration.
+    /// The workspace's configuration file; empty if only the key is known.
     pub workspace_config: PathBuf,
     /// The user's list of trusted directories.
     pub trusted: PathBuf,
-    /// There while systemd listens on the socket and starts the daemon. Holds
-    /// the workspace's path, as it is, which a unit finds by the key.
+    /// The file that exists while systemd listens on the socket and starts the
+    /// daemon. It contains the workspace's path, unescaped; a unit finds it by
+    /// the key.
     pub service: PathBuf,
 }
 
 impl Places {
-    /// The places of a workspace, named by its canonical path. `socket` is
-    /// what [`SOCKET_VARIABLE`] says, if anything.
+    /// Returns the places of the workspace with this canonical path. `socket`
+    /// is the value of [`SOCKET_VARIABLE`], if it is set.
     pub fn new(base: &BaseDirectories, workspace: &Path, socket: Option<&OsStr>) -> Self {
         let mut places = Self::of_key(base, &key(workspace));
         places.workspace_config = workspace.join(".touchmark.toml");
@@ -103,8 +108,9 @@ impl Places {
         places
     }
 
-    /// The same of a workspace of which only the [`key`] is known: without
-    /// the workspace's configuration.
+    /// Returns the places of the workspace with this [`key`]. The path of the
+    /// workspace's configuration file is empty, since the workspace's path is
+    /// not known.
     pub fn of_key(base: &BaseDirectories, key: &str) -> Self {
         let runtime = base.runtime_directory();
         Self {
@@ -122,33 +128,33 @@ impl Places {
         }
     }
 
-    /// Where the socket is unless [`SOCKET_VARIABLE`] names another.
+    /// Returns the path of the socket if [`SOCKET_VARIABLE`] is not set.
     pub fn usual_socket(&self) -> PathBuf {
         self.runtime.join(format!("{}.sock", self.key))
     }
 
-    /// Whether that can be a [`key`].
+    /// Returns whether the name has the form of a [`key`].
     pub fn is_key(name: &str) -> bool {
         let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         name.len() == 16 && name.bytes().all(digit)
     }
 }
 
-/// What a lock says of the daemon that holds it: three lines, each ended by a
-/// line feed. The last one may hold further line feeds.
+/// The daemon that has locked a lock file. The file's content is three lines,
+/// each ended by a line feed. The last line may contain further line feeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The daemon's process.
+    /// The id of the daemon's process.
     pub pid: u32,
-    /// Where it listens. An empty line, so `None`, if that path holds a line
-    /// feed.
+    /// The path of the socket that it listens on. `None`, written as an empty
+    /// line, if that path contains a line feed.
     pub socket: Option<PathBuf>,
     /// The workspace's canonical path.
     pub workspace: PathBuf,
 }
 
 impl Holder {
-    /// The lock's content.
+    /// Returns the lock file's content.
     pub fn text(&self) -> Vec<u8> {
         let socket = self.socket.as_deref().map(native::bytes);
         let socket = socket.filter(|socket| !socket.contains(&b'\n'));
@@ -160,8 +166,8 @@ impl Holder {
         text
     }
 
-    /// Reads a lock's content; `None` if it is not whole, as when it was only
-    /// just taken.
+    /// Parses a lock file's content. Returns `None` if it is incomplete, for
+    /// example because the daemon is just writing it.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut lines = text.strip_suffix(b"\n")?.splitn(3, |&byte| byte == b'\n');
         let pid = std::str::from_utf8(lines.next()?).ok()?.parse().ok()?;
@@ -175,7 +181,8 @@ impl Holder {
     }
 }
 
-/// The first 16 hex digits of the SHA-256 of a canonical path's bytes.
+/// Returns the workspace's key: the first 16 hex digits of the SHA-256 of its
+/// canonical path's bytes.
 pub fn key(workspace: &Path) -> String {
     let digest = Sha256::digest(native::bytes(workspace));
     hex::encode(digest.get(..8).unwrap_or_default())
@@ -198,7 +205,7 @@ mod tests {
     #[test]
     fn places_as_documented() {
         let places = Places::new(&base(), Path::new("/abc"), None);
-        // printf /abc | sha256sum
+        // The output of `printf /abc | sha256sum`.
         assert_eq!(places.key, "aaaea3613df9f409");
         assert!(Places::is_key(&places.key));
         for other in [
@@ -272,7 +279,7 @@ mod tests {
         assert_eq!(text, b"7\n/run/a.sock\n/a\nb\n");
         assert_eq!(Holder::parse(&text), Some(holder.clone()));
         for length in 0..text.len() {
-            // A shorter workspace would be another one.
+            // A shortened text could name another workspace.
             let part = Holder::parse(&text[..length]);
             assert!(part.is_none_or(|part| part.workspace == Path::new("/a")));
         }

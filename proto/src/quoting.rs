@@ -1,32 +1,34 @@
-//! How text from outside stands in a sentence, a table or a log (SEC-4).
+//! How text from outside is written in a sentence, a table or a log (SEC-4).
 //!
-//! Names of files, sessions and commands are chosen by anybody. In what a
-//! model reads they stand [`quoted`], so that none can pass for a part of the
-//! sentence. On terminals they stand [`escaped`], without the quotes.
+//! Names of files, sessions and commands may be chosen by an attacker. In text
+//! for models they are [`quoted`], so that a name cannot be read as part of the
+//! sentence. On terminals and in logs they are [`escaped`], without the quotes.
 
 use std::fmt::Write as _;
 
 use crate::{Clock, RelPath};
 
-/// A text as a JSON string, with its quotes: what is not seen, or would change
-/// how the rest is seen, is escaped. Decoded, it is the text again, unless it
-/// was longer than `most` characters (counted in what is written, without the
-/// quotes): then its middle is cut out, since the ends tell more about a path.
+/// Returns a text as a JSON string with its quotes. Characters that are hidden,
+/// or that change how others are displayed, are escaped. Parsing the result
+/// returns the same text, unless the text was cut.
+///
+/// A text longer than `most` characters (after escaping, without the quotes)
+/// loses its middle, since both ends of a path say more than its middle.
 pub fn quoted(text: &str, most: usize) -> String {
     format!("\"{}\"", cut_escaped(text, most, true))
 }
 
-/// The same without quotes, for columns and lines that hold nothing else. A
-/// `"` stands as it is.
+/// Returns a text escaped as by [`quoted`], but without quotes, for columns and
+/// lines that contain nothing else. A `"` is not escaped.
 pub fn escaped(text: &str, most: usize) -> String {
     cut_escaped(text, most, false)
 }
 
-/// Whether a reader does not see the character, or sees what follows it
-/// otherwise: controls, white space other than a blank, characters that
-/// Unicode lets a program leave out (`Default_Ignorable_Code_Point`, with the
-/// tags, the fillers, the variation selectors and the marks of direction),
-/// interlinear annotations, and the empty Braille pattern.
+/// Returns whether a character is hidden, or changes how the following text is
+/// displayed. These are controls, white space except a blank, characters that
+/// Unicode lets a program ignore (`Default_Ignorable_Code_Point`, including
+/// tags, fillers, variation selectors and marks of direction), interlinear
+/// annotations, and the empty Braille pattern.
 pub fn is_hidden(character: char) -> bool {
     match character {
         ' '..='~' => false,
@@ -44,9 +46,9 @@ pub fn is_hidden(character: char) -> bool {
     }
 }
 
-/// Escapes the hidden characters of a whole text, line breaks included, and
-/// nothing else. Inside a JSON text, where they can stand in strings alone, it
-/// stays the same value.
+/// Escapes the hidden characters of a text, line breaks included, and changes
+/// nothing else. JSON without line breaks between its tokens keeps its value,
+/// since hidden characters can only be in its strings.
 pub fn without_hidden(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -58,16 +60,17 @@ pub fn without_hidden(text: &str) -> String {
     out
 }
 
-/// The command that brings a version back: `touchmark restore "src/a.rs@17"`,
-/// to be run in the workspace. The name stands as a JSON string that any shell
-/// takes for the same; `None` for a name of which that cannot be said.
+/// Returns the command that restores a version, to be run in the workspace:
+/// `touchmark restore "src/a.rs@17"`. The name is a JSON string, which every
+/// shell reads as the same name. Returns `None` for a name that some shell
+/// would read differently.
 pub fn restore_command(path: &RelPath, clock: Clock) -> Option<String> {
     let name = std::str::from_utf8(path.as_bytes()).ok()?;
     let special = |c: char| is_hidden(c) || matches!(c, '"' | '\\' | '$' | '`' | '!');
     if name.contains(special) || name.len() > 300 {
         return None;
     }
-    // Not an option.
+    // The prefix keeps the name from being read as an option.
     let here = if name.starts_with('-') { "./" } else { "" };
     Some(format!("touchmark restore \"{here}{name}@{}\"", clock.n))
 }
@@ -78,8 +81,8 @@ fn cut_escaped(text: &str, most: usize, quotes: bool) -> String {
         push(&mut piece, character, quotes);
         piece
     };
-    // Every character is at least one in what is written, so no more than
-    // this of either end can be left.
+    // Each character takes at least one place in the result, so at most this
+    // many of either end can be needed.
     let head: Vec<String> = text.chars().take(most + 1).map(piece).collect();
     let whole = head.len() <= most && length(&head) <= most;
     if whole {
@@ -93,7 +96,7 @@ fn cut_escaped(text: &str, most: usize, quotes: bool) -> String {
     format!("{}…{}", front.concat(), back.concat())
 }
 
-/// The pieces that come first and take no more than `room` characters.
+/// Returns the longest prefix of the pieces that has at most `room` characters.
 fn fitting(pieces: &[String], room: usize) -> &[String] {
     let mut left = room;
     let fit = pieces.iter().take_while(|piece| {
@@ -114,7 +117,7 @@ fn push(out: &mut String, character: char, quotes: bool) {
         '\n' => out.push_str("\\n"),
         '\r' => out.push_str("\\r"),
         '\t' => out.push_str("\\t"),
-        // So that no name can forge an escape.
+        // Backslashes are escaped so that a name cannot imitate an escape.
         '\\' => out.push_str("\\\\"),
         '"' if quotes => out.push_str("\\\""),
         _ if is_hidden(character) => push_unicode(out, character),
@@ -166,7 +169,7 @@ mod tests {
     fn what_is_long_loses_its_middle() {
         assert_eq!(quoted("abcdef", 6), "\"abcdef\"");
         assert_eq!(quoted("abcdefgh", 7), "\"ab…efgh\"");
-        // Not inside of an escape.
+        // A text is not cut inside an escape.
         assert_eq!(quoted("\u{1b}\u{1b}\u{1b}xyz", 13), r#""…\u001bxyz""#);
         assert_eq!(quoted("abc", 0), "\"…\"");
     }

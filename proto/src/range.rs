@@ -3,15 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lines `start` to `end`, 1-based, both inclusive.
+/// The lines from `start` to `end`, both included. The first line of a file is
+/// 1.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(deny_unknown_fields)]
 pub struct LineRange {
-    /// The first line.
+    /// The number of the first line.
     pub start: u32,
-    /// The last line.
+    /// The number of the last line.
     pub end: u32,
 }
 
@@ -22,7 +23,8 @@ impl LineRange {
         end: u32::MAX,
     };
 
-    /// Whether it names at least one line, counting from 1.
+    /// Returns whether the range has at least one line and starts at 1 or
+    /// later.
     pub fn is_valid(self) -> bool {
         self.start >= 1 && self.start <= self.end
     }

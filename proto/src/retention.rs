@@ -1,21 +1,22 @@
-//! The request that ranks what may leave a context.
+//! The request that ranks which tool results may be removed from a context.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClientPath, SessionId};
 
-/// Which tool results may be cut, and which go first?
+/// Ranks tool results by how much they are worth keeping in a context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetentionRank {
-    /// Whose context.
+    /// The session whose context it is, by its id or label.
     pub session: SessionId,
-    /// The agent's step now.
+    /// The agent's number for its current step.
     pub step: u64,
-    /// A file accessed within this many steps is kept.
+    /// How many steps after its last access a result is kept. What the user
+    /// mentioned is kept twice as long, what can be run again half as long.
     pub max_age: u64,
-    /// The results in the context.
+    /// The tool results in the context.
     pub items: Vec<RetentionItem>,
 }
 
@@ -23,72 +24,73 @@ pub struct RetentionRank {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetentionItem {
-    /// The agent's own name of it.
+    /// The agent's id for the result.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// The file it is about.
+    /// The file that the result is about; `None` if it is about no file.
     pub path: Option<ClientPath>,
-    /// The agent's step then.
+    /// The agent's number for the step in which the result was made.
     pub step: u64,
-    /// Its lines.
+    /// The number of lines of the result.
     pub lines: Option<u32>,
-    /// The user mentioned it.
+    /// Whether the user mentioned the file; default false.
     #[serde(default)]
     pub mentioned: bool,
 }
 
-/// How much a result is worth, the least first.
+/// How much a result is worth. The variants are in ascending order.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase")]
 pub enum Priority {
-    /// It can be had again by running its tool.
+    /// The result can be obtained again by running its tool.
     Rerunnable,
-    /// Anything else.
+    /// Any other result.
     Other,
-    /// A file that was read.
+    /// The content of a file that was read.
     Read,
-    /// A file that the user mentioned.
+    /// The content of a file that the user mentioned.
     Mentioned,
-    /// The session's own write, or a read of a file that it wrote: never cut.
+    /// The session's own write, or a read of a file that the session wrote. It
+    /// is never removed.
     Never,
 }
 
-/// What to do with a result.
+/// What the agent should do with a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RetentionAction {
-    /// Leave it.
+    /// Keep it.
     Keep,
-    /// Put `text` in its place.
+    /// Replace it with `text`.
     Stub,
 }
 
-/// A result, ranked.
+/// A tool result with its rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RankedItem {
-    /// The agent's own name of it.
+    /// The agent's id for the result.
     pub id: String,
-    /// Its worth.
+    /// How much the result is worth.
     pub priority: Priority,
-    /// The same as a number: 4 is never cut, 0 goes first.
+    /// The same priority as a number: 0 is removed first, 4 is never removed.
     pub rank: u32,
-    /// What to do with it.
+    /// What the agent should do with the result.
     pub action: RetentionAction,
-    /// What to put in its place.
+    /// The text that replaces the result; `None` if it is kept.
     pub text: Option<String>,
-    /// What to say of it beside that: how to see the file again, and how long
-    /// ago it was read. Only of files read.
+    /// What to add to `text`: how to see the file again, and how long ago it
+    /// was read. `None` unless the result is of a file that was read.
     pub hint: Option<String>,
 }
 
-/// All results, ranked.
+/// The result of `retention/rank`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionRanked {
-    /// In the order given.
+    /// The results, in the order of the request.
     pub items: Vec<RankedItem>,
 }

@@ -1,88 +1,89 @@
-//! Requests about what agents have changed and nobody has looked at (REV).
+//! Requests about agents' changes that have not been reviewed (REV).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 
-/// What did agents change that nobody has kept or undone yet?
+/// Lists agents' changes that have been neither kept nor undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewList {
-    /// Only what this session changed, its sub-agents with it.
+    /// Only changes by this session and its sub-agents; `None` means all
+    /// agents' changes.
     pub session: Option<SessionId>,
-    /// Only in these files, or below these directories; everywhere unless told.
+    /// Only these files, and files below these directories; `None` means all
+    /// files.
     pub paths: Option<Vec<ClientPath>>,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
 }
 
-/// The queue, by file and place.
+/// The review queue, sorted by file and line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewHunks {
-    /// Each change.
+    /// The changes.
     pub hunks: Vec<ReviewHunk>,
-    /// There are more; `None` where these are all.
+    /// True if there are more changes; `None` if these are all.
     pub more: Option<bool>,
 }
 
-/// Lines that lie beside one another and were changed by agents.
+/// A group of adjacent lines that agents have changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewHunk {
-    /// Its name, which another change of the file does not alter, unless of
-    /// these lines.
+    /// The change's id. It stays the same when other lines of the file change.
     pub id: String,
-    /// In which file.
+    /// The path of the file.
     pub path: RelPath,
-    /// Where it is in what the file holds now; an empty place is the line
-    /// before it.
+    /// The lines in the file's current content. If the change only removed
+    /// lines: the line before them.
     pub lines: LineRange,
-    /// What would stand there without it; bytes that are no UTF-8 are replaced.
+    /// The text without the change. Bytes that are not UTF-8 are replaced.
     pub before: String,
-    /// What stands there now, likewise.
+    /// The current text. Bytes that are not UTF-8 are replaced.
     pub after: String,
-    /// The file was made by it; `None` otherwise.
+    /// True if the change created the file; else `None`.
     pub created: Option<bool>,
-    /// The file was deleted by it; `None` otherwise.
+    /// True if the change deleted the file; else `None`.
     pub deleted: Option<bool>,
-    /// Who changed these lines.
+    /// The authors who changed these lines.
     pub authors: Vec<Author>,
-    /// When the newest of these changes was seen.
+    /// When the daemon saw the newest of these changes.
     pub time: Millis,
 }
 
-/// A change of the queue.
+/// The name of a change in the review queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewNamed {
-    /// In which file.
+    /// The file.
     pub path: ClientPath,
-    /// Its name, as `review/list` tells it.
+    /// The change's id, from `review/list`.
     pub id: String,
 }
 
-/// These were looked at and stay: they are in the queue no more.
+/// Accepts changes: they stay in their files and leave the review queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewKeep {
-    /// Which.
+    /// The changes.
     pub hunks: Vec<ReviewNamed>,
 }
 
-/// What was kept.
+/// The result of `review/keep`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewKept {
-    /// How many.
+    /// The number of changes that were accepted.
     pub kept: u32,
 }
 
-/// These were looked at and go. What they were is in `undo/list` from then on.
+/// Undoes changes. They are in `undo/list` from then on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewUndo {
-    /// Which.
+    /// The changes.
     pub hunks: Vec<ReviewNamed>,
 }

@@ -1,4 +1,4 @@
-//! The request that searches the files of the workspace.
+//! The request that searches the workspace's files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,30 +9,32 @@ use crate::{ClientPath, RelPath, SessionId};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchGrep {
-    /// Whose; only for the log.
+    /// The session that searches; used only in the log.
     pub session: Option<SessionId>,
     /// The regular expression, in the syntax of the Rust crate `regex`.
     pub pattern: String,
-    /// Only this file, or below this directory; the whole workspace if absent.
-    /// What is named is searched even if it is ignored or hidden.
+    /// Only this file, or the files below this directory; `None` means the
+    /// whole workspace. The path is searched even if it is ignored or hidden.
     pub path: Option<ClientPath>,
-    /// Only files whose names match; `!` before it leaves them out.
+    /// Only files whose paths match this glob. A leading `!` excludes the files
+    /// that match.
     pub glob: Option<String>,
-    /// Only files of this type: `rust`, `ts`, `py`, ... as `rg --type-list`.
+    /// Only files of this type: `rust`, `ts`, `py`, ... as listed by `rg
+    /// --type-list`.
     pub file_type: Option<String>,
-    /// Lines before each match; at most 1,000.
+    /// The number of lines to return before each match; at most 1,000.
     pub before_context: Option<u32>,
-    /// Lines after each match; at most 1,000.
+    /// The number of lines to return after each match; at most 1,000.
     pub after_context: Option<u32>,
-    /// Both, where they are not given.
+    /// The default of `before_context` and `after_context`.
     pub context: Option<u32>,
-    /// Upper and lower case are the same.
+    /// Whether upper and lower case are the same; default false.
     #[serde(default)]
     pub case_insensitive: bool,
-    /// A match may reach over lines.
+    /// Whether a match may span several lines; default false.
     #[serde(default)]
     pub multiline: bool,
-    /// At most this many; 1,000 unless told, and never more than 100,000.
+    /// The maximum number of matches to return; default 1,000, at most 100,000.
     pub max_matches: Option<u32>,
 }
 
@@ -40,30 +42,30 @@ pub struct SearchGrep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Match {
-    /// In which file, by its real name.
+    /// The path of the file, with symlinks resolved.
     pub path: RelPath,
-    /// On which line, from 1.
+    /// The line number, from 1.
     pub line: u64,
-    /// In which column, in bytes from 1.
+    /// The column in bytes, from 1.
     pub column: u64,
-    /// The line, or the lines it reaches over, without the last line's end. Of
-    /// a very long one what lies around the match, with `…` where it was cut.
+    /// The line or lines of the match, without the last line ending. A very
+    /// long line is shortened around the match, with `…` where it was cut.
     pub text: String,
-    /// Lines before it.
+    /// The lines before the match.
     pub before: Vec<String>,
-    /// Lines after it.
+    /// The lines after the match.
     pub after: Vec<String>,
 }
 
-/// Matches.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Matches {
-    /// By path, name by name, and line.
+    /// The matches, sorted by path, component by component, and then by line.
     pub matches: Vec<Match>,
-    /// There are more, or they do not fit one message, or not every file could
-    /// be searched to its end in time.
+    /// Whether matches are missing: there are more than requested, they do not
+    /// fit one message, or not every file could be searched in time.
     pub truncated: bool,
-    /// Files looked into.
+    /// The number of files searched.
     pub files_searched: u64,
 }

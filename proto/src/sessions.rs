@@ -6,71 +6,74 @@ use serde::{Deserialize, Serialize};
 use crate::daemon::Program;
 use crate::{Change, ClientPath, Clock, LineRange, Millis, RelPath, SessionId};
 
-/// Opens a session, or comes back to it.
+/// Opens a session, or reopens it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionOpen {
-    /// Its name.
+    /// The session's id; a label is not accepted here.
     pub session: SessionId,
-    /// The agent's program.
+    /// The agent's program; `None` if not known.
     pub agent: Option<Program>,
     /// The session that started this one, for a sub-agent (SEEN-5).
     pub parent: Option<SessionId>,
-    /// The agent's process.
+    /// The id of the agent's process.
     pub pid: Option<u32>,
 }
 
-/// A warning kept for a session.
+/// A warning that is stored for a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
     /// The files it is about.
     pub files: Vec<crate::RelPath>,
-    /// What to say.
+    /// The text of the warning.
     pub note: Option<String>,
     /// When it was stored.
     pub created_at: Millis,
 }
 
-/// The session as it was found.
+/// The state of a session when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionOpened {
-    /// Its name.
+    /// The session's id.
     pub session: SessionId,
-    /// Whether it was known already.
+    /// Whether the session was known before.
     pub resumed: bool,
-    /// Now.
+    /// The current clock: the number of the newest fact.
     pub clock: Clock,
-    /// A pending warning: a look, not a take (CHK-2).
+    /// A pending warning. It is not taken by this (CHK-2).
     pub warning: Option<Warning>,
-    /// What changed while it was away: a look, not a take.
+    /// The changes by others since the session was last active. They are not
+    /// taken by this.
     pub modified: Vec<Change>,
-    /// Its short name, for the eyes (SES-2).
+    /// The session's label: its short name for display (SES-2).
     pub label: Option<String>,
-    /// Files that could not be read in time: what is said of them is of before
-    /// (LOSS-4).
+    /// Files that could not be read in time; `None` if there are none. The
+    /// answer describes their previous state (LOSS-4).
     pub pending: Option<Vec<RelPath>>,
 }
 
-/// Ends a session: its open edits and commands are aborted.
+/// Closes a session. Its open edits and commands are aborted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionClose {
-    /// Its name.
+    /// The session's id or label.
     pub session: SessionId,
-    /// Also remove what it knew and stored; the version log stays.
+    /// Whether to remove also what the session knew and stored; default false.
+    /// The log of versions stays.
     #[serde(default)]
     pub forget: bool,
 }
 
-/// Every session known.
+/// Lists all sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionList {
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
@@ -78,76 +81,76 @@ pub struct SessionList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
-    /// Its name.
+    /// The session's id.
     pub session: SessionId,
-    /// The agent's program.
+    /// The agent's program; `None` if not known.
     pub agent: Option<Program>,
-    /// The session that started it.
+    /// The session that started it, for a sub-agent.
     pub parent: Option<SessionId>,
-    /// When it was first opened.
+    /// When the session was first opened.
     pub opened_at: Millis,
-    /// When it last asked something.
+    /// When the session sent its last request.
     pub last_active: Millis,
-    /// Whether it is open.
+    /// Whether the session is open.
     pub open: bool,
-    /// Reads recorded.
+    /// The number of reads recorded.
     pub reads: u64,
-    /// Edits begun.
+    /// The number of edits begun.
     pub edits: u64,
-    /// Files whose copy is stale now.
+    /// The number of files whose copy is stale now.
     pub stale: u64,
-    /// Changes not yet delivered.
+    /// The number of changes not yet delivered to the session.
     pub modified: u64,
-    /// Its short name, for the eyes (SES-2).
+    /// The session's label: its short name for display (SES-2).
     pub label: Option<String>,
 }
 
-/// Every session known.
+/// A list of sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRows {
-    /// By name.
+    /// The sessions, sorted by id.
     pub sessions: Vec<SessionRow>,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
 }
 
-/// The session's context was compacted: what it read is no longer in it,
-/// but for the files kept.
+/// Reports that the session's context was compacted: what it read is no longer
+/// resident, except for the files in `keep`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionCompacted {
-    /// Its name.
+    /// The session's id or label.
     pub session: SessionId,
-    /// Files whose text is still in the context.
+    /// The files whose text is still in the context.
     #[serde(default)]
     pub keep: Vec<ClientPath>,
 }
 
-/// Parts of the session's context were cut.
+/// Reports that parts of the session's context were cut.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionTruncated {
-    /// Its name.
+    /// The session's id or label.
     pub session: SessionId,
-    /// What was cut.
+    /// The parts that were cut.
     pub items: Vec<Truncated>,
 }
 
-/// One file whose text was cut from the context.
+/// A file whose text was cut from the context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Truncated {
     /// The file.
     pub path: ClientPath,
-    /// The lines cut; all if absent.
+    /// The lines that were cut; `None` means all.
     pub range: Option<LineRange>,
 }
 
-/// How many files stopped being resident.
+/// The result of a compaction or truncation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evicted {
-    /// That many.
+    /// The number of files that are no longer resident.
     pub evicted: u64,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Millis, SessionId};
 
-/// What a task is.
+/// The kind of a background task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TaskType {
@@ -21,98 +21,101 @@ pub enum TaskType {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Task {
-    /// The agent's own name of it, unique in its session.
+    /// The agent's id for the task, unique in its session.
     pub id: String,
-    /// What it is.
+    /// The kind of the task.
     #[serde(rename = "type")]
     pub task_type: TaskType,
-    /// What it runs.
+    /// The command line; `None` if there is none.
     pub command: Option<String>,
-    /// Its process. The kernel's start time of it is looked up and kept, so
-    /// that a number used again is not taken for it.
+    /// The id of the task's process. The process's start time is stored with
+    /// it, so that a later process with the same id is not mistaken for it.
     pub pid: Option<u32>,
-    /// When it was started, as the agent says.
+    /// When the task was started, according to the agent.
     pub start_time: Millis,
-    /// Where it runs.
+    /// The task's working directory.
     pub working_directory: String,
 }
 
-/// Keeps a task, in place of one with the same id.
+/// Stores a task. It replaces a task with the same id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskSave {
-    /// Whose.
+    /// The session, by its id or label.
     pub session: SessionId,
     /// The task.
     pub task: Task,
 }
 
-/// The tasks kept.
+/// Lists the stored tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskList {
-    /// Whose; all sessions' if absent.
+    /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
-    /// At most this many (LIM-2).
+    /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
-    /// Where the last answer stopped.
+    /// The `more` of the previous answer, to continue after it. `None` starts
+    /// at the beginning.
     pub cursor: Option<String>,
 }
 
-/// A task as it is now.
+/// A stored task with its current state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskRow {
-    /// Whose.
+    /// The task's session.
     pub session: SessionId,
-    /// The agent's own name of it.
+    /// The agent's id for the task.
     pub id: String,
-    /// What it is.
+    /// The kind of the task.
     #[serde(rename = "type")]
     pub task_type: TaskType,
-    /// What it runs.
+    /// The command line; `None` if there is none.
     pub command: Option<String>,
-    /// Its process.
+    /// The id of the task's process.
     pub pid: Option<u32>,
-    /// When it was started, as the agent says.
+    /// When the task was started, according to the agent.
     pub start_time: Millis,
-    /// Where it runs.
+    /// The task's working directory.
     pub working_directory: String,
-    /// Whether its process runs; `null` for a task that names none.
+    /// Whether the task's process is running; `null` if the task names no
+    /// process.
     pub alive: Option<bool>,
-    /// The session's label (SES-2).
+    /// The session's label; `None` if it has none (SES-2).
     pub label: Option<String>,
 }
 
-/// Tasks.
+/// A list of tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskRows {
-    /// By session and id.
+    /// The tasks, sorted by session and id.
     pub tasks: Vec<TaskRow>,
-    /// There is more: ask again with this cursor.
+    /// The `cursor` of the next request; `None` if there are no more rows.
     pub more: Option<String>,
 }
 
-/// Forgets a task.
+/// Removes a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskRemove {
-    /// Which.
+    /// The task's id.
     pub id: String,
-    /// Whose; every session's of that id if absent.
+    /// The session, by its id or label; `None` means the tasks with this id of
+    /// all sessions.
     pub session: Option<SessionId>,
 }
 
-/// Forgets the tasks whose process is gone.
+/// Removes the tasks whose process no longer exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskCleanup {}
 
-/// How many were removed.
+/// The number of items that a request removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Removed {
-    /// That many.
+    /// The number of removed items.
     pub removed: u64,
 }

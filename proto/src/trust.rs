@@ -1,6 +1,7 @@
-//! Who is taken at their word: whose files mark a workspace or speak in it
-//! (SEC-6), and who may answer as its daemon (SEC-8). The same in every
-//! client; `bindings/conformance/trust` has the cases.
+//! Which files and processes are trusted, by their owner: files that mark or
+//! configure a workspace (SEC-6), and processes that answer as its daemon
+//! (SEC-8). All clients implement the same rules; `bindings/conformance/trust`
+//! has the cases.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
@@ -11,18 +12,18 @@ use crate::native;
 
 const OTHERS_WRITE: u32 = 0o002;
 const GROUP_WRITES: u32 = 0o020;
-/// Who may write in the directory may remove only what is theirs.
+/// In a sticky directory, a user may remove only their own files.
 const STICKY: u32 = 0o1000;
 
 /// The longest list of trusted directories that is read, in bytes.
 const MOST_LIST: u64 = 1 << 20;
 
-/// Owner and mode of a file, as `lstat` tells them.
+/// Owner and mode of a file, as `lstat` returns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned {
-    /// The owner.
+    /// The id of the user who owns the file.
     pub uid: u32,
-    /// The mode; bits above 0o7777 do not matter.
+    /// The mode; bits above 0o7777 are ignored.
     pub mode: u32,
 }
 
@@ -35,17 +36,18 @@ impl From<&Metadata> for Owned {
     }
 }
 
-/// Whose process this is.
+/// The user of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Me {
-    /// The effective user.
+    /// The effective user id.
     pub uid: u32,
-    /// `SUDO_UID`: whom root works for, if it says so.
+    /// The value of `SUDO_UID`: the user who runs this process as root; `None`
+    /// if it is not set.
     pub sudo: Option<u32>,
 }
 
 impl Me {
-    /// This process, whose effective user is `uid`.
+    /// Returns the user of this process, whose effective user id is `uid`.
     pub fn new(uid: u32) -> Self {
         let sudo = std::env::var("SUDO_UID").ok();
         Self {
@@ -54,18 +56,20 @@ impl Me {
         }
     }
 
-    /// As for git's `safe.directory`: this user's, root's, or for root whose
-    /// command it runs.
+    /// Returns whether files of this user are trusted: this process's user,
+    /// root and, for root, the user in `SUDO_UID`. git's `safe.directory` has
+    /// the same rule.
     fn trusts(self, uid: u32) -> bool {
         uid == self.uid || uid == 0 || (self.uid == 0 && self.sudo == Some(uid))
     }
 
-    /// Whether a file in a directory is taken over: both belong to who is
-    /// trusted, and not everybody may put another in its place. What a group
-    /// may write is let pass, as by git: a file of another member's is not.
+    /// Checks whether a file in a directory is trusted: both belong to trusted
+    /// users, and not every user may replace the file. A directory that a group
+    /// may write is accepted, as by git, since a file of another member has
+    /// another owner.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason why it is not trusted, as text.
     pub fn takes(self, directory: Owned, file: Owned) -> Result<(), String> {
         if !self.trusts(file.uid) {
             return Err(format!("it belongs to user {}", file.uid));
@@ -79,10 +83,11 @@ impl Me {
         Ok(())
     }
 
-    /// Whether a process of `peer` may answer as this user's daemon.
+    /// Checks whether a process of the user `peer` may answer as this user's
+    /// daemon.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason why it may not, as text.
     pub fn hears(self, peer: u32) -> Result<(), String> {
         if peer == self.uid || peer == 0 {
             return Ok(());
@@ -90,11 +95,13 @@ impl Me {
         Err(format!("user {peer} listens there, not user {}", self.uid))
     }
 
-    /// The same where the system does not tell a peer's user: by the socket,
-    /// and that nobody else can have put it into its directory.
+    /// Checks whether the process behind a socket may answer as this user's
+    /// daemon, where the system does not tell the peer's user. Decides by the
+    /// socket's owner, and by whether other users can put a socket into its
+    /// directory.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason why it may not, as text.
     pub fn dials(self, directory: Owned, socket: Owned) -> Result<(), String> {
         self.hears(socket.uid)?;
         if directory.uid != self.uid && directory.uid != 0 {
@@ -108,22 +115,22 @@ impl Me {
     }
 }
 
-/// Whose files are taken over, and which directories the user trusts
-/// nevertheless.
+/// The rule for which files are trusted, with the user's list of exceptions.
 #[derive(Clone, Debug)]
 pub struct Trust {
-    /// Whose process this is.
+    /// The user of this process.
     pub me: Me,
-    /// The user's list of trusted directories; read when it is needed.
+    /// The path of the user's list of trusted directories. It is read only when
+    /// needed.
     pub list: PathBuf,
 }
 
 impl Trust {
-    /// Whether a file is taken over that lies in `directory`, which is named
-    /// without links.
+    /// Checks whether a file in `directory` is trusted. `directory` must have
+    /// no symlinks in its path.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason why it is not trusted, as text.
     pub fn takes(&self, directory: &Path, file: &Metadata) -> Result<(), String> {
         let around = fs::symlink_metadata(directory).map_err(|error| error.to_string())?;
         self.me
@@ -142,9 +149,9 @@ impl Trust {
     }
 }
 
-/// Whether a list names a directory: a line is its canonical path, that of one
-/// above it and `/*`, or `*` for all. Empty lines and lines that begin with `#`
-/// say nothing.
+/// Returns whether a list names a directory. Each line is the directory's
+/// canonical path, the path of a directory above it followed by `/*`, or `*`
+/// for all directories. Empty lines and lines that begin with `#` are ignored.
 pub fn is_listed(list: &[u8], directory: &Path) -> bool {
     let directory = native::bytes(directory);
     list.split(|byte| *byte == b'\n').any(|line| {

@@ -1,161 +1,166 @@
-//! Requests that take changes away by their author, and put them back.
+//! Requests that undo changes by their author, and redo them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 
-/// Takes changes away and leaves everybody else's lines as they are (UNDO-1).
-/// Which changes: those of `session`, and of these only what `prompt`,
-/// `command`, `edit` or `last` names; or the one version that `path` and `at`
-/// name.
+/// Undoes changes and leaves the lines of all other authors as they are
+/// (UNDO-1). The changes are those of `session`, or the part of them that
+/// `prompt`, `command`, `edit` or `last` selects; or the one version that
+/// `path` and `at` name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Undo {
-    /// Whose changes, those of its sub-agents with them. `None` for whoever
-    /// `command`, `edit` or `last` name.
+    /// The session whose changes are undone, together with its sub-agents.
+    /// `None` if `command`, `edit` or `last` selects among all agents' changes.
     pub session: Option<SessionId>,
-    /// Only what was done between one prompt and the next: a checkpoint's name
-    /// (`k3`), the agent's own id of the prompt, or `last`.
+    /// Only what was done between this prompt and the next one. The prompt is
+    /// named by its checkpoint (`k3`), by the agent's id for it, or by `last`.
     pub prompt: Option<String>,
     /// Only what this command did (`c5`).
     pub command: Option<String>,
-    /// Only this edit (`e7`).
+    /// Only what this edit did (`e7`).
     pub edit: Option<String>,
-    /// Only the newest edit or command; false unless told.
+    /// Only the newest edit or command; default false.
     #[serde(default)]
     pub last: bool,
     /// Only one version of this file.
     pub path: Option<ClientPath>,
-    /// Which version of it: a clock, as `file/history` tells it.
+    /// The version of `path`: a clock from `file/history`.
     pub at: Option<String>,
-    /// Only in these files, or below these directories; everywhere unless told.
+    /// Only these files, and files below these directories; `None` means all
+    /// files.
     pub paths: Option<Vec<ClientPath>>,
-    /// Only say what would be done; false unless told.
+    /// Whether to report what would be done without doing it; default false.
     #[serde(default)]
     pub dry_run: bool,
-    /// Also while the session is in a turn; false unless told.
+    /// Whether to undo also while the session is in a turn (UNDO-3); default
+    /// false.
     #[serde(default)]
     pub now: bool,
-    /// What becomes of changes that cannot be taken away; `keep` unless told.
+    /// How to treat changes that cannot be undone; default `keep`.
     pub conflicts: Option<Conflicts>,
 }
 
-/// What becomes of a change whose lines somebody else has changed since.
+/// How to treat a change whose lines another author has changed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Conflicts {
-    /// It stays as it is.
+    /// The change stays as it is.
     Keep,
-    /// It stays, between markers, with what was there before.
+    /// The change stays, between markers, together with the previous text.
     Markers,
 }
 
-/// Takes an undo back.
+/// Redoes what an undo has undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redo {
-    /// Which undo (`u2`); the newest unless told.
+    /// The id of the undo (`u2`); default: the newest.
     pub undo: Option<String>,
-    /// Only say what would be done; false unless told.
+    /// Whether to report what would be done without doing it; default false.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// Which undos are kept?
+/// Lists the undos that can be redone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UndoList {}
 
-/// Kept undos, the newest first.
+/// A list of undos, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoRows {
-    /// Each of them.
+    /// The undos.
     pub undos: Vec<UndoRow>,
 }
 
-/// An undo, or a redo, that was carried out.
+/// An undo or a redo that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoRow {
-    /// Its name.
+    /// Its id, such as `u2`.
     pub undo: String,
-    /// When.
+    /// When it was carried out.
     pub time: Millis,
-    /// What was undone, in words.
+    /// A description of what was undone, for people.
     pub what: String,
-    /// It was a redo of this one; `None` for an undo.
+    /// The id of the undo that this redoes; `None` if this is an undo.
     pub redo_of: Option<String>,
-    /// Which files it wrote.
+    /// The files that it wrote.
     pub paths: Vec<RelPath>,
 }
 
-/// What was undone, or would be.
+/// The result of an undo or a redo, or of a dry run of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Undone {
-    /// Its name, for `redo`; `None` where nothing was written.
+    /// The id of the undo, for `redo`; `None` if nothing was written.
     pub undo: Option<String>,
-    /// Each file that those changes touched, by name.
+    /// Each file that the changes affect, by path.
     pub files: Vec<UndoneFile>,
-    /// Whose changes they were.
+    /// The authors of those changes.
     pub authors: Vec<Author>,
 }
 
-/// What became of one file.
+/// The result of an undo in one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoneFile {
-    /// Which.
+    /// The file.
     pub path: RelPath,
-    /// What became of it.
+    /// The outcome.
     pub outcome: UndoOutcome,
-    /// Changes taken away, counted by their hunks.
+    /// The number of changes that were undone, counted by their hunks.
     pub hunks: u32,
-    /// Changes that stay; `None` where there are none.
+    /// The changes that stay; `None` if there are none.
     pub conflicts: Option<Vec<UndoConflict>>,
-    /// Its name from now on, where a rename was undone.
+    /// The file's path after a rename was undone; else `None`.
     pub to: Option<RelPath>,
-    /// Why nothing could be done, in words; `None` unless the outcome is
-    /// `notKept`, `changed` or `failed`.
+    /// Why nothing was done, as a sentence for people. `None` unless the
+    /// outcome is `notKept`, `changed` or `failed`.
     pub cause: Option<String>,
 }
 
-/// What became of a file.
+/// The outcome of an undo for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum UndoOutcome {
-    /// The changes are gone, but for the conflicts.
+    /// The changes were undone, except for the conflicts.
     Undone,
-    /// The file was made by those changes, and is gone.
+    /// The changes had created the file. It was deleted.
     Deleted,
-    /// The file was deleted by those changes, and is back.
+    /// The changes had deleted the file. It was restored.
     Restored,
-    /// The file has its old name back.
+    /// The file has its previous path again.
     Renamed,
-    /// The changes are gone already.
+    /// The file no longer contains the changes.
     Unchanged,
-    /// All of the changes stay, since somebody else has changed the same lines.
+    /// All of the changes stay, since another author has changed the same
+    /// lines.
     Conflict,
-    /// What the file held is not kept, so that the changes cannot be told from
-    /// others'.
+    /// A content of the file is not kept, so the changes cannot be
+    /// distinguished from those of other authors.
     NotKept,
-    /// Somebody was writing to the file all the time; it is as they left it.
+    /// Another process kept writing to the file. The file was not changed by
+    /// the undo.
     Changed,
     /// The file could not be written.
     Failed,
 }
 
-/// A change that stays.
+/// A change that stays, since another author has changed the same lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoConflict {
-    /// Where it is in what the file holds now, or held before the undo.
+    /// The lines of the change, in the file's current content or in its content
+    /// before the undo.
     pub lines: LineRange,
-    /// Who has changed the same lines since.
+    /// The author who has changed the same lines since.
     pub by: Author,
-    /// What stood there before, up to 4 KiB; bytes that are no UTF-8 are
+    /// The text before the change, up to 4 KiB. Bytes that are not UTF-8 are
     /// replaced.
     pub before: String,
 }

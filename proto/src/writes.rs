@@ -1,4 +1,5 @@
-//! Requests that write through the daemon, and the bytes it kept (GUARD).
+//! Requests that write files through the daemon, and requests about the bytes
+//! it has kept for recovery (GUARD).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,81 +8,92 @@ use crate::edits::Outcome;
 use crate::files::TextEncoding;
 use crate::{Author, ClientPath, Hash, Millis, RelPath, SessionId, Version};
 
-/// Writes a whole file, if it is still what the session has seen (GUARD-1).
+/// Writes a whole file, unless its content differs from what the session saw
+/// last (GUARD-1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileWrite {
-    /// Who writes.
+    /// The session that writes, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// The new content as text; either this or `base64`.
+    /// The new content as text. Exactly one of this and `base64` is required.
     pub text: Option<String>,
-    /// The new content as base64; either this or `text`.
+    /// The new content as base64. Exactly one of this and `text` is required.
     pub base64: Option<String>,
-    /// The content the new one was computed from: the seen one unless told.
+    /// The hash of the content that the new one was computed from; default: the
+    /// content the session saw last.
     pub base: Option<Hash>,
-    /// Overrides `notRead` and `stale`; what is overwritten unseen is kept.
+    /// Whether to proceed where `notRead` or `stale` would refuse. Bytes that
+    /// are overwritten unseen are kept for recovery.
     #[serde(default)]
     pub force: bool,
-    /// Refuse a file not read (GUARD-4); true unless told.
+    /// Whether to refuse a file that the session has not read (GUARD-4);
+    /// default true.
     pub require_read: Option<bool>,
-    /// Make the directories that are missing.
+    /// Whether to create missing directories; default false.
     #[serde(default)]
     pub create_directories: bool,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
 }
 
-/// Replaces a text in a file, if the file is still what the session has seen.
+/// Replaces a text in a file, unless the file's content differs from what the
+/// session saw last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileEdit {
-    /// Who writes.
+    /// The session that writes, by its id or label.
     pub session: SessionId,
-    /// What.
+    /// The file.
     pub path: ClientPath,
-    /// The text to replace. It must be there once, unless `replaceAll`.
+    /// The text to replace. It must occur exactly once, unless `replaceAll` is
+    /// true.
     pub old_string: String,
-    /// What stands in its place.
+    /// The text that replaces it.
     pub new_string: String,
-    /// Replace it wherever it is.
+    /// Whether to replace every occurrence; default false.
     #[serde(default)]
     pub replace_all: bool,
-    /// Overrides `notRead` and `stale`.
+    /// Whether to proceed where `notRead` or `stale` would refuse.
     #[serde(default)]
     pub force: bool,
-    /// The agent's step.
+    /// The agent's number for its current step, if it has one. touchmark only
+    /// stores it.
     pub step: Option<u64>,
 }
 
-/// How a write was guarded (GUARD-2).
+/// The mechanism that protected a write (GUARD-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Guard {
-    /// Old and new file were exchanged atomically, and what came out looked
-    /// at.
+    /// The old and the new file were exchanged atomically, and the old file's
+    /// content was checked afterwards.
     Exchange,
-    /// The name was given only if nobody had it.
+    /// The new file got its name only because no file had it.
     Noreplace,
-    /// Written in place after a check.
+    /// The file was checked and then written in place.
     Checked,
 }
 
-/// A file as it was written.
+/// The result of `file/write`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileWritten {
-    /// The version written; null if the file held that already and nobody has
-    /// written it since it is tracked.
+    /// The version that was written. Null if the file already had this content
+    /// and no version was recorded since it is tracked.
     pub version: Option<Version>,
-    /// What became of it: `applied`, `unchanged`, `overwritten`, `clobbered`.
+    /// The result of the write: `applied`, `unchanged`, `overwritten` or
+    /// `clobbered`.
     pub outcome: Outcome,
-    /// How it was guarded.
+    /// How the write was guarded.
     pub guard: Guard,
-    /// Whether a lease told of others who had the file open.
+    /// Whether the daemon held a lease during the write: the kernel then
+    /// reports other processes that open the file.
     pub lease: bool,
-    /// Absolute paths of bytes kept because the session had not seen them.
+    /// Absolute paths of the copies of overwritten bytes that the session had
+    /// not seen.
     pub recovered: Vec<String>,
 }
 
@@ -89,126 +101,130 @@ pub struct FileWritten {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Matched {
-    /// As it was given.
+    /// Exactly as given.
     Exact,
-    /// With other quotation marks; the file keeps its own.
+    /// With other quotation marks. The file keeps its own.
     Quotes,
-    /// With other line endings; the file keeps its own.
+    /// With other line endings. The file keeps its own.
     LineEndings,
 }
 
-/// A file as it was edited.
+/// The result of `file/edit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileEdited {
-    /// The version written; null if the file held that already and nobody has
-    /// written it since it is tracked.
+    /// The version that was written. Null if the file already had this content
+    /// and no version was recorded since it is tracked.
     pub version: Option<Version>,
-    /// What became of it: `applied`, `unchanged`, `overwritten`, `clobbered`.
+    /// The result of the write: `applied`, `unchanged`, `overwritten` or
+    /// `clobbered`.
     pub outcome: Outcome,
-    /// How it was guarded.
+    /// How the write was guarded.
     pub guard: Guard,
-    /// Whether a lease told of others who had the file open.
+    /// Whether the daemon held a lease during the write: the kernel then
+    /// reports other processes that open the file.
     pub lease: bool,
-    /// Absolute paths of bytes kept because the session had not seen them.
+    /// Absolute paths of the copies of overwritten bytes that the session had
+    /// not seen.
     pub recovered: Vec<String>,
-    /// How the text was found.
+    /// How the text to replace was found.
     pub matched: Matched,
-    /// How often it was replaced.
+    /// The number of replacements.
     pub replacements: u32,
-    /// The line of the first replacement.
+    /// The line number of the first replacement, from 1.
     pub line: u32,
 }
 
-/// Bytes that would have lost their name, and were kept.
+/// Bytes that a guarded write would have destroyed, kept for recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryItem {
-    /// Its name here.
+    /// The item's id.
     pub id: String,
-    /// Of which file.
+    /// The path of the file that had these bytes.
     pub path: RelPath,
-    /// The content.
+    /// The hash of the bytes.
     pub hash: Hash,
-    /// Who wrote it, where that is known.
+    /// The author of the bytes, if it is known.
     pub author: Option<Author>,
-    /// When it was kept.
+    /// When they were kept.
     pub time: Millis,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Where it is kept: an absolute path.
+    /// The absolute path of the copy.
     pub file: String,
 }
 
-/// What was kept?
+/// Lists the bytes that are kept for recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoveryList {
-    /// Only this one.
+    /// Only the item with this id; `None` means all.
     pub id: Option<String>,
 }
 
-/// Kept bytes, the newest first.
+/// Items kept for recovery, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryItems {
-    /// Each of them.
+    /// The items.
     pub items: Vec<RecoveryItem>,
 }
 
-/// What is in it?
+/// Requests the content of an item kept for recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoveryShow {
-    /// Which.
+    /// The item's id.
     pub id: String,
 }
 
-/// Kept bytes with their content.
+/// An item kept for recovery, with its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryShown {
-    /// The one item.
+    /// The item; always one.
     pub items: Vec<RecoveryItem>,
-    /// Its content, up to `limits.read_text` bytes.
+    /// The item's content, up to `limits.read_text` bytes.
     pub text: String,
-    /// How the content is written in `text`.
+    /// The encoding of `text`.
     pub encoding: TextEncoding,
-    /// There is more in the item's file.
+    /// Whether `text` was cut. The whole content is in the item's file.
     pub truncated: bool,
 }
 
-/// Gives kept bytes their name back. What is there now is kept in turn.
+/// Writes kept bytes back to their path. The current content of the file is
+/// kept first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoveryRestore {
-    /// Which.
+    /// The item's id.
     pub id: String,
 }
 
-/// Kept bytes with their name back.
+/// The result of `recovery/restore`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryRestored {
-    /// The one item; it stays kept until it is deleted.
+    /// The item; always one. It stays until it is deleted.
     pub items: Vec<RecoveryItem>,
-    /// Absolute paths of what was there, kept in turn.
+    /// Absolute paths of the copies of the previous content.
     pub recovered: Vec<String>,
 }
 
-/// Removes kept bytes.
+/// Deletes an item kept for recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoveryDelete {
-    /// Which.
+    /// The item's id.
     pub id: String,
 }
 
-/// Asks for straight quotation marks.
+/// Requests a text with straight quotation marks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QuotesNormalize {
-    /// Any text.
+    /// The text to convert.
     pub text: String,
 }
 
@@ -216,30 +232,31 @@ pub struct QuotesNormalize {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotesNormalized {
-    /// The text.
+    /// The text with straight quotation marks.
     pub text: String,
 }
 
-/// Looks for a text whatever its quotation marks; an exact match wins.
+/// Searches a text, ignoring the kind of quotation marks. An exact match is
+/// preferred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QuotesMatch {
-    /// What to look for.
+    /// The text to find.
     pub needle: String,
-    /// Where.
+    /// The text to search in.
     pub haystack: String,
 }
 
-/// Where a text was found.
+/// A match in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotesFound {
     /// Always true.
     pub matched: bool,
-    /// Where it begins in the haystack, in code points.
+    /// The position of the match in the haystack, in code points from 0.
     pub position: u32,
-    /// As it stands in the haystack.
+    /// The match as it is in the haystack.
     pub original_match: String,
-    /// The same with straight quotation marks.
+    /// The match with straight quotation marks.
     pub normalized_match: String,
 }

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, on every toolchain.
+//! Runs the seeds of the fuzz targets as tests, without a nightly compiler.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::Path;

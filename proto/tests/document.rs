@@ -1,5 +1,5 @@
-//! `docs/protocol.md` names every method, error and notification, and no
-//! method that is not there.
+//! `docs/protocol.md` names exactly the methods, errors and notifications that
+//! exist.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use touchmark_proto::{ErrorCode, METHODS};
 
 const DOCUMENT: &str = include_str!("../../docs/protocol.md");
 
-/// The text from one heading to the next of its rank.
+/// Returns the text from this heading to the next heading of its level.
 fn section(heading: &str) -> &'static str {
     let (_, rest) = DOCUMENT
         .split_once(&format!("\n## {heading}\n"))
@@ -17,7 +17,7 @@ fn section(heading: &str) -> &'static str {
     rest.split("\n## ").next().unwrap()
 }
 
-/// The first names in the tables' rows.
+/// Returns the first name in each row of the section's tables.
 fn rows(section: &'static str) -> BTreeSet<&'static str> {
     section
         .lines()

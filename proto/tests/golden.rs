@@ -1,4 +1,5 @@
-//! What exactly travels. A difference here is a change of the protocol.
+//! The exact bytes and JSON of messages. A failure here means that the protocol
+//! has changed.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use serde_json::{Value, json};
@@ -124,7 +125,8 @@ fn bytes_of_frames() {
         .encode(&done, &mut framed)
         .unwrap();
     assert_eq!(framed, hex("05000000 0002010001"));
-    // The number of the last method: any insertion before it moves it.
+    // This pins the number of this method: a method inserted before it would
+    // change the number.
     let last = Request::EditorDidOpen(EditorDidOpen { path: "a".into() });
     assert_eq!(frames::encode(&last).unwrap(), hex("1b0161"));
 }
@@ -448,7 +450,8 @@ fn a_client_passes_over_what_it_does_not_know() {
     assert_eq!(next(), None);
 }
 
-/// JSON of any shape with everything that means something elsewhere.
+/// Returns JSON of any shape, with members that have a meaning elsewhere in the
+/// protocol.
 fn anything() -> Value {
     json!({"path": "../x", "uri": "file:///%zz", "paths": ["file:///a"], "hash": null,
         "from": 1, "files": null, "nested": [{"path": null, "uri": null}, null, 1.5]})
@@ -469,7 +472,7 @@ fn free_json_travels_untouched() {
     assert_eq!(json["params"]["result"], anything());
     let bytes = frames::encode(&message).unwrap();
     assert_eq!(frames::decode_client(&bytes).as_ref(), Ok(&message));
-    // In frames it is a text.
+    // In frames the value travels as a text.
     let check = ask(Request::CallCheck(CallCheck {
         session: SessionId::new("s").unwrap(),
         tool: "t".into(),
@@ -508,7 +511,8 @@ fn free_json_in_frames_is_bounded_like_any_other() {
     }));
     let bytes = frames::encode(&message).unwrap();
     assert!(frames::decode_client(&bytes).is_ok());
-    // The same length as a text, and as an array of that many values.
+    // The same length is tried as a text, and as an array with that number of
+    // values.
     let quoted = serde_json::to_string(&many).unwrap();
     let place = bytes
         .windows(quoted.len())

@@ -1,4 +1,5 @@
-//! LIM-1: input made to hurt gets a clear error, at once and in bounds.
+//! LIM-1: hostile input is refused at once with a clear error and with limited
+//! memory.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use touchmark_proto::codec::{
@@ -13,7 +14,7 @@ fn frame(payload: &[u8]) -> Vec<u8> {
     [b"TMK1".as_slice(), &length, payload].concat()
 }
 
-/// What the first message of these bytes is refused with.
+/// Returns the error for the first message of these bytes.
 fn refused(wire: Wire, bytes: &[u8]) -> Rejected {
     let mut decoder = Decoder::new(wire, MAX_FRAME);
     decoder.push(bytes);
@@ -23,7 +24,7 @@ fn refused(wire: Wire, bytes: &[u8]) -> Rejected {
     one.unwrap_err()
 }
 
-/// What makes the connection close.
+/// Returns the error that closes the connection.
 fn fatal(wire: Wire, max: usize, bytes: &[u8]) -> ErrorCode {
     let mut decoder = Decoder::new(wire, max);
     decoder.push(bytes);
@@ -46,37 +47,40 @@ fn line_error(text: &str) -> (Option<MessageId>, ErrorCode) {
     (rejected.id, rejected.error.code)
 }
 
-/// bincode's mark for a length of eight bytes, then 2^40.
+/// bincode's encoding of the length 2^40: the mark for eight bytes, then the
+/// number.
 const HUGE: [u8; 9] = [253, 0, 0, 0, 0, 0, 1, 0, 0];
 
 #[test]
 fn a_length_of_a_tebibyte_allocates_nothing() {
-    // No id, no deadline, variant 0 (initialize), then the client's name.
+    // This request has no id, no deadline and variant 0 (initialize); then the
+    // client's name.
     let text = [&[0, 0, 0], HUGE.as_slice()].concat();
     assert_eq!(
         refused(Wire::Frames, &frame(&text)).error.code,
         ErrorCode::TooLarge
     );
-    // A path, whose bytes are allocated at once: variant 27 (editor/didOpen).
+    // A path's bytes are allocated before they are read: variant 27
+    // (editor/didOpen).
     let path = [&[0, 0, 27], HUGE.as_slice()].concat();
     assert_eq!(
         refused(Wire::Frames, &frame(&path)).error.code,
         ErrorCode::TooLarge
     );
-    // A list of paths: variant 10 (session/compacted), session "s".
+    // This is a list of paths: variant 10 (session/compacted), session "s".
     let list = [&[0, 0, 10, 1, b's'], HUGE.as_slice()].concat();
     assert_eq!(
         refused(Wire::Frames, &frame(&list)).error.code,
         ErrorCode::InvalidRequest
     );
-    // The id itself.
+    // This is the id itself.
     let id = [&[1, 3], HUGE.as_slice()].concat();
     assert_eq!(refused(Wire::Frames, &frame(&id)).id, Some(MessageId::Null));
 }
 
 #[test]
 fn a_short_frame_cannot_claim_a_long_one() {
-    // 16 MiB as a length within a frame of a few bytes.
+    // A frame of a few bytes announces a length of 16 MiB.
     let payload = [&[0, 0, 27, 252], (16_u32 << 20).to_le_bytes().as_slice()].concat();
     assert_eq!(
         refused(Wire::Frames, &frame(&payload)).error.code,
@@ -103,7 +107,7 @@ fn bytes_after_a_value_are_refused() {
 
 #[test]
 fn a_request_of_a_later_version_is_answered_by_its_id() {
-    // id 9, no deadline, variant 250: none of ours.
+    // The id is 9, there is no deadline, and no method has variant 250.
     let rejected = frames::decode_client(&[1, 1, 9, 0, 250]).unwrap_err();
     assert_eq!(rejected.id, Some(9.into()));
     assert_eq!(rejected.error.code, ErrorCode::InvalidRequest);
@@ -150,7 +154,7 @@ fn an_endless_line_ends_at_the_limit() {
     }
     decoder.push(b" ");
     assert_eq!(decoder.next().unwrap_err().code, ErrorCode::TooLarge);
-    // A whole line over the limit is the same, its end or not.
+    // A complete line over the limit is refused like an incomplete one.
     let line = format!("{}\n", "x".repeat(1001));
     assert_eq!(
         fatal(Wire::Lines, 1000, line.as_bytes()),
@@ -304,7 +308,7 @@ fn json_that_is_no_request() {
             r#"{"jsonrpc":"2.0","id":1,"method":"session/open"}"#,
             (one.clone(), InvalidParams),
         ),
-        // Notifications are not answered, not even with an error.
+        // Notifications are never answered, not even with an error.
         (
             r#"{"jsonrpc":"2.0","method":"pong"}"#,
             (None, MethodNotFound),

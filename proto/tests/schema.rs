@@ -1,5 +1,5 @@
-//! `docs/protocol.schema.json` says what the types say. Run with
-//! `TOUCHMARK_BLESS=1` to write it anew.
+//! `docs/protocol.schema.json` matches the types. `TOUCHMARK_BLESS=1` writes
+//! it.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::path::Path;
@@ -45,7 +45,7 @@ fn generated() -> Value {
     })
 }
 
-/// Every request takes it (ATTR-9).
+/// Adds `withinMs`, which every request accepts (ATTR-9).
 fn add_within_ms(params: &mut Value) {
     let params = params.as_object_mut().unwrap();
     assert_eq!(params["type"], "object");
@@ -60,8 +60,8 @@ fn add_within_ms(params: &mut Value) {
     });
 }
 
-/// What stands in `error.data`: `spoken` is written as `path`, and the rest of
-/// the error stands beside its fields.
+/// Describes `error.data` as it is in JSON: `spoken` is written as `path`, and
+/// the error's other members are next to its fields.
 fn describe_error_data(data: &mut Value) {
     let properties = data["properties"].as_object_mut().unwrap();
     properties.remove("spoken");
@@ -73,8 +73,8 @@ fn describe_error_data(data: &mut Value) {
     properties.insert("files".into(), each);
 }
 
-/// In a request `uri` may stand in place of `path`, in a reply it may stand
-/// beside it (docs/protocol.md).
+/// Adds `uri` members: in a request `uri` may replace `path`, in a reply it may
+/// be next to it (docs/protocol.md).
 fn add_uris(definition: &mut Value) {
     let uri = json!({"type": "string", "format": "uri",
         "description": "The exact name as a percent-encoded file:// URI, where it is not UTF-8."});
@@ -85,7 +85,7 @@ fn add_uris(definition: &mut Value) {
             continue;
         }
         definition["properties"][uri_name] = uri.clone();
-        // Not by index, which would put a null there.
+        // Indexing would insert a null if there is no such member.
         let Some(Value::Array(required)) = definition.get_mut("required") else {
             continue;
         };
@@ -99,7 +99,7 @@ fn add_uris(definition: &mut Value) {
     }
 }
 
-/// The parameters of the notification `event`, by type.
+/// Returns the parameters of the notification `event`, by type.
 fn events(happening: &Value) -> Value {
     let mut events = Map::new();
     for variant in happening["oneOf"].as_array().unwrap() {
@@ -138,7 +138,7 @@ fn the_schema_is_current() {
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default();
-    // Not assert_eq: two whole schemas would hide the message.
+    // `assert_eq` would print two whole schemas and hide the message.
     assert!(
         written == generated,
         "docs/protocol.schema.json is out of date: run this test with TOUCHMARK_BLESS=1"

@@ -1,5 +1,5 @@
-//! SEC-6, SEC-8: the cases of `bindings/conformance/trust`, which every client
-//! plays.
+//! SEC-6, SEC-8: plays the cases of `bindings/conformance/trust`, which every
+//! client plays.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use touchmark_proto::trust::{Me, Owned, is_listed};
 
-/// The cases of a file, each with what comes of it.
+/// Plays each case of a file, and compares with its outcome.
 fn each(name: &str, outcome: &str, play: impl Fn(&Value) -> bool) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bindings/conformance/trust");
     let text = std::fs::read(directory.join(name)).unwrap();

@@ -1,5 +1,5 @@
-//! Whatever is said arrives as it was said, over every wire and in pieces of
-//! any size; whatever bytes come, nothing panics.
+//! Every message arrives unchanged, on every wire and in pieces of any size. No
+//! input makes the decoder panic.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod arbitrary;
@@ -14,7 +14,8 @@ use touchmark_proto::codec::{
 
 const WIRES: [Wire; 3] = [Wire::Frames, Wire::Lines, Wire::ContentLength];
 
-/// Everything the decoder makes of `bytes`, pushed in pieces of `piece` bytes.
+/// Returns everything that the decoder returns for `bytes`, pushed in pieces of
+/// `piece` bytes.
 fn decode_all(wire: Wire, bytes: &[u8], piece: usize) -> Vec<Incoming> {
     let mut decoder = Decoder::new(wire, MAX_FRAME);
     let mut all = Vec::new();
@@ -88,7 +89,8 @@ proptest! {
         while let Ok(Some(_)) = replies.next(|_| Some("file/status")) {}
     }
 
-    /// A valid message with one byte changed: nearer to the target than noise.
+    /// The input is a valid message with one byte changed, which finds more
+    /// than random bytes.
     #[test]
     fn damaged_messages_are_survived(
         message in client_message(),
@@ -103,7 +105,7 @@ proptest! {
         decode_all(wire, &bytes, 64);
     }
 
-    /// How the bytes were cut up on the way does not show.
+    /// The result does not depend on how the bytes are cut into pieces.
     #[test]
     fn pieces_do_not_matter(
         text in "(\\{\"jsonrpc\":\"2.0\",\"id\":[0-9]{1,3},\"method\":\"ping\"\\}|\\[1\\]|[ a-z]{0,5})(\n|\r\n)",

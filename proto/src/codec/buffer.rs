@@ -1,25 +1,29 @@
-//! Bytes that came and were not taken yet.
+//! A queue of received bytes that were not yet taken.
 
 use std::ops::Range;
 
-/// An empty buffer keeps at most this much memory: idle connections are many.
+/// The most memory in bytes that an empty buffer keeps. It is small because
+/// most connections are idle.
 const KEPT_CAPACITY: usize = 16 << 10;
 
-/// A queue of bytes. Every byte is moved a bounded number of times and looked
-/// at once by [`Buffer::find`], however small the pieces it came in.
+/// A queue of bytes. Each byte is moved a bounded number of times, and
+/// [`Buffer::find`] looks at it once, however small the pieces are in which the
+/// bytes arrive.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
-    /// Everything before was taken.
+    /// The number of bytes at the start of `bytes` that were taken.
     start: usize,
-    /// Everything unread before was searched in vain; counted from `start`.
+    /// The number of unread bytes that [`Buffer::find`] has searched without
+    /// finding its byte.
     searched: usize,
 }
 
 impl Buffer {
-    /// Adds what came. Ranges given out before are void.
+    /// Appends bytes. Ranges returned by [`Buffer::take`] become invalid.
     pub(super) fn push(&mut self, more: &[u8]) {
-        // No more is moved than was taken since the last move: linear in all.
+        // At most as many bytes are moved as were taken since the last move, so
+        // the total cost is linear.
         if self.start >= self.bytes.len() - self.start {
             self.bytes.drain(..self.start);
             self.start = 0;
@@ -27,13 +31,13 @@ impl Buffer {
         self.bytes.extend_from_slice(more);
     }
 
-    /// What was not taken yet.
+    /// Returns the bytes that were not yet taken.
     pub(super) fn unread(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 
-    /// The first place of `byte` in what is unread. The same byte must be
-    /// asked for until it is found.
+    /// Returns the position of the first `byte` in the unread bytes. Until it
+    /// is found, each call must search for the same byte.
     pub(super) fn find(&mut self, byte: u8) -> Option<usize> {
         let from = self.searched;
         let found = self.unread()[from..].iter().position(|b| *b == byte);
@@ -44,7 +48,8 @@ impl Buffer {
         found.map(|at| from + at)
     }
 
-    /// Takes the next `length` bytes, at most those that are there.
+    /// Takes the next `length` bytes, or fewer if there are fewer. Returns
+    /// their range for [`Buffer::bytes`].
     pub(super) fn take(&mut self, length: usize) -> Range<usize> {
         let end = self.bytes.len().min(self.start + length);
         let range = self.start..end;
@@ -53,12 +58,13 @@ impl Buffer {
         range
     }
 
-    /// The bytes of a range that [`Buffer::take`] gave, until the next push.
+    /// Returns the bytes of a range that [`Buffer::take`] returned. The range
+    /// is valid until the next push.
     pub(super) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.bytes.get(range).unwrap_or_default()
     }
 
-    /// Gives memory back once everything was taken.
+    /// Frees memory if all bytes were taken.
     pub(super) fn settle(&mut self) {
         if self.start == self.bytes.len() {
             self.bytes.clear();

@@ -6,39 +6,39 @@ use super::buffer::Buffer;
 use super::{invalid_request, too_large};
 use crate::Error;
 
-/// The longest header in bytes, all its lines together.
+/// The maximum length of a header in bytes, all its lines together.
 pub(super) const MAX_HEADER: usize = 4 << 10;
 
-/// What the next bytes are.
+/// The state of the reader: what the next bytes are.
 #[derive(Debug)]
 pub(super) enum ContentLength {
-    /// Lines of a header.
+    /// The next bytes are lines of a header.
     Header {
-        /// Bytes of the header so far.
+        /// The number of bytes of the header so far.
         taken: usize,
-        /// The length, once its line has come.
+        /// The value of `Content-Length`, if its line was read.
         length: Option<usize>,
     },
-    /// That many bytes of a message.
+    /// The next bytes are a message of this number of bytes.
     Body(usize),
 }
 
 impl ContentLength {
-    /// Before the first header.
+    /// The state before the first header.
     pub(super) const START: Self = Self::Header {
         taken: 0,
         length: None,
     };
 
-    /// Whether nothing of a message has come.
+    /// Returns whether no byte of a message was received since the last one.
     pub(super) fn is_between(&self) -> bool {
         matches!(self, Self::Header { taken: 0, .. })
     }
 
-    /// The next message.
+    /// Returns the next message, or `None` if it is not yet complete.
     ///
     /// # Errors
-    /// `tooLarge` for a header over 4 KiB and as soon as a header announces
+    /// `tooLarge` for a header over 4 KiB, and as soon as a header announces
     /// more than `max` bytes (LIM-1); `invalidRequest` for a header without a
     /// length.
     pub(super) fn next(
@@ -85,7 +85,7 @@ impl ContentLength {
     }
 }
 
-/// Reads one line of a header; lines other than the length's are ignored.
+/// Reads one line of a header. Lines other than `Content-Length` are ignored.
 fn read_line(line: &[u8], length: &mut Option<usize>) -> Result<(), Error> {
     let Some(colon) = line.iter().position(|byte| *byte == b':') else {
         return Err(invalid_request("a line of the header has no colon"));
@@ -94,7 +94,7 @@ fn read_line(line: &[u8], length: &mut Option<usize>) -> Result<(), Error> {
     if !name.eq_ignore_ascii_case(b"content-length") {
         return Ok(());
     }
-    // Digits only: `parse` by itself would take a sign.
+    // Only digits are allowed; `parse` would accept a sign.
     let number = std::str::from_utf8(value)
         .ok()
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! Messages out of bytes, whatever the wire.
+//! Decodes messages from bytes, on every wire.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use super::splitter::Splitter;
 use super::{Wire, frames, json};
 use crate::Error;
 
-/// One message of a client.
+/// One message from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
-    /// A single one.
+    /// A single request or notification.
     One(Box<Result<ClientMessage, Rejected>>),
-    /// A JSON-RPC batch of one or more: its answers go together, by
+    /// A JSON-RPC batch of one or more. Its answers are sent together, by
     /// [`super::Encoder::batch`].
     Batch(Vec<Result<ClientMessage, Rejected>>),
 }
 
-/// Turns what a client sends into requests.
+/// Decodes what a client sends into requests.
 #[derive(Debug)]
 pub struct Decoder {
     wire: Wire,
@@ -25,8 +25,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder for a new connection. `max_frame` is the largest message in
-    /// bytes, [`super::MAX_FRAME`] unless configured (LIM-1).
+    /// Returns a decoder for a new connection. `max_frame` is the maximum size
+    /// of a message in bytes: [`super::MAX_FRAME`] unless configured (LIM-1).
     pub fn new(wire: Wire, max_frame: usize) -> Self {
         Self {
             wire,
@@ -34,30 +34,31 @@ impl Decoder {
         }
     }
 
-    /// Adds bytes as they came, the sniffed one first. Ask [`Decoder::next`]
-    /// until it has nothing more before the next push, so that no more than
-    /// one message waits.
+    /// Adds received bytes, beginning with the byte that was sniffed. Call
+    /// [`Decoder::next`] until it returns `None` before the next push, so that
+    /// at most one message is buffered.
     pub fn push(&mut self, bytes: &[u8]) {
         self.splitter.push(bytes);
     }
 
-    /// The next complete message.
+    /// Returns the next complete message, or `None` if there is none yet.
     ///
     /// # Errors
-    /// The bytes cannot be told apart any more (a wrong preface or header, a
-    /// message over the limit): answer with the error and close. Every later
-    /// call answers the same.
+    /// An error if the boundaries of messages are lost (a wrong preface or
+    /// header, or a message over the limit). Send the error and close the
+    /// connection. Each later call returns the same error.
     #[allow(clippy::should_implement_trait)] // `None` is "not yet", not the end
     pub fn next(&mut self) -> Result<Option<Incoming>, Error> {
         let range = self.splitter.next()?;
         Ok(range.map(|range| self.incoming(self.splitter.bytes(range))))
     }
 
-    /// The client has closed its side: the next message left, if any. Ask
-    /// until there is none. A last line needs no end.
+    /// Returns the next complete message after the client has closed its side,
+    /// or `None` if there is none. A last line needs no line feed. Call it
+    /// until it returns `None`.
     ///
     /// # Errors
-    /// As [`Decoder::next`], and for half a message.
+    /// The same as [`Decoder::next`], and an error for an incomplete message.
     pub fn finish(&mut self) -> Result<Option<Incoming>, Error> {
         let range = self.splitter.finish()?;
         Ok(range.map(|range| self.incoming(self.splitter.bytes(range))))
@@ -71,7 +72,7 @@ impl Decoder {
     }
 }
 
-/// Turns what the daemon sends into replies and events.
+/// Decodes what the daemon sends into replies and events.
 #[derive(Debug)]
 pub struct ReplyDecoder {
     wire: Wire,
@@ -80,8 +81,8 @@ pub struct ReplyDecoder {
 }
 
 impl ReplyDecoder {
-    /// A decoder for a client's connection. `root` is the absolute path of
-    /// the workspace.
+    /// Returns a decoder for a client's connection. `root` is the absolute path
+    /// of the workspace.
     pub fn new(wire: Wire, max_frame: usize, root: impl Into<Arc<[u8]>>) -> Self {
         Self {
             wire,
@@ -90,18 +91,18 @@ impl ReplyDecoder {
         }
     }
 
-    /// Adds bytes as they came.
+    /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.splitter.push(bytes);
     }
 
-    /// The next complete message. `method` names the method of the request
-    /// with that id: JSON replies do not say what they answer. Events of a
-    /// type that this client does not know, and JSON results of requests that
-    /// it does not know any more, are passed over.
+    /// Returns the next complete message, or `None` if there is none yet.
+    /// `method` returns the method of the request with that id, since JSON
+    /// replies do not name it. Events of an unknown type are skipped, and so
+    /// are JSON results of requests that `method` does not know.
     ///
     /// # Errors
-    /// The peer does not speak this protocol: close.
+    /// An error if the peer does not speak this protocol. Close the connection.
     pub fn next(
         &mut self,
         method: impl Fn(&MessageId) -> Option<&'static str>,

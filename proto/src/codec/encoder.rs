@@ -1,4 +1,4 @@
-//! Bytes out of messages, whatever the wire.
+//! Encodes messages to bytes, on every wire.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::message::{ClientMessage, ServerMessage};
 use super::{Wire, frames, json, too_large};
 use crate::{Error, ErrorCode};
 
-/// Turns messages into bytes.
+/// Encodes messages to bytes.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     wire: Wire,
@@ -18,8 +18,8 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder for one connection. `root` is the absolute path of the
-    /// workspace, for the `uri` of names that are not UTF-8.
+    /// Returns an encoder for one connection. `root` is the absolute path of
+    /// the workspace, for the `uri` of names that are not UTF-8.
     pub fn new(wire: Wire, max_frame: usize, root: impl Into<Arc<[u8]>>) -> Self {
         Self {
             wire,
@@ -28,8 +28,8 @@ impl Encoder {
         }
     }
 
-    /// Appends a reply or an event. A reply over the limit becomes the error
-    /// `tooLarge` with the same id (LIM-1).
+    /// Appends a reply or an event. A reply over the limit is replaced by the
+    /// error `tooLarge` with the same id (LIM-1).
     ///
     /// # Errors
     /// `tooLarge` for an event over the limit; nothing is appended then.
@@ -42,11 +42,13 @@ impl Encoder {
         }
     }
 
-    /// Appends the answers of a batch as one array; nothing for none. Over
-    /// the limit every one of them becomes the error `tooLarge`.
+    /// Appends the answers of a batch as one array, or nothing if there are
+    /// none. If the array is over the limit, each answer is replaced by the
+    /// error `tooLarge`.
     ///
     /// # Errors
-    /// `tooLarge` if even that does not fit; nothing is appended then.
+    /// `tooLarge` if the array of errors does not fit either; nothing is
+    /// appended then.
     pub fn batch(&self, replies: &[ServerMessage], out: &mut Vec<u8>) -> Result<(), Error> {
         if replies.is_empty() {
             return Ok(());
@@ -73,10 +75,11 @@ impl Encoder {
         self.json(&array(&refused), out)
     }
 
-    /// Appends a client's request. The client sends [`Wire::preface`] first.
+    /// Appends a client's request. The client must have sent [`Wire::preface`]
+    /// before the first one.
     ///
     /// # Errors
-    /// `tooLarge` over the limit; nothing is appended then.
+    /// `tooLarge` for a request over the limit; nothing is appended then.
     pub fn request(&self, message: &ClientMessage, out: &mut Vec<u8>) -> Result<(), Error> {
         match self.wire {
             Wire::Frames => frames::append_client(message, self.max_frame, out),

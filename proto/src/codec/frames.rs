@@ -1,10 +1,13 @@
-//! bincode frames: a `u32` length, little-endian, then the encoded message.
+//! bincode frames: the length as a little-endian `u32`, then the encoded
+//! message.
 //!
-//! The only file that names bincode. Traps it closes: lengths that would
-//! allocate without bound (a limit on decoded bytes), bytes after a value
-//! (refused), a number of variant that moved (the golden tests pin them).
-//! Types that travel here hold no collection of a type without bytes: a
-//! length alone would keep the decoder busy for ever.
+//! This is the only file that names bincode. It guards against three traps. A
+//! length could allocate without bound, so decoded bytes are limited. Bytes
+//! after a value are refused. The numbers of enum variants must not change; the
+//! golden tests check that.
+//!
+//! A type used here must not have a collection of a type that takes no bytes: a
+//! length alone would keep the decoder busy without end.
 
 use std::ops::Range;
 
@@ -18,36 +21,38 @@ use super::message::{ClientMessage, MessageId, Rejected, ServerMessage};
 use super::{MAX_FRAME, invalid_request, too_large};
 use crate::{Error, ErrorCode};
 
-/// What a client sends once, before its first frame.
+/// The bytes that a client sends once, before its first frame.
 pub const PREFACE: [u8; 4] = *b"TMK1";
 
-/// Bytes of the length before each frame.
+/// The number of bytes of the length before each frame.
 const LENGTH_BYTES: usize = 4;
 
-/// bincode counts decoded bytes against its limit, not bytes on the wire: one
-/// byte on the wire can stand for a `u64`.
+/// The highest ratio of decoded bytes to bytes on the wire. bincode counts
+/// decoded bytes against its limit, and one byte on the wire can stand for a
+/// `u64`.
 const GROWTH: usize = 8;
-/// The limit must be a constant; these steps keep it near the input's size, so
-/// that a short frame cannot claim much memory.
+/// Sizes at which the limit of decoded bytes changes. bincode needs a constant
+/// limit; these steps keep it close to the input's size, so that a short frame
+/// cannot allocate much memory.
 const SMALL: usize = 64 << 10;
 const MEDIUM: usize = 1 << 20;
 
-/// A value as bytes, for a frame.
+/// Returns a value as bytes, for a frame.
 ///
 /// # Errors
-/// `internalError` for a type whose serialisation fails; derived ones of known
-/// length do not.
+/// `internalError` for a type whose serialisation fails. Derived serialisation
+/// of a known length does not fail.
 pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     encode_into(value, &mut bytes)?;
     Ok(bytes)
 }
 
-/// A value from exactly these bytes.
+/// Returns the value that these bytes encode.
 ///
 /// # Errors
-/// `invalidRequest` for bytes that are no such value or go on after it,
-/// `tooLarge` where they claim more than they could hold.
+/// `invalidRequest` for bytes that encode no such value or have further bytes
+/// after it; `tooLarge` if the bytes announce more than they can contain.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     let (value, consumed) = decode_first(bytes)?;
     if consumed != bytes.len() {
@@ -56,11 +61,11 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     Ok(value)
 }
 
-/// The same of bytes that this program wrote itself and a check sum vouches
-/// for: they may claim as much as they like.
+/// Returns the value that these bytes encode, without a limit of its size. The
+/// bytes must have been written by this program and verified by a check sum.
 ///
 /// # Errors
-/// As [`decode`], but for `tooLarge`.
+/// The same as [`decode`], except `tooLarge`.
 pub fn decode_trusted<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     let (value, consumed) = decode_with(bytes, config::standard())?;
     if consumed != bytes.len() {
@@ -80,7 +85,7 @@ fn encode_into<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Error> 
         })
 }
 
-/// A value from the first of these bytes, and how many they were.
+/// Returns the value that the first of these bytes encode, and their number.
 fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Error> {
     let standard = config::standard();
     if bytes.len() <= SMALL {
@@ -106,10 +111,10 @@ fn decode_with<T: DeserializeOwned, C: Config>(
     })
 }
 
-/// Appends a frame that holds `value`.
+/// Appends a frame that contains `value`.
 ///
 /// # Errors
-/// `tooLarge` over `max` bytes; nothing is appended then.
+/// `tooLarge` for more than `max` bytes; nothing is appended then.
 fn append_frame<T: Serialize>(value: &T, max: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     let start = out.len();
     out.extend_from_slice(&[0; LENGTH_BYTES]);
@@ -132,27 +137,27 @@ fn append_frame<T: Serialize>(value: &T, max: usize, out: &mut Vec<u8>) -> Resul
     }
 }
 
-/// Appends a request's frame.
+/// Appends the frame of a request.
 ///
 /// # Errors
-/// `tooLarge` over `max` bytes.
+/// `tooLarge` for more than `max` bytes.
 pub fn append_client(message: &ClientMessage, max: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     append_frame(message, max, out)
 }
 
-/// Appends a reply's or event's frame.
+/// Appends the frame of a reply or event.
 ///
 /// # Errors
-/// `tooLarge` over `max` bytes.
+/// `tooLarge` for more than `max` bytes.
 pub fn append_server(message: &ServerMessage, max: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     append_frame(message, max, out)
 }
 
-/// A request from a frame's payload.
+/// Decodes a request from a frame's payload.
 ///
 /// # Errors
-/// [`Rejected`] with the request's id, where that much could be read: the id
-/// comes first, so that even a request this daemon does not know is answered.
+/// [`Rejected`] with the request's id, if the id could be read. The id comes
+/// first, so that even an unknown request is answered.
 pub fn decode_client(payload: &[u8]) -> Result<ClientMessage, Rejected> {
     let unnamed = |error| Rejected {
         id: Some(MessageId::Null),
@@ -173,15 +178,16 @@ pub fn decode_client(payload: &[u8]) -> Result<ClientMessage, Rejected> {
     }
 }
 
-/// A reply or event from a frame's payload.
+/// Decodes a reply or an event from a frame's payload.
 ///
 /// # Errors
-/// As [`decode`].
+/// The same as [`decode`].
 pub fn decode_server(payload: &[u8]) -> Result<ServerMessage, Error> {
     decode(payload)
 }
 
-/// Takes the preface once all of it is there; `false` before.
+/// Takes the preface if all of it was received. Returns `false` if it is
+/// incomplete.
 ///
 /// # Errors
 /// `incompatible` at the first byte that differs.
@@ -199,7 +205,7 @@ pub(super) fn take_preface(buffer: &mut Buffer, preface: &[u8]) -> Result<bool, 
     Ok(there == preface.len())
 }
 
-/// The next frame's payload.
+/// Returns the payload of the next frame, or `None` if it is not yet complete.
 ///
 /// # Errors
 /// `tooLarge` as soon as a frame announces more than `max` bytes (LIM-1).

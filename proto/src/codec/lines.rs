@@ -1,4 +1,4 @@
-//! One message a line.
+//! The framing of JSON lines: one message per line.
 
 use std::ops::Range;
 
@@ -6,11 +6,12 @@ use super::buffer::Buffer;
 use super::too_large;
 use crate::Error;
 
-/// The next line that is not blank, without its end.
+/// Returns the next line that is not blank, without its line feed, or `None` if
+/// no line is complete.
 ///
 /// # Errors
-/// `tooLarge` as soon as a line exceeds `max` bytes, whether or not its end
-/// has come (LIM-1).
+/// `tooLarge` as soon as a line has more than `max` bytes, whether or not its
+/// end was received (LIM-1).
 pub(super) fn next(buffer: &mut Buffer, max: usize) -> Result<Option<Range<usize>>, Error> {
     loop {
         let found = buffer.find(b'\n');
@@ -29,7 +30,8 @@ pub(super) fn next(buffer: &mut Buffer, max: usize) -> Result<Option<Range<usize
     }
 }
 
-/// The last line of a client that closed without ending it.
+/// Returns the last line, if the client closed the connection without ending
+/// it.
 pub(super) fn rest(buffer: &mut Buffer) -> Option<Range<usize>> {
     let line = buffer.take(buffer.unread().len());
     (!is_blank(buffer.bytes(line.clone()))).then_some(line)

@@ -1,4 +1,4 @@
-//! Messages as both sides mean them, whatever the wire.
+//! Messages independent of the wire.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use crate::events::Event;
 use crate::ids::MAX_ID_BYTES;
 use crate::{Error, Reply, Request};
 
-/// The name that a client gave a request; its answer carries the same.
+/// The id that a client gave to a request. The answer has the same id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum MessageId {
-    /// JSON's `null`; also the id of an error about a message whose id could
-    /// not be read.
+    /// JSON's `null`. It is also the id of an error about a message whose id
+    /// could not be read.
     Null,
-    /// A number from 0.
+    /// A number that is not negative.
     Number(u64),
-    /// A number below 0.
+    /// A negative number.
     Negative(i64),
     /// A text of at most 256 bytes.
     Text(String),
 }
 
 impl MessageId {
-    /// Whether the id is short enough to be kept until the answer.
+    /// Returns whether the id is short enough to be stored until the answer.
     pub fn is_valid(&self) -> bool {
         match self {
             Self::Text(text) => text.len() <= MAX_ID_BYTES,
@@ -36,34 +36,36 @@ impl From<u64> for MessageId {
     }
 }
 
-/// What a client sends.
+/// A message from a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientMessage {
-    /// Its answer's id. Without one it has its effect and gets no answer.
+    /// The id for the answer. `None` makes it a notification, which takes
+    /// effect but is not answered.
     pub id: Option<MessageId>,
-    /// The answer is worthless after that many milliseconds (ATTR-9).
+    /// The time limit in milliseconds: a later answer is an error, and the
+    /// request has no effect (ATTR-9). `None` means no limit.
     pub within_ms: Option<u64>,
-    /// What is asked.
+    /// The request.
     pub request: Request,
 }
 
-/// What the daemon sends.
-#[allow(clippy::large_enum_variant)] // passes from hand to hand, is never kept in numbers
+/// A message from the daemon.
+#[allow(clippy::large_enum_variant)] // few of them exist at the same time
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServerMessage {
     /// The answer to one request.
     Reply {
-        /// As the request had it.
+        /// The id of the request.
         id: MessageId,
-        /// What came of it.
+        /// The result, or the error.
         outcome: Result<Reply, Error>,
     },
-    /// A notification of a subscription.
+    /// A notification for a subscription.
     Event(Event),
 }
 
 impl ServerMessage {
-    /// An error about a request.
+    /// Returns the answer that reports an error.
     pub fn error(id: MessageId, error: Error) -> Self {
         Self::Reply {
             id,
@@ -72,18 +74,18 @@ impl ServerMessage {
     }
 }
 
-/// A message that is no request. The connection goes on.
+/// A message that is no valid request. The connection stays open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// To answer with: [`MessageId::Null`] where none could be read, `None`
-    /// for a notification, which gets no answer, not even an error.
+    /// The id for the answer: [`MessageId::Null`] if none could be read. `None`
+    /// for a notification, which is never answered, not even with an error.
     pub id: Option<MessageId>,
-    /// What is wrong with it.
+    /// The error.
     pub error: Error,
 }
 
 impl Rejected {
-    /// The message to send back; `None` for a notification.
+    /// Returns the answer to send; `None` for a notification.
     pub fn into_reply(self) -> Option<ServerMessage> {
         Some(ServerMessage::error(self.id?, self.error))
     }

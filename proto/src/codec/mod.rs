@@ -1,15 +1,15 @@
-//! The three wires: bincode frames, JSON lines, JSON with `Content-Length`.
+//! The three wires: bincode frames, JSON lines, and JSON with `Content-Length`.
 //!
-//! Pure: bytes go in, messages come out, and the other way round. A socket
-//! layer looks at the first byte ([`Wire::sniff`]), makes a [`Decoder`] and an
-//! [`Encoder`], and need not know the wire any more. A client has
-//! [`Encoder::request`] and a [`ReplyDecoder`].
+//! This module does no IO: it turns bytes into messages and messages into
+//! bytes. A server reads the first byte ([`Wire::sniff`]), creates a
+//! [`Decoder`] and an [`Encoder`], and is then independent of the wire. A
+//! client uses [`Encoder::request`] and a [`ReplyDecoder`].
 //!
 //! - [`message`]: requests, replies and events, independent of the wire.
 //! - [`frames`]: bincode frames; the only file that names bincode.
 //! - [`json`]: JSON-RPC 2.0.
-//! - `lines`, `content_length`: how JSON messages are told apart.
-//! - `buffer`, `splitter`: bytes that came, cut into messages (LIM-1).
+//! - `lines`, `content_length`: the framing of JSON messages.
+//! - `buffer`, `splitter`: received bytes, cut into messages (LIM-1).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 
@@ -29,11 +29,11 @@ pub use message::{ClientMessage, MessageId, Rejected, ServerMessage};
 
 use crate::{Error, ErrorCode, ErrorData};
 
-/// The largest message in bytes, unless the daemon is told otherwise (LIM-1).
+/// The default of the maximum size of a message in bytes (LIM-1).
 pub const MAX_FRAME: usize = 16 << 20;
 
-/// What is percent-encoded in a `file://` URI: everything but the unreserved
-/// characters of RFC 3986 and the slash.
+/// The characters that are percent-encoded in a `file://` URI: all except the
+/// unreserved characters of RFC 3986 and the slash.
 pub(crate) const URI_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -41,19 +41,20 @@ pub(crate) const URI_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// How a connection is spoken to.
+/// The wire of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wire {
     /// bincode frames after the preface `TMK1`.
     Frames,
-    /// JSON-RPC 2.0, one message a line.
+    /// JSON-RPC 2.0, one message per line.
     Lines,
     /// JSON-RPC 2.0 with LSP's `Content-Length` header.
     ContentLength,
 }
 
 impl Wire {
-    /// The wire that a client's first byte asks for; `None` if it is none.
+    /// Returns the wire that a client's first byte selects; `None` if it
+    /// selects none.
     pub fn sniff(first: u8) -> Option<Self> {
         match first {
             b'T' => Some(Self::Frames),
@@ -63,7 +64,7 @@ impl Wire {
         }
     }
 
-    /// What a client sends once, before its first message.
+    /// Returns the bytes that a client sends once, before its first message.
     pub fn preface(self) -> &'static [u8] {
         match self {
             Self::Frames => &frames::PREFACE,
@@ -72,7 +73,7 @@ impl Wire {
     }
 }
 
-/// `tooLarge`: a message, a line or a header beyond its limit (LIM-1).
+/// Returns `tooLarge` for a message, line or header over its limit (LIM-1).
 fn too_large(what: &str, size: usize, limit: usize) -> Error {
     Error::new(
         ErrorCode::TooLarge,
@@ -86,7 +87,7 @@ fn too_large(what: &str, size: usize, limit: usize) -> Error {
     })
 }
 
-/// `invalidRequest` with a reason.
+/// Returns `invalidRequest` with a reason.
 fn invalid_request(reason: impl Into<String>) -> Error {
     Error::new(ErrorCode::InvalidRequest, reason)
 }

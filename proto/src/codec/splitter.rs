@@ -1,4 +1,4 @@
-//! Cuts what a socket delivers into messages.
+//! Cuts the bytes of a connection into messages.
 
 use std::ops::Range;
 
@@ -14,16 +14,17 @@ enum Framing {
     ContentLength(ContentLength),
 }
 
-/// The bytes of one direction of one connection. Buffers one message of at
-/// most `max_frame` bytes and what was pushed after it.
+/// The bytes of one direction of a connection. It buffers one message of at
+/// most `max_frame` bytes, and what was pushed after it.
 #[derive(Debug)]
 pub(super) struct Splitter {
     framing: Framing,
     buffer: Buffer,
     max_frame: usize,
-    /// Must come first; empty once it has.
+    /// The bytes that must come first; empty after they were received.
     preface: &'static [u8],
-    /// After a framing error nothing that follows can be told apart.
+    /// The first framing error. After it, the boundaries of messages are
+    /// unknown.
     failed: Option<Error>,
 }
 
@@ -52,7 +53,7 @@ impl Splitter {
         self.buffer.bytes(range)
     }
 
-    /// The next message's bytes, as a range for [`Splitter::bytes`].
+    /// Returns the range of the next message, for [`Splitter::bytes`].
     pub(super) fn next(&mut self) -> Result<Option<Range<usize>>, Error> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -84,7 +85,9 @@ impl Splitter {
         }
     }
 
-    /// The peer has closed: what is left is the last line, or half a message.
+    /// Returns the range of the next message after the peer has closed the
+    /// connection. The remaining bytes are a last line, or an incomplete
+    /// message.
     pub(super) fn finish(&mut self) -> Result<Option<Range<usize>>, Error> {
         if let Some(range) = self.next()? {
             return Ok(Some(range));

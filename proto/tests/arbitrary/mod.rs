@@ -1,4 +1,4 @@
-//! Arbitrary words of the protocol, for property tests.
+//! Strategies for arbitrary messages of the protocol, for property tests.
 #![allow(clippy::unwrap_used, unreachable_pub, missing_docs)]
 
 use proptest::collection::vec;
@@ -34,7 +34,7 @@ use touchmark_proto::writes::{
 };
 use touchmark_proto::*;
 
-/// The workspace that names below refer to.
+/// The workspace of the paths in this file.
 pub const ROOT: &[u8] = b"/home/u/my work";
 
 pub fn session() -> impl Strategy<Value = SessionId> {
@@ -53,7 +53,7 @@ pub fn clock() -> impl Strategy<Value = Clock> {
     any::<(u64, u64)>().prop_map(|(epoch, n)| Clock { epoch, n })
 }
 
-/// Names inside the workspace; every third or so is not UTF-8.
+/// Generates paths inside the workspace; about a third are not UTF-8.
 pub fn rel_path() -> impl Strategy<Value = RelPath> {
     let text = vec("[a-zA-Zé%#? .~-]{0,6}[a-z]", 1..4).prop_map(|parts| parts.join("/"));
     let bytes = vec(any::<u8>(), 1..20);
@@ -65,8 +65,8 @@ pub fn rel_path() -> impl Strategy<Value = RelPath> {
     ]
 }
 
-/// Paths as clients speak them. Those that are not UTF-8 are absolute: a URI
-/// has no other form.
+/// Generates paths as clients send them. Those that are not UTF-8 are absolute,
+/// because a URI is.
 pub fn client_path() -> impl Strategy<Value = ClientPath> {
     prop_oneof![
         2 => "(\\./|/|\\.\\./)?[a-zé]{1,5}(/[a-z%# ]{1,5}){0,3}".prop_map(ClientPath::from),
@@ -405,7 +405,8 @@ pub fn request() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// JSON of any shape, with the members that mean something elsewhere.
+/// Generates JSON of any shape, with members that have a meaning elsewhere in
+/// the protocol.
 fn free_json() -> impl Strategy<Value = FreeJson> {
     use serde_json::Value;
     let leaf = prop_oneof![
@@ -444,7 +445,7 @@ fn task() -> impl Strategy<Value = Task> {
     )
 }
 
-/// What sessions have the daemon remember beside files.
+/// Generates requests that store something other than files for a session.
 fn remembered() -> impl Strategy<Value = Request> {
     let check = (session(), any::<(String, Option<bool>)>(), free_json()).prop_map(
         |(session, (tool, sync), args)| {
@@ -587,7 +588,7 @@ prop_compose! {
 prop_compose! {
     fn file_text()(
         verdict in verdict(),
-        // A text may begin with any character, NUL too.
+        // A text may begin with any character, NUL included.
         (text, message) in any::<(Option<String>, Option<String>)>(),
         nul in any::<bool>(),
         (hash, range) in (of(hash()), of(range())),
@@ -612,7 +613,7 @@ prop_compose! {
     }
 }
 
-/// A method's name and one of its replies.
+/// Generates a method's name with one of its replies.
 pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
     let opened = (
         session(),
@@ -733,7 +734,7 @@ pub fn reply() -> impl Strategy<Value = (&'static str, Reply)> {
             Reply::CallCheck(CallChecked {
                 duplicate: Duplicate::Similar,
                 cached: false,
-                // A result that is `null` and none are the same in JSON.
+                // In JSON a `null` result is the same as none.
                 result: result.filter(|result| !result.0.is_null()),
                 message,
                 age_ms,
@@ -899,7 +900,7 @@ pub fn event() -> impl Strategy<Value = Event> {
     })
 }
 
-/// A message of the daemon, and the method it answers.
+/// Generates a message of the daemon, with the method that it answers.
 pub fn server_message() -> impl Strategy<Value = (&'static str, ServerMessage)> {
     prop_oneof![
         3 => (message_id(), reply()).prop_map(|(id, (method, reply))| {

@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 in both directions.
 //!
-//! - `tree`: text to a bounded tree.
+//! - `tree`: parses text into a tree of limited size.
 //! - `names`: names that are not UTF-8, as `uri`.
 //! - `request`, `reply`: the two directions.
 
@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use super::message::MessageId;
 
-/// The most requests in one batch.
+/// The maximum number of requests in one batch.
 pub const MAX_BATCH: usize = 1000;
 
-/// An id as JSON has it.
+/// Returns an id as JSON.
 fn id_to_json(id: &MessageId) -> Value {
     match id {
         MessageId::Null => Value::Null,
@@ -30,7 +30,8 @@ fn id_to_json(id: &MessageId) -> Value {
     }
 }
 
-/// An id, unless it is of another type, a fraction, or too long.
+/// Returns an id from JSON; `None` if it has another type, is a fraction, or is
+/// too long.
 fn id_from_json(value: &Value) -> Option<MessageId> {
     let id = match value {
         Value::Null => MessageId::Null,

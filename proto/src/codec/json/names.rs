@@ -1,9 +1,9 @@
 //! Names of files in JSON (docs/protocol.md).
 //!
-//! The types write a name that is not UTF-8 as [`RAW_MARK`] and its
-//! percent-encoded bytes. Here that becomes a lossy `path` and an exact
-//! `uri`, and back. Only members that hold names are looked at: a text may
-//! well begin with a NUL byte.
+//! Serialisation writes a name that is not UTF-8 as [`RAW_MARK`] and its
+//! percent-encoded bytes. This module converts that to a lossy `path` and an
+//! exact `uri`, and back. It changes only members that contain names, because
+//! another text may begin with a NUL byte too.
 
 use percent_encoding::{percent_decode_str, percent_encode};
 use serde_json::{Map, Value};
@@ -12,19 +12,19 @@ use crate::Error;
 use crate::codec::URI_ESCAPES;
 use crate::path::RAW_MARK;
 
-/// Members that hold a name, and those that hold its URI.
+/// Members that contain a name, each with the member for its URI.
 const NAMES: &[(&str, &str)] = &[("path", "uri"), ("from", "fromUri")];
-/// Members that hold arrays of names; URIs stand in them by themselves.
+/// Members that contain an array of names. URIs are elements of the array.
 const LISTS: &[&str] = &["paths", "files", "keep"];
-/// Members that hold JSON of any shape, which is carried as it is.
+/// Members that contain JSON of any shape, which is not changed.
 const FREE: &[&str] = &["args", "result", "input"];
-/// Members that hold an answer given back as it was: a `uri` beside its lossy
-/// `path` is the name.
+/// Members that contain an earlier answer, sent back by the client. A `uri`
+/// next to a lossy `path` is the name.
 const GIVEN_BACK: &[&str] = &["snapshot"];
 const SCHEME: &str = "file://";
 
-/// Prepares the parameters of a request: members that are `null` go, a `uri`
-/// becomes the path.
+/// Prepares the parameters of a request: removes members that are `null`, and
+/// replaces a `uri` by the path.
 ///
 /// # Errors
 /// `invalidParams` for a URI that is not a `file://` URI of this machine.
@@ -66,13 +66,13 @@ pub(super) fn tidy_params(value: &mut Value) -> Result<(), Error> {
     }
 }
 
-/// Writes names that are not UTF-8 as a request does: `uri` in place of
-/// `path`.
+/// Writes names that are not UTF-8 as a request does: `uri` instead of `path`.
 pub(super) fn to_request(value: &mut Value, root: &[u8]) {
     to_wire(value, root, false);
 }
 
-/// Writes names that are not UTF-8 as a reply does: `uri` beside `path`.
+/// Writes names that are not UTF-8 as a reply does: `uri` in addition to
+/// `path`.
 pub(super) fn to_reply(value: &mut Value, root: &[u8]) {
     to_wire(value, root, true);
 }
@@ -110,7 +110,7 @@ fn to_wire(value: &mut Value, root: &[u8], lossy_too: bool) {
     }
 }
 
-/// Reads the names of a reply: exact bytes where a URI stands beside.
+/// Reads the names of a reply. A `uri` next to a `path` has the exact bytes.
 pub(super) fn from_reply(value: &mut Value, root: &[u8]) {
     match value {
         Value::Array(elements) => elements
@@ -141,7 +141,7 @@ pub(super) fn from_reply(value: &mut Value, root: &[u8]) {
     }
 }
 
-/// Whether a member holds JSON of any shape.
+/// Returns whether a member contains JSON of any shape.
 pub(super) fn is_free(name: &str) -> bool {
     FREE.contains(&name)
 }
@@ -166,7 +166,7 @@ fn each_name(
     Ok(())
 }
 
-/// The bytes of a marked name.
+/// Returns the bytes of a name that is marked with [`RAW_MARK`].
 fn raw_bytes(value: &Value) -> Option<Vec<u8>> {
     let encoded = value.as_str()?.strip_prefix(RAW_MARK)?;
     Some(percent_decode_str(encoded).collect())
@@ -198,7 +198,7 @@ fn raw_from_uri(uri: &str) -> Result<String, Error> {
     Ok(format!("{RAW_MARK}{path}"))
 }
 
-/// A marked relative name from the URI of something below the root.
+/// Returns the marked relative name for the URI of a file below the root.
 fn raw_below(uri: &str, root: &[u8]) -> Option<String> {
     let bytes: Vec<u8> = percent_decode_str(uri.strip_prefix(SCHEME)?).collect();
     let rest = bytes.strip_prefix(trimmed(root))?.strip_prefix(b"/")?;

@@ -1,4 +1,4 @@
-//! What the daemon sends.
+//! Messages from the daemon, as JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,8 @@ use crate::codec::message::{MessageId, ServerMessage};
 use crate::events::{Event, Happening};
 use crate::{Error, ErrorCode, ErrorData, RelPath, Reply};
 
-/// Members that are written even where there is nothing to say: the protocol
-/// has them without `?`.
+/// Members that are written even if they are `null`: the protocol's document
+/// lists them without `?`.
 const ALWAYS: &[&str] = &[
     "hash",
     "seenHash",
@@ -20,7 +20,8 @@ const ALWAYS: &[&str] = &[
     "lastStep",
 ];
 
-/// The same, for the members of one method's result.
+/// Returns the members of one method's result that are written even if they are
+/// `null`.
 fn always_of(reply: &Reply) -> &'static [&'static str] {
     match reply {
         Reply::EditMark(_) => &["edit", "deadline"],
@@ -35,8 +36,8 @@ fn always_of(reply: &Reply) -> &'static [&'static str] {
     }
 }
 
-/// A reply or event as JSON. `root` is the absolute path of the workspace,
-/// for the `uri` of names that are not UTF-8.
+/// Returns a reply or an event as JSON. `root` is the absolute path of the
+/// workspace, for the `uri` of names that are not UTF-8.
 pub fn server_to_json(message: &ServerMessage, root: &[u8]) -> Value {
     match message {
         ServerMessage::Reply { id, outcome } => {
@@ -76,13 +77,13 @@ fn event_to_json(event: &Event, root: &[u8]) -> Value {
     params
 }
 
-/// An error as it stands under `error` in JSON. `root` is the absolute path
-/// of the workspace.
+/// Returns an error as the value of `error` in JSON. `root` is the absolute
+/// path of the workspace.
 pub fn error_to_json(error: &Error, root: &[u8]) -> Value {
     let fields = |data: &ErrorData| {
         let mut fields = object(data);
-        // A path that leads out has no name inside the workspace: its field
-        // is `path` all the same.
+        // A path outside the workspace is no [`RelPath`], so it is in `spoken`.
+        // In JSON its member is `path` like that of any other path.
         if error.code == ErrorCode::OutsideWorkspace
             && data.path.is_none()
             && let Some(spoken) = fields.remove("spoken")
@@ -111,7 +112,7 @@ fn object(value: &impl serde::Serialize) -> Map<String, Value> {
     }
 }
 
-/// Takes out members that are `null`, but for those always written.
+/// Removes members that are `null`, except those in `always`.
 fn prune(value: &mut Value, always: &[&[&str]]) {
     match value {
         Value::Array(elements) => elements
@@ -131,16 +132,17 @@ fn prune(value: &mut Value, always: &[&[&str]]) {
     }
 }
 
-/// Reads a reply or event. `method` names the method of the request with that
-/// id, `root` is the absolute path of the workspace. `None` is a message to
-/// pass over: an event of a type that this client does not know, a result that
-/// it no longer waits for.
+/// Decodes a reply or an event. `method` returns the method of the request with
+/// that id. `root` is the absolute path of the workspace. Returns `None` for a
+/// message to skip: an event of an unknown type, or a result that the client no
+/// longer waits for.
 ///
-/// A result that cannot be read is `internalError` under its id: one answer
-/// fails, not the connection.
+/// A result that cannot be read becomes an `internalError` with its id, so that
+/// one answer fails and not the connection.
 ///
 /// # Errors
-/// `parseError` and `invalidRequest` for what is neither reply nor event.
+/// `parseError` and `invalidRequest` for a message that is neither reply nor
+/// event.
 pub fn decode_server(
     text: &[u8],
     root: &[u8],
@@ -193,7 +195,7 @@ fn event_from_json(mut params: Value, root: &[u8]) -> Result<Option<Event>, Erro
         .map_err(|error| unreadable(&error))
 }
 
-/// Reads an error; what cannot be read of it is left out, not refused.
+/// Reads an error. Members that cannot be read are left out.
 fn error_from_json(mut error: Value, root: &[u8]) -> Error {
     let message = error["message"].as_str().unwrap_or_default().to_owned();
     let number = error["code"].as_i64();

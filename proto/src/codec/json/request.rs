@@ -1,4 +1,4 @@
-//! What clients send.
+//! Messages from clients, as JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::codec::invalid_request;
 use crate::codec::message::{ClientMessage, MessageId, Rejected};
 use crate::{Error, ErrorCode, ErrorData, Request};
 
-/// Reads one message: a request, a notification, or a batch of them.
+/// Parses one message: a request, a notification, or a batch of them.
 pub fn parse(text: &[u8]) -> Incoming {
     let one = |error| Incoming::One(Box::new(Err(unnamed(error))));
     match tree::read(text) {
@@ -29,7 +29,7 @@ pub fn parse(text: &[u8]) -> Incoming {
     }
 }
 
-/// A request that cannot be answered by its id.
+/// Returns the rejection of a request whose id is not known.
 fn unnamed(error: Error) -> Rejected {
     Rejected {
         id: Some(MessageId::Null),
@@ -41,8 +41,8 @@ fn message(value: Value) -> Result<ClientMessage, Rejected> {
     let Value::Object(mut envelope) = value else {
         return Err(unnamed(invalid_request("a request is an object")));
     };
-    // An id that is `null` is an id: the request is answered. Only a request
-    // without any is a notification.
+    // An id that is `null` is an id, so the request is answered. Only a request
+    // without an id is a notification.
     let id = match envelope.get("id").map(id_from_json) {
         None => None,
         Some(Some(id)) => Some(id),
@@ -52,8 +52,8 @@ fn message(value: Value) -> Result<ClientMessage, Rejected> {
             )));
         }
     };
-    // What is not even a request is answered in any case: nobody can tell
-    // that it was meant as a notification.
+    // A message that is no request is always answered, since it is not known
+    // whether it was meant as a notification.
     let malformed = |reason: &str| Rejected {
         id: Some(id.clone().unwrap_or(MessageId::Null)),
         error: invalid_request(reason),
@@ -95,8 +95,8 @@ fn request(method: &str, params: Option<Value>) -> Result<(Option<u64>, Request)
     Ok((within_ms, Request::from_json(method, params)?))
 }
 
-/// A request as JSON. `root` is the absolute path of the workspace, for the
-/// `uri` of names that are not UTF-8.
+/// Returns a request as JSON. `root` is the absolute path of the workspace, for
+/// the `uri` of names that are not UTF-8.
 pub fn client_to_json(message: &ClientMessage, root: &[u8]) -> Value {
     let mut params = message.request.to_json();
     drop_nulls(&mut params);

@@ -1,8 +1,8 @@
-//! Text to a tree of values, bounded.
+//! Parses text into a tree of JSON values of limited size.
 //!
-//! A tree is many times larger than its text (`[{},{},...]`), so its values
-//! are counted (LIM-1). A member named twice is refused: two readers would
-//! not agree on what it means.
+//! A tree needs much more memory than its text (`[{},{},...]`), so its values
+//! are counted (LIM-1). An object with the same member twice is refused, since
+//! two readers could understand it differently.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,14 +13,14 @@ use serde_json::{Map, Value};
 use crate::codec::invalid_request;
 use crate::{Error, ErrorCode, ErrorData};
 
-/// The most values in one message, members and elements together.
+/// The maximum number of values in one message: members and elements together.
 pub(super) const MAX_VALUES: usize = 1 << 18;
 
-/// Reads one JSON value. Nesting is bounded by `serde_json` (128 levels).
+/// Parses one JSON value. `serde_json` limits nesting to 128 levels.
 ///
 /// # Errors
-/// `parseError` for what is not JSON, `invalidRequest` for a member named
-/// twice, `tooLarge` for more than [`MAX_VALUES`] values.
+/// `parseError` for what is not JSON, `invalidRequest` for an object with the
+/// same member twice, `tooLarge` for more than [`MAX_VALUES`] values.
 pub(crate) fn read(text: &[u8]) -> Result<Value, Error> {
     let left = Cell::new(Some(MAX_VALUES));
     let mut deserializer = serde_json::Deserializer::from_slice(text);
@@ -45,7 +45,8 @@ pub(crate) fn read(text: &[u8]) -> Result<Value, Error> {
 
 #[derive(Clone, Copy)]
 struct Tree<'a> {
-    /// Values that may still come; `None` once there were too many.
+    /// The number of further values that are allowed; `None` once there were
+    /// too many.
     left: &'a Cell<Option<usize>>,
 }
 
