@@ -1,4 +1,4 @@
-//! Reads, hears what others changed, and edits.
+//! Reads a file, lists what others changed, and edits the file.
 
 use touchmark_client::{Session, connect};
 
@@ -8,9 +8,10 @@ fn main() -> Result<(), touchmark_client::Error> {
     for change in session.changed()? {
         println!("{} was changed by {:?}", change.path, change.changed_by);
     }
-    // Marked; refused if the copy is stale.
+    // Begins an edit. It is refused if the copy is stale.
     let edit = session.edit("src/parser.rs")?;
-    // Guarded: what is saved in between stays. Dropped instead, it is aborted.
+    // Writes and commits. A save in between is not overwritten. An edit that is
+    // dropped instead is aborted.
     let written = edit.write(before.replace("10", "20").as_bytes())?;
     println!("{:?}", written.outcome);
     session.close()

@@ -1,4 +1,4 @@
-//! A connection for tokio: many calls at once over one socket.
+//! A connection for tokio: concurrent calls over one socket.
 
 /// Awaits a call's future.
 macro_rules! wait {
@@ -57,15 +57,16 @@ async fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     written.map_err(|error| Error::io(format!("write {}", path.display()), error))
 }
 
-/// A connection to a daemon. A cheap handle: clones share the connection,
-/// answers find their callers by id. Closed when the last clone is dropped.
+/// A connection to a daemon. Clones share the connection; answers are assigned
+/// to their callers by id. The connection is closed when the last clone is
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
     closer: Arc<Closer>,
 }
 
-/// Events of the subscriptions of one connection, in order.
+/// The events of all subscriptions of one connection, in order.
 pub type Events = mpsc::Receiver<Event>;
 
 #[derive(Debug)]
@@ -81,26 +82,26 @@ struct Shared {
 struct State {
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
     events: Option<mpsc::Sender<Event>>,
-    /// Why the connection ended.
+    /// Why the connection ended; `None` while it is open.
     ended: Option<String>,
     lagged: bool,
 }
 
-/// Ends the connection's tasks with its last handle.
+/// Aborts the connection's tasks when its last clone is dropped.
 #[derive(Debug)]
 struct Closer(Vec<AbortHandle>);
 
 impl Drop for Closer {
     fn drop(&mut self) {
-        // The writer ends by itself when its channel closes, so that what
-        // was queued (an edit's abort) still goes out.
+        // The writing task ends when its channel is closed, so that queued
+        // bytes (the abort of an edit) are still sent.
         for task in &self.0 {
             task.abort();
         }
     }
 }
 
-/// Takes a call out of the table when its future is dropped half-way.
+/// Removes a call from the table when its future is dropped before the answer.
 struct Waiting<'a>(&'a Shared, u64);
 
 impl Drop for Waiting<'_> {
@@ -110,11 +111,11 @@ impl Drop for Waiting<'_> {
 }
 
 impl Client {
-    /// Connects to the socket and says hello.
+    /// Connects to the socket and sends `initialize`.
     ///
     /// # Errors
-    /// `noDaemon` if nothing listens; `incompatible` if the daemon speaks
-    /// another protocol; `deadline` if it does not answer.
+    /// `noDaemon` if no daemon listens; `incompatible` if the daemon has
+    /// another version of the protocol; `deadline` if it does not answer.
     pub async fn connect(socket: &Path, hello: &Hello) -> Result<Self> {
         let stream = dial(socket, hello.deadline).await?;
         let (reader, writer) = stream.into_split();
@@ -138,34 +139,34 @@ impl Client {
         Ok(client)
     }
 
-    /// Who answers.
+    /// Returns what the daemon answered to `initialize`.
     pub fn server(&self) -> Option<Initialized> {
         lock(&self.shared.server).clone()
     }
 
-    /// Asks, and waits for the answer no longer than the connection's
-    /// deadline. Dropping the future gives the answer up; the request may
-    /// take effect all the same.
+    /// Sends a request and waits for its answer, at most for the connection's
+    /// deadline. If the future is dropped, the answer is dropped, but the
+    /// request may still take effect.
     ///
     /// # Errors
-    /// The daemon's own, or `deadline`, `connectionClosed`.
+    /// The daemon's error, `deadline` or `connectionClosed`.
     pub async fn call<M: Method>(&self, params: M) -> Result<M::Result> {
         self.call_within(params, self.shared.deadline).await
     }
 
-    /// Asks with a deadline of its own.
+    /// Sends a request and waits for its answer, at most for `deadline`.
     ///
     /// # Errors
-    /// As [`Client::call`].
+    /// The same as [`Client::call`].
     pub async fn call_within<M: Method>(&self, params: M, deadline: Duration) -> Result<M::Result> {
         let reply = self.request(params.into_request(), deadline).await?;
         M::from_reply(reply).ok_or_else(|| wrong_reply(M::NAME))
     }
 
-    /// Asks without types.
+    /// Sends a request that is an enum value, and returns the reply as one.
     ///
     /// # Errors
-    /// As [`Client::call`].
+    /// The same as [`Client::call`].
     pub async fn request(&self, request: Request, deadline: Duration) -> Result<Reply> {
         let method = request.method();
         let (sender, answer) = oneshot::channel();
@@ -181,22 +182,24 @@ impl Client {
         }
     }
 
-    /// Sends a request whose answer nobody waits for.
+    /// Sends a request without waiting for its answer.
     fn abandon<M: Method>(&self, params: M) {
-        // A connection that is gone has ended what was bound to it already.
+        // A closed connection has already ended everything that was bound to
+        // it.
         let _ = self.send(params.into_request(), None, None);
     }
 
-    /// Subscribes to events. One receiver serves all subscriptions of this
-    /// connection; a second call takes over from the first one's receiver.
-    /// At most [`MAX_WAITING_EVENTS`] wait in it: one who leaves more unread
-    /// loses the connection rather than events.
+    /// Subscribes to events. One receiver gets the events of all subscriptions
+    /// of this connection. A second call replaces the first receiver. The
+    /// receiver buffers at most [`MAX_WAITING_EVENTS`]; if more are left
+    /// unread, the connection is closed, and no event is dropped silently.
     ///
     /// # Errors
-    /// As [`Client::call`]; `unknownClock` if `since` is too old.
+    /// The same as [`Client::call`], and `unknownClock` if `since` is too old.
     pub async fn subscribe(&self, subscribe: Subscribe) -> Result<(u64, Events)> {
         let (sender, events) = mpsc::channel(MAX_WAITING_EVENTS);
-        // Before the request: the first event may follow its answer at once.
+        // This is set before the request, since the first event may directly
+        // follow the answer.
         self.shared.state().events = Some(sender);
         let answer = self.call(subscribe).await?;
         Ok((answer.subscription, events))
@@ -238,14 +241,14 @@ impl Client {
         }
     }
 
-    /// Whether this handle and the other share a connection.
+    /// Returns whether the other handle shares this connection.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Whether the daemon has closed the connection.
+    /// Returns whether the daemon has closed the connection.
     pub fn is_closed(&self) -> bool {
-        // `closer` is named here because its only other use is its drop.
+        // This is the only use of `closer` other than dropping it.
         self.closer.0.iter().any(AbortHandle::is_finished)
     }
 }
@@ -258,7 +261,7 @@ impl Shared {
     fn end(&self, reason: String) {
         let mut state = self.state();
         state.ended = Some(reason);
-        // Dropping the senders wakes their callers.
+        // Dropping the senders wakes the callers that wait for them.
         state.waiting.clear();
         state.events = None;
     }
@@ -268,7 +271,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Connecting never blocks, so that it can be done on the runtime's thread.
+/// Connects without blocking, so that it can run on the runtime's thread.
 async fn dial(socket: &Path, deadline: Duration) -> Result<AsyncStream> {
     let until = Instant::now() + deadline;
     let stream = loop {
@@ -282,8 +285,8 @@ async fn dial(socket: &Path, deadline: Duration) -> Result<AsyncStream> {
     AsyncStream::from_std(stream).map_err(|error| Error::io("watch the socket", error))
 }
 
-/// Ends when the last handle is gone and everything queued is out, or when
-/// the daemon takes nothing for that long.
+/// Writes queued bytes to the socket. Ends when the last handle was dropped and
+/// the queue is empty, or when the daemon accepts no bytes for `patience`.
 async fn write(
     mut stream: OwnedWriteHalf,
     mut queue: mpsc::UnboundedReceiver<Vec<u8>>,
@@ -292,7 +295,8 @@ async fn write(
     while let Some(bytes) = queue.recv().await {
         let sent = tokio::time::timeout(patience, stream.write_all(&bytes)).await;
         if !matches!(sent, Ok(Ok(()))) {
-            // The callers are told by the reader's end or their deadlines.
+            // The callers get an error from the reading task, or reach their
+            // deadlines.
             return;
         }
     }
@@ -326,7 +330,8 @@ fn dispatch(inbox: &mut Inbox, shared: &Shared) -> Result<()> {
         match message {
             Incoming::Answer { id, result } => {
                 if let Some(caller) = state.waiting.remove(&id) {
-                    // A caller that gave up meanwhile needs no answer.
+                    // The caller may have stopped waiting; then the answer is
+                    // dropped.
                     let _ = caller.send(result.map_err(Error::Daemon));
                 }
             }

@@ -1,13 +1,13 @@
 //! A connection for code without an async runtime.
 
-/// Leaves a call's result as it is; `aio` awaits it.
+/// Leaves a call's result as it is. In `aio` it awaits the result.
 macro_rules! wait {
     ($call:expr) => {
         $call
     };
 }
 
-/// Leaves functions as they are; `aio` makes them `async`.
+/// Leaves functions as they are. In `aio` it makes them `async`.
 macro_rules! methods {
     (impl $type:ident { $($(#[$doc:meta])* $visible:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block)* }) => {
         impl $type {
@@ -40,15 +40,16 @@ use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
 
 pub use session::{Edit, Session};
 
-/// Requests sent ahead of their answers at most: enough to hide the round
-/// trip, little enough that neither side's socket buffer fills.
+/// The maximum number of pipelined requests without an answer. It hides the
+/// round trip, and does not fill the socket buffer of either side.
 const PIPELINE: usize = 64;
 
-/// A read waits longer than its deadline by at most this fraction of it.
+/// The inverse of the fraction of its deadline by which a read may wait too
+/// long.
 const DEADLINE_PLAY: u32 = 256;
 
-/// How long the abort of a dropped edit may hold up its thread. The daemon ends
-/// the edit with the connection in any case (ATTR-9).
+/// The maximum time that dropping an edit waits for the daemon. If the daemon
+/// does not answer, it ends the edit with the connection (ATTR-9).
 const ABORT_DEADLINE: Duration = Duration::from_millis(500);
 
 /// Writes a file in place.
@@ -56,8 +57,9 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).map_err(|error| Error::io(format!("write {}", path.display()), error))
 }
 
-/// A connection to a daemon. A cheap handle: clones share the connection,
-/// and calls on it take turns. Closed when the last clone is dropped.
+/// A connection to a daemon. Clones share the connection, and their calls run
+/// one after the other. The connection is closed when the last clone is
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -73,36 +75,37 @@ struct Shared {
 struct Connection {
     stream: Stream,
     inbox: Inbox,
-    /// Answers that came while another was waited for.
+    /// Answers that were received while a caller waited for another one.
     answers: HashMap<u64, Result<Reply>>,
-    /// Ids whose answers somebody still waits for; others are late ones.
+    /// Ids of requests that a caller still waits for. Answers to other ids are
+    /// late.
     waiting: HashSet<u64>,
     events: VecDeque<Event>,
     next_id: u64,
     deadline: Duration,
-    /// How long a read of the stream waits at most, as last set.
+    /// The read timeout that is set on the stream.
     read_timeout: Duration,
-    /// Set once the stream no longer stands between two messages.
+    /// Whether the stream has stopped within a message, so that no further
+    /// message can be read or written.
     broken: bool,
 }
 
 impl Client {
-    /// Connects to the socket and says hello.
+    /// Connects to the socket and sends `initialize`.
     ///
     /// # Errors
-    /// `noDaemon` if nothing listens; `incompatible` if the daemon speaks
-    /// another protocol; `deadline` if it does not answer.
+    /// `noDaemon` if no daemon listens; `incompatible` if the daemon has
+    /// another version of the protocol; `deadline` if it does not answer.
     pub fn connect(socket: &Path, hello: &Hello) -> Result<Self> {
         let mut connection = Connection::open(socket, hello.deadline)?;
         let server = connection.call(Initialize::from(hello), hello.deadline)?;
         Ok(Self::over(connection, Some(server)))
     }
 
-    /// Connects without saying hello, for one-shot callers to whom a round
-    /// trip matters.
+    /// Connects to the socket without `initialize`, which saves a round trip.
     ///
     /// # Errors
-    /// `noDaemon` if nothing listens.
+    /// `noDaemon` if no daemon listens.
     pub fn connect_silent(socket: &Path, deadline: Duration) -> Result<Self> {
         Ok(Self::over(Connection::open(socket, deadline)?, None))
     }
@@ -116,51 +119,52 @@ impl Client {
         }
     }
 
-    /// Who answers, where hello was said.
+    /// Returns what the daemon answered to `initialize`; `None` if it was not
+    /// sent.
     pub fn server(&self) -> Option<&Initialized> {
         self.shared.server.as_ref()
     }
 
-    /// Asks, and waits for the answer no longer than the connection's
+    /// Sends a request and waits for its answer, at most for the connection's
     /// deadline.
     ///
     /// # Errors
-    /// The daemon's own, or `deadline`, `connectionClosed`.
+    /// The daemon's error, `deadline` or `connectionClosed`.
     pub fn call<M: Method>(&self, params: M) -> Result<M::Result> {
         let mut connection = self.lock();
         let deadline = connection.deadline;
         connection.call(params, deadline)
     }
 
-    /// Asks with a deadline of its own.
+    /// Sends a request and waits for its answer, at most for `deadline`.
     ///
     /// # Errors
-    /// As [`Client::call`].
+    /// The same as [`Client::call`].
     pub fn call_within<M: Method>(&self, params: M, deadline: Duration) -> Result<M::Result> {
         self.lock().call(params, deadline)
     }
 
-    /// Sends a request of which nothing depends.
+    /// Sends a request whose result is not needed.
     fn abandon<M: Method>(&self, params: M) {
         let _ = self.call_within(params, ABORT_DEADLINE);
     }
 
-    /// Asks without types.
+    /// Sends a request that is an enum value, and returns the reply as one.
     ///
     /// # Errors
-    /// As [`Client::call`].
+    /// The same as [`Client::call`].
     pub fn request(&self, request: Request) -> Result<Reply> {
         let mut connection = self.lock();
         let deadline = connection.deadline;
         connection.request(request, deadline)
     }
 
-    /// Asks many things without waiting for one answer before the next
-    /// question. They take effect in the order given.
+    /// Sends many requests without waiting for each answer before the next
+    /// request. They take effect in their order.
     ///
     /// # Errors
-    /// The outer error ends the connection's use; the inner ones are the
-    /// daemon's answers to single requests.
+    /// The outer error means that the connection is broken. The inner errors
+    /// are those that the daemon returned for single requests.
     pub fn pipeline<M: Method>(
         &self,
         requests: impl IntoIterator<Item = M>,
@@ -181,21 +185,21 @@ impl Client {
         Ok(results)
     }
 
-    /// Subscribes this connection to events; [`Client::next_event`] hands
-    /// them out. Use a connection of its own for this: waiting for an event
-    /// keeps other callers of the same connection waiting.
+    /// Subscribes this connection to events, which [`Client::next_event`]
+    /// returns. Use a separate connection: a caller that waits for an event
+    /// blocks all other callers of the connection.
     ///
     /// # Errors
-    /// As [`Client::call`]; `unknownClock` if `since` is too old.
+    /// The same as [`Client::call`], and `unknownClock` if `since` is too old.
     pub fn subscribe(&self, subscribe: Subscribe) -> Result<u64> {
         self.call(subscribe).map(|answer| answer.subscription)
     }
 
-    /// The next event, or `None` if none came within `wait`.
+    /// Returns the next event, or `None` if there is none within `wait`.
     ///
     /// # Errors
-    /// `connectionClosed` when the daemon ends, `lagged` when too many events
-    /// were left unread.
+    /// `connectionClosed` if the daemon closes the connection, `lagged` if too
+    /// many events were left unread.
     pub fn next_event(&self, wait: Duration) -> Result<Option<Event>> {
         let mut connection = self.lock();
         if let Some(event) = connection.events.pop_front() {
@@ -211,14 +215,14 @@ impl Client {
         }
     }
 
-    /// Changes how long later calls wait.
+    /// Sets the time to wait in later calls.
     pub fn set_deadline(&self, deadline: Duration) {
         self.lock().deadline = deadline;
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        // A caller that panicked mid-call leaves at worst an answer nobody
-        // waits for, which is dropped by its id.
+        // A caller that panicked during a call leaves at most an answer that no
+        // caller waits for. It is dropped by its id.
         self.shared
             .connection
             .lock()
@@ -318,15 +322,14 @@ impl Connection {
         }
     }
 
-    /// Keeps an answer for whoever waits for it; one that came after its
-    /// deadline is dropped.
+    /// Stores an answer until its caller takes it. A late answer is dropped.
     fn keep(&mut self, id: u64, result: Result<Reply, touchmark_proto::Error>) {
         if self.waiting.contains(&id) {
             self.answers.insert(id, result.map_err(Error::Daemon));
         }
     }
 
-    /// The next message, or `None` at `until`.
+    /// Returns the next message, or `None` if there is none until `until`.
     fn receive(&mut self, until: Instant) -> Result<Option<Incoming>> {
         loop {
             if let Some(message) = self.inbox.next()? {
@@ -356,14 +359,14 @@ impl Connection {
         }
     }
 
-    /// Waits for bytes for `left` at most.
+    /// Reads bytes, waiting at most for `left`.
     fn read(&mut self, chunk: &mut [u8], left: Duration) -> io::Result<usize> {
         self.limit_reads(left)?;
         self.stream.read(chunk)
     }
 
-    /// Has reads wait for `left`, or so little longer that nobody minds: most
-    /// calls then need no system call for it.
+    /// Sets the read timeout to `left`. A current timeout that is only slightly
+    /// longer is kept, which saves a system call in most calls.
     fn limit_reads(&mut self, left: Duration) -> io::Result<()> {
         let near = left..=left + left / DEADLINE_PLAY;
         if !near.contains(&self.read_timeout) {
@@ -376,7 +379,8 @@ impl Connection {
     fn write(&mut self, bytes: &[u8], until: Instant, method: &'static str) -> Result<()> {
         self.usable()?;
         let started = Instant::now();
-        // Mostly there is room for all of it, and nothing to wait for.
+        // Usually the socket's buffer has room for all bytes, and nothing has
+        // to wait.
         let at_once = send_at_once(&self.stream, bytes);
         let mut rest = &bytes[at_once.unwrap_or(0)..];
         while !rest.is_empty() {
@@ -392,7 +396,8 @@ impl Connection {
                 Ok(count) => rest = &rest[count..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Half a frame may be out: nothing may follow it.
+                    // A part of a frame may have been sent, so nothing may
+                    // follow it.
                     self.broken = true;
                     return Err(if is_timeout(&error) {
                         Error::Deadline {

@@ -1,5 +1,5 @@
-//! Connecting without ever hanging: a stopped daemon whose queue of
-//! connections is full would block a plain `connect` for ever (LIFE-4).
+//! Connects without blocking. A plain `connect` would block without end if the
+//! daemon is stopped and its queue of connections is full (LIFE-4).
 
 use std::io;
 use std::path::Path;
@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::local::{self, Stream};
 
-/// How long to wait between two tries while the queue is full.
+/// The pause between two attempts while the queue is full.
 pub(crate) const AGAIN: Duration = Duration::from_millis(10);
 
-/// Who listens is not who may (SEC-8).
+/// The listening process belongs to a user who is not trusted (SEC-8).
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Stranger(String);
 
-/// One try. `WouldBlock` says that the queue is full. The stream does not
-/// block. Nobody but this user and root is spoken to.
+/// Tries to connect once. Fails with `WouldBlock` if the queue is full. The
+/// stream is non-blocking. The peer must belong to this user or to root.
 pub(crate) fn try_dial(socket: &Path) -> io::Result<Stream> {
     let stream = local::try_dial(socket)?;
     match local::check_peer(&stream, socket)? {
@@ -26,7 +26,7 @@ pub(crate) fn try_dial(socket: &Path) -> io::Result<Stream> {
     }
 }
 
-/// A blocking stream, within the deadline.
+/// Connects within the deadline and returns a blocking stream.
 pub(crate) fn dial(socket: &Path, deadline: Duration) -> Result<Stream> {
     let until = Instant::now() + deadline;
     let stream = loop {
@@ -41,12 +41,12 @@ pub(crate) fn dial(socket: &Path, deadline: Duration) -> Result<Stream> {
     Ok(stream)
 }
 
-/// Whether the daemon has not taken the connections that wait already.
+/// Returns whether the daemon's queue of connections is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// Why there is no connection.
+/// Returns the client's error for a failed connection.
 pub(crate) fn refused(socket: &Path, error: io::Error, deadline: Duration) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Error::NoDaemon {
@@ -64,7 +64,7 @@ pub(crate) fn refused(socket: &Path, error: io::Error, deadline: Duration) -> Er
     }
 }
 
-// Elsewhere a full queue refuses.
+// On other systems a full queue refuses the connection.
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     #![allow(clippy::unwrap_used)]

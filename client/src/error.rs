@@ -1,73 +1,74 @@
-//! What can go wrong between a client and its daemon.
+//! The errors of the client, and those that the daemon returned.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a call gave no answer, or which error the daemon answered.
+/// Why a call failed: an error of the client, or one that the daemon returned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Nothing listens on the socket.
+    /// No daemon listens on the socket.
     #[error("no daemon answers at {}", socket.display())]
     NoDaemon {
-        /// Where one was looked for.
+        /// The path of the socket.
         socket: PathBuf,
     },
-    /// A daemon was started and did not come up.
+    /// A daemon was started and did not answer.
     #[error("the daemon did not start: {reason}")]
     Start {
-        /// What it said, or what failed.
+        /// What the daemon printed, or what failed.
         reason: String,
     },
-    /// The answer did not come in time (LIFE-4). The request carried the same
-    /// deadline, so a daemon that wakes up later does not act on it (ATTR-9).
+    /// The answer did not come in time (LIFE-4). The request had the same
+    /// deadline, so a daemon that reads it later does not carry it out
+    /// (ATTR-9).
     #[error("the daemon did not answer {method} within {} ms", after.as_millis())]
     Deadline {
-        /// What was asked.
+        /// The method of the request.
         method: &'static str,
-        /// How long the client waited.
+        /// The time that the client waited.
         after: Duration,
     },
     /// The daemon closed the connection.
     #[error("the daemon closed the connection{}", if reason.is_empty() { String::new() } else { format!(": {reason}") })]
     Gone {
-        /// What is known about why; may be empty.
+        /// The reason, if it is known; else empty.
         reason: String,
     },
-    /// More events are waiting than the client keeps: it did not read them.
+    /// The client stopped reading events, and its buffer is full.
     #[error("{kept} events were waiting unread, so the subscription was ended")]
     Lagged {
-        /// How many the client kept.
+        /// The number of events in the buffer.
         kept: usize,
     },
-    /// What came over the socket is not an answer.
+    /// The bytes from the socket are not a valid answer.
     #[error("the daemon sent something that is not an answer: {0}")]
     Protocol(String),
-    /// The workspace or a place of touchmark's files cannot be used.
+    /// The workspace, or a path of touchmark's own files, cannot be used.
     #[error("{}: {reason}", path.display())]
     Place {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{doing}: {source}")]
     Io {
-        /// What was being done.
+        /// What the client was doing.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The daemon answered with an error.
+    /// The daemon returned an error.
     #[error(transparent)]
     Daemon(#[from] touchmark_proto::Error),
 }
 
 impl Error {
-    /// A stable name: the daemon's own (`stale`, `busy`, ...) where it
-    /// answered one.
+    /// Returns the stable name of the error. For an error that the daemon
+    /// returned it is the daemon's (`stale`, `busy`, ...).
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoDaemon { .. } => "noDaemon",
@@ -82,7 +83,7 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about the error.
     pub fn hint(&self) -> &str {
         match self {
             Self::NoDaemon { .. } => "start one with `touchmark start`",
@@ -99,7 +100,7 @@ impl Error {
         }
     }
 
-    /// The daemon's error, where it answered one.
+    /// Returns the daemon's error, or `None` if it is an error of the client.
     pub fn daemon(&self) -> Option<&touchmark_proto::Error> {
         match self {
             Self::Daemon(error) => Some(error),
@@ -107,8 +108,8 @@ impl Error {
         }
     }
 
-    /// Whether another connection may succeed: the daemon went away or was
-    /// never there.
+    /// Returns whether another connection may succeed: the daemon does not run,
+    /// or has closed this connection.
     pub fn is_disconnected(&self) -> bool {
         match self {
             Self::NoDaemon { .. } | Self::Gone { .. } => true,
@@ -124,7 +125,7 @@ impl Error {
         }
     }
 
-    /// A broken connection, as far as the system's error tells.
+    /// Returns the error for a connection that the system reports as broken.
     pub(crate) fn gone(source: &io::Error) -> Self {
         let reason = match source.kind() {
             io::ErrorKind::UnexpectedEof
@@ -136,5 +137,5 @@ impl Error {
     }
 }
 
-/// The client's result.
+/// The result of the client's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

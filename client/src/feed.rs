@@ -1,5 +1,5 @@
-//! A subscription that outlives its daemon: it connects again and asks for
-//! what it missed.
+//! A subscription that continues after the daemon was restarted. It reconnects
+//! and requests the missed events.
 
 use std::time::{Duration, Instant};
 
@@ -12,33 +12,33 @@ use crate::blocking::Client;
 use crate::error::{Error, Result};
 use crate::find::Workspace;
 
-/// How long to wait between two looks for a daemon.
+/// The pause between two attempts to connect to a daemon.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// What a feed has to say.
+/// What a feed returns.
 #[derive(Debug)]
 pub enum Next {
-    /// Something happened.
+    /// An event.
     Event(Box<Event>),
-    /// Nothing within the time given.
+    /// No event within the given time.
     Quiet,
-    /// The daemon went away and another answers. Nothing was missed.
+    /// The feed has reconnected to a daemon, and no event was missed.
     Reconnected,
-    /// The same, but what happened in between is not known (DUR-2): what was
-    /// believed about files has to be asked again.
+    /// The feed has reconnected to a daemon, and events may be missing (DUR-2).
+    /// Query the state of files again.
     Missed,
 }
 
-/// Events of one workspace, across restarts of its daemon.
+/// The events of one workspace, also after its daemon was restarted.
 #[derive(Debug)]
 pub struct Feed {
     workspace: Workspace,
     hello: Hello,
     wanted: Subscribe,
-    /// How long to look for another daemon before giving up.
+    /// How long to try to connect to a daemon before failing.
     patience: Duration,
     client: Option<Client>,
-    /// The clock of the last event handed out.
+    /// The clock of the last event that was returned.
     since: Option<Clock>,
 }
 
@@ -46,7 +46,7 @@ impl Feed {
     /// Subscribes to a running daemon.
     ///
     /// # Errors
-    /// As [`Client::connect`] and [`Client::subscribe`].
+    /// The same as [`Client::connect`] and [`Client::subscribe`].
     pub fn open(
         workspace: Workspace,
         hello: Hello,
@@ -65,23 +65,23 @@ impl Feed {
         Ok(feed)
     }
 
-    /// The connection in use, if the daemon still answers.
+    /// Returns the current connection; `None` while the feed has none.
     pub fn client(&self) -> Option<&Client> {
         self.client.as_ref()
     }
 
-    /// The clock of the last event handed out: where another feed would go
-    /// on.
+    /// Returns the clock of the last event that was returned. Another feed can
+    /// continue after it.
     pub fn since(&self) -> Option<Clock> {
         self.since
     }
 
-    /// The next thing to say, waiting for at most `wait` while the daemon
-    /// lives. When it goes away, waits for another.
+    /// Returns the next event, waiting at most for `wait` while the daemon
+    /// runs. If the daemon exits, waits for another one.
     ///
     /// # Errors
-    /// `noDaemon` when none came within the feed's patience, and whatever
-    /// else keeps it from being heard.
+    /// `noDaemon` if no daemon answers within the feed's patience, and any
+    /// other error of connecting and subscribing.
     pub fn next(&mut self, wait: Duration) -> Result<Next> {
         let Some(client) = &self.client else {
             return self.reconnect();
@@ -119,8 +119,8 @@ impl Feed {
         }
     }
 
-    /// Subscribes from where the feed stopped; `true` if the daemon does not
-    /// know that place any more.
+    /// Subscribes after the last event that was returned. Returns `true` if the
+    /// daemon no longer has the events since then.
     fn subscribe(&mut self) -> Result<bool> {
         let client = self.workspace.connect(&self.hello)?;
         let asked = Subscribe {
@@ -140,8 +140,8 @@ impl Feed {
             Err(error) => return Err(error),
         };
         if self.since.is_none() {
-            // So that a daemon that dies before the first event can be
-            // followed as well.
+            // This clock lets the feed continue if the daemon exits before the
+            // first event.
             self.since = client.server().map(|server| server.clock);
         }
         self.client = Some(client);

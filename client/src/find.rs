@@ -1,4 +1,4 @@
-//! Which workspace, and where its daemon listens.
+//! Finds the workspace of a directory, and the socket of its daemon.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,21 +15,22 @@ use crate::dial::{is_full, try_dial};
 use crate::error::{Error, Result};
 use crate::local::{MAX_SOCKET_BYTES, is_own, is_socket, lives, me};
 
-/// What the environment says about places, read once, so that a caller (or a
-/// test) can say otherwise.
+/// The values from the environment that determine paths. They are read once, so
+/// that a caller or a test can replace them.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The user's base directories.
     pub base: BaseDirectories,
-    /// `TOUCHMARK_SOCKET`: the socket outright.
+    /// The value of `TOUCHMARK_SOCKET`: the path of the socket; `None` if not
+    /// set.
     pub socket: Option<OsString>,
 }
 
 impl Environment {
-    /// The process's own.
+    /// Reads the environment of this process.
     ///
     /// # Errors
-    /// If the user has no home directory.
+    /// `place` if the user has no home directory.
     pub fn read() -> Result<Self> {
         let base = directories::BaseDirs::new().ok_or_else(|| Error::Place {
             path: PathBuf::from("~"),
@@ -49,7 +50,7 @@ impl Environment {
         })
     }
 
-    /// Whose files are taken over (SEC-6).
+    /// Returns the rule for which files are trusted (SEC-6).
     fn trust(&self) -> Trust {
         Trust {
             me: me(),
@@ -57,27 +58,27 @@ impl Environment {
         }
     }
 
-    /// The places of a workspace, named by its canonical path.
+    /// Returns the places of the workspace with this canonical path.
     pub fn places(&self, workspace: &Path) -> Places {
         Places::new(&self.base, workspace, self.socket.as_deref())
     }
 }
 
-/// A workspace and where its daemon listens.
+/// A workspace, and the places of its daemon's files.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    /// Its canonical path.
+    /// The workspace's canonical path.
     pub root: PathBuf,
-    /// Where its daemon keeps its things, the socket among them.
+    /// The places of its daemon's files, including the socket.
     pub places: Places,
 }
 
 impl Workspace {
-    /// The workspace in that very directory.
+    /// Returns the workspace whose root is this directory.
     ///
     /// # Errors
-    /// If the directory does not exist, or its socket's path would be longer
-    /// than the kernel takes.
+    /// `place` if the directory does not exist, or if its socket's path would
+    /// be too long for the kernel.
     pub fn at(directory: &Path, environment: &Environment) -> Result<Self> {
         let root = canonical(directory)?;
         let places = environment.places(&root);
@@ -93,13 +94,14 @@ impl Workspace {
         Ok(Self { root, places })
     }
 
-    /// The innermost workspace, going up from `directory`, that has a running
-    /// daemon, a `.touchmark.toml` or a `.git`; else `directory` itself. So a
-    /// daemon in the home directory does not swallow the projects below it.
-    /// Marks that others could have put there count as none (SEC-6).
+    /// Returns the workspace of a directory: the innermost directory, going up
+    /// from `directory`, that has a running daemon, a `.touchmark.toml` or a
+    /// `.git`; else `directory` itself. The innermost one is used so that a
+    /// daemon in the home directory does not serve the projects below it. Files
+    /// that other users could have put there are ignored (SEC-6).
     ///
     /// # Errors
-    /// As [`Workspace::at`].
+    /// The same as [`Workspace::at`].
     pub fn find(directory: &Path, environment: &Environment) -> Result<Self> {
         let directory = canonical(directory)?;
         let root = directory
@@ -111,48 +113,50 @@ impl Workspace {
         Self::at(root, environment)
     }
 
-    /// The workspace of the current directory, by the process's own
-    /// environment.
+    /// Returns the workspace of the current directory, with the environment of
+    /// this process.
     ///
     /// # Errors
-    /// As [`Workspace::at`].
+    /// The same as [`Workspace::at`].
     pub fn here() -> Result<Self> {
         let directory = std::env::current_dir()
             .map_err(|error| Error::io("find the current directory", error))?;
         Self::find(&directory, &Environment::read()?)
     }
 
-    /// The socket of its daemon: of the one that runs, wherever that was
-    /// started, or else of one that this process would start. Looked up anew
-    /// each time. See [`socket`].
+    /// Returns the socket of the workspace's daemon, from the lock file at each
+    /// call. It is the socket of the running daemon, wherever it was started,
+    /// or the one that a daemon started by this process would use. See
+    /// [`socket`].
     pub fn socket(&self) -> PathBuf {
         socket(&self.places)
     }
 
-    /// Whether it says of itself that it is one: by a `.touchmark.toml` or a
-    /// `.git` that is taken over (SEC-6).
+    /// Returns whether the directory has a trusted `.touchmark.toml` or `.git`
+    /// (SEC-6).
     pub fn is_marked(&self) -> bool {
         let list = self.places.trusted.clone();
         is_marked(&self.root, &Trust { me: me(), list })
     }
 
-    /// A connection to its daemon.
+    /// Connects to the workspace's daemon.
     ///
     /// # Errors
-    /// As [`Client::connect`]; `place` if that daemon serves another
-    /// workspace, as one that `TOUCHMARK_SOCKET` names may (SEC-8).
+    /// The same as [`Client::connect`], and `place` if the daemon serves
+    /// another workspace, which is possible if `TOUCHMARK_SOCKET` is set
+    /// (SEC-8).
     pub fn connect(&self, hello: &Hello) -> Result<Client> {
         let client = Client::connect(&self.socket(), hello)?;
         self.check_served(client.server())?;
         Ok(client)
     }
 
-    /// The same without saying hello, for one-shot callers to whom a round
-    /// trip matters. Where `TOUCHMARK_SOCKET` names the socket, hello is said
-    /// nevertheless: another one can only be this workspace's.
+    /// Connects to the workspace's daemon without `initialize`, which saves a
+    /// round trip. If `TOUCHMARK_SOCKET` names the socket, `initialize` is sent
+    /// nevertheless, to check which workspace the daemon serves.
     ///
     /// # Errors
-    /// As [`Workspace::connect`].
+    /// The same as [`Workspace::connect`].
     pub fn connect_silent(&self, hello: &Hello) -> Result<Client> {
         match self.is_named() {
             true => self.connect(hello),
@@ -160,12 +164,12 @@ impl Workspace {
         }
     }
 
-    /// Whether `TOUCHMARK_SOCKET` names its socket.
+    /// Returns whether `TOUCHMARK_SOCKET` names the socket.
     pub(crate) fn is_named(&self) -> bool {
         self.places.socket != self.places.usual_socket()
     }
 
-    /// Refuses a daemon that serves another workspace (SEC-8).
+    /// Checks that the daemon serves this workspace (SEC-8).
     pub(crate) fn check_served(&self, server: Option<&Initialized>) -> Result<()> {
         let meant = self.root.to_string_lossy();
         match server {
@@ -180,13 +184,14 @@ impl Workspace {
         }
     }
 
-    /// Whether its daemon runs, or something else listens there.
+    /// Returns whether a process listens on the workspace's socket.
     pub fn is_running(&self) -> bool {
         !self.is_asleep() && listens(&self.socket())
     }
 
-    /// Whether a daemon that was asked to end is still there. Where systemd
-    /// listens, connecting would start another.
+    /// Returns whether a daemon that was told to shut down still runs. Where
+    /// systemd listens, this checks the lock, since connecting would start
+    /// another daemon.
     pub(crate) fn is_there(&self) -> bool {
         if self.places.service.exists() {
             is_held(&self.places)
@@ -195,13 +200,14 @@ impl Workspace {
         }
     }
 
-    /// Whether a daemon has its lock, listening or not.
+    /// Returns whether a running daemon has the workspace's lock, even if it
+    /// does not listen.
     pub(crate) fn is_taken(&self) -> bool {
         is_held(&self.places)
     }
 
-    /// Whether systemd would start its daemon for whoever connects: looking
-    /// must not do that.
+    /// Returns whether no daemon runs and systemd would start one on the next
+    /// connection. Callers that only look for a daemon must not connect then.
     pub fn is_asleep(&self) -> bool {
         is_asleep(&self.places)
     }
@@ -231,8 +237,9 @@ fn is_marked(directory: &Path, trust: &Trust) -> bool {
     })
 }
 
-/// The innermost mark, going up from a directory, that is not taken over, and
-/// why (SEC-6).
+/// Returns the innermost `.git` or `.touchmark.toml`, going up from a
+/// directory, that is not trusted, with the reason (SEC-6). `None` if there is
+/// none.
 pub fn passed_over(directory: &Path, environment: &Environment) -> Option<(PathBuf, String)> {
     let directory = canonical(directory).ok()?;
     let trust = environment.trust();
@@ -246,28 +253,31 @@ pub fn passed_over(directory: &Path, environment: &Environment) -> Option<(PathB
 }
 
 fn has_daemon(directory: &Path, environment: &Environment) -> bool {
-    // `TOUCHMARK_SOCKET` is the same for every directory, so it marks none.
+    // `TOUCHMARK_SOCKET` is the same for every directory, so it is not used
+    // here.
     let places = Places::new(&environment.base, directory, None);
-    // One that systemd starts for whoever connects is as good as running, and
-    // must not be started by a look.
+    // A workspace whose daemon systemd starts on demand counts as running. It
+    // is not connected to, since that would start the daemon.
     places.service.exists() || listens(&socket(&places))
 }
 
-/// Where the daemon of a workspace listens. One that was started with another
-/// runtime directory, as by an agent that hands none on, listens elsewhere
-/// than one of this environment would; its lock says where (SEC-1).
+/// Returns the socket of a workspace's daemon. A daemon that was started with
+/// another runtime directory (by an agent that passes none on) listens
+/// elsewhere than this environment says; its lock file names the socket
+/// (SEC-1).
 pub fn socket(places: &Places) -> PathBuf {
     let own = &places.socket;
     let Some(other) = holder(&places.lock).and_then(|holder| holder.socket) else {
         return own.clone();
     };
-    // What `TOUCHMARK_SOCKET` names comes first, if anybody is there.
+    // A socket that `TOUCHMARK_SOCKET` names is preferred if a process listens
+    // on it.
     let named = *own != places.usual_socket();
     if other == *own || (named && listens(own)) {
         return own.clone();
     }
-    // A killed daemon leaves its lock behind. The kernel lets others make
-    // sockets in the place of one that is gone, where the directory is theirs.
+    // A killed daemon leaves its lock file behind. Another user might create a
+    // socket at the path that it names, so the owner is checked.
     let ours = fs::symlink_metadata(&other).is_ok_and(|file| is_own(&file));
     if ours && listens(&other) {
         other
@@ -276,7 +286,7 @@ pub fn socket(places: &Places) -> PathBuf {
     }
 }
 
-/// What a lock of this user's says.
+/// Returns the content of a lock file that belongs to this user.
 fn holder(lock: &Path) -> Option<Holder> {
     let file = fs::symlink_metadata(lock).ok()?;
     if !file.is_file() || !is_own(&file) {
@@ -285,37 +295,37 @@ fn holder(lock: &Path) -> Option<Holder> {
     Holder::parse(&fs::read(lock).ok()?)
 }
 
-/// Whether a service is installed whose daemon does not run: neither it nor
-/// any other of that workspace.
+/// Returns whether a service is installed for the workspace and no daemon runs,
+/// started by systemd or otherwise.
 pub fn is_asleep(places: &Places) -> bool {
     places.service.exists() && !is_held(places)
 }
 
-/// Whether a lock names a process that lives. Its number may be another's by
-/// now; then somebody connects in vain, and no harm is done.
+/// Returns whether a lock file names a running process. The process id may have
+/// been reused; then a caller tries to connect in vain, which does no harm.
 fn is_held(places: &Places) -> bool {
     [&places.lock, &places.spare_lock]
         .into_iter()
         .filter_map(|lock| fs::read(lock).ok())
-        // One that says nothing was just taken.
+        // A lock file that is empty or incomplete was just taken.
         .any(|text| Holder::parse(&text).is_none_or(|holder| lives(holder.pid)))
 }
 
-/// Whether something listens on that socket.
+/// Returns whether a process listens on the socket.
 pub fn listens(socket: &Path) -> bool {
-    // The file is looked at first: connecting costs more than a stat, and
-    // most directories have none.
+    // The file is checked first: `connect` costs more than a stat, and most
+    // directories have no socket.
     fs::symlink_metadata(socket).is_ok_and(|file| is_socket(&file))
         && match try_dial(socket) {
             Ok(_) => true,
-            // A daemon that is stopped or busy is there all the same.
+            // A daemon that is stopped or busy exists nevertheless.
             Err(error) => is_full(&error),
         }
 }
 
-/// Every socket of this user's daemons, wherever they were started, dead ones
-/// included; not those on which systemd listens for a daemon that does not
-/// run.
+/// Returns all sockets of this user's daemons, wherever they were started,
+/// including those of daemons that have exited. Sockets on which only systemd
+/// listens are left out.
 pub fn sockets(environment: &Environment) -> Vec<PathBuf> {
     let named = |directory: &Path, extension: &'static str| {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -384,27 +394,28 @@ mod tests {
         assert_eq!(found(&outer, &environment), outer);
     }
 
-    /// Needs root, to have a file of another user's.
+    /// This test needs root, to create a file of another user.
     #[test]
     fn sec6_marks_of_others_are_passed_over() {
         use std::os::unix::fs::{PermissionsExt as _, chown};
         let (_home, environment, root) = world();
         let (outer, deep) = (root.join("o"), root.join("o/i"));
         fs::create_dir_all(&deep).unwrap();
-        // Everybody may put another in its place.
+        // Every user may replace files in this directory.
         fs::create_dir(outer.join(".git")).unwrap();
         fs::set_permissions(&outer, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(found(&deep, &environment), deep);
         let (path, why) = passed_over(&deep, &environment).unwrap();
         assert_eq!(path, outer.join(".git"));
         assert!(why.contains("everybody"), "{why}");
-        // The user says that it is all right.
+        // The user's list trusts the directory.
         let list = environment.base.trusted_file();
         fs::create_dir_all(list.parent().unwrap()).unwrap();
         fs::write(&list, format!("{}\n", outer.display())).unwrap();
         assert_eq!(found(&deep, &environment), outer);
         fs::remove_file(&list).unwrap();
-        // As `/tmp` is: what is the user's there stays the user's.
+        // The directory is sticky like `/tmp`, so no other user can replace the
+        // user's files.
         fs::set_permissions(&outer, fs::Permissions::from_mode(0o1777)).unwrap();
         assert_eq!(found(&deep, &environment), outer);
         assert_eq!(passed_over(&deep, &environment), None);
@@ -453,7 +464,7 @@ mod tests {
         assert_eq!(sockets(&environment), [places.socket]);
     }
 
-    /// Writes what a daemon's lock says.
+    /// Writes a daemon's lock file.
     fn lock(places: &Places, pid: u32, socket: &Path) {
         fs::create_dir_all(places.lock.parent().unwrap()).unwrap();
         let holder = Holder {
@@ -479,7 +490,8 @@ mod tests {
         assert!(workspace.is_running());
         assert_eq!(sockets(&environment), std::slice::from_ref(&elsewhere));
 
-        // What is named outright comes first, if somebody listens there.
+        // A socket that is named directly is preferred if a process listens on
+        // it.
         let mut named = environment.clone();
         let outright = root.join("named.sock");
         named.socket = Some(outright.clone().into());
@@ -488,7 +500,7 @@ mod tests {
         let _listens = UnixListener::bind(&outright).unwrap();
         assert_eq!(workspace_named.socket(), outright);
 
-        // A killed daemon's lock leads nowhere, and half a lock neither.
+        // The lock of a killed daemon is ignored, and so is an incomplete one.
         drop(listener);
         assert_eq!(workspace.socket(), places.socket);
         let _listener = UnixListener::bind(root.join("again.sock")).unwrap();

@@ -1,6 +1,6 @@
-//! Finds, starts and talks to a touchmark daemon.
+//! Finds a touchmark daemon, starts it and talks to it.
 //!
-//! touchmark knows which of an agent's file copies are out of date, and who
+//! touchmark tracks which of an agent's file copies are out of date, and who
 //! changed each file. In ten lines:
 //!
 //! ```no_run
@@ -19,13 +19,13 @@
 //!
 //! # Layout
 //!
-//! - [`find`]: which workspace, and where its daemon listens.
-//! - [`start`]: starting a daemon where none runs.
+//! - [`find`]: finds the workspace, and the socket of its daemon.
+//! - [`start`]: starts a daemon if none runs.
 //! - [`blocking`] and [`aio`]: connections without and with tokio.
-//! - [`Session`] and [`Edit`]: what an agent does, as values that end what
-//!   they began when they are dropped.
-//! - [`tools`]: tools that do not do twice what was done already.
-//! - [`feed`]: events across restarts of the daemon.
+//! - [`Session`] and [`Edit`]: what an agent does, as values. Dropping an edit
+//!   aborts it.
+//! - [`tools`]: tools whose repeated calls are answered from the first result.
+//! - [`feed`]: events, also after the daemon was restarted.
 //!
 //! # Features
 //!
@@ -34,7 +34,8 @@
 //! Every call has a deadline: a daemon that is gone, hung or slow becomes an
 //! [`Error`] at that time, never a hang (LIFE-4). This crate prints nothing.
 
-// `session.rs` and `requests.rs` are one source for both kinds of connection.
+// `session.rs` and `requests.rs` are compiled twice, once for each kind of
+// connection.
 #![allow(clippy::duplicate_mod)]
 
 use std::time::Duration;
@@ -58,7 +59,8 @@ pub mod tools;
 mod values;
 mod wire;
 
-// A daemon of a few lines needs sockets. It is asked by both connections.
+// These tests run both connections against a small fake daemon, which needs
+// sockets.
 #[cfg(all(test, feature = "aio"))]
 mod tests;
 
@@ -66,29 +68,30 @@ pub use blocking::{Edit, Session};
 pub use error::{Error, Result};
 pub use find::{Environment, Workspace};
 pub use start::{Start, connect_or_start};
-/// The words of the protocol.
+/// The types of the protocol.
 pub use touchmark_proto as proto;
 
-/// How long a call waits unless told: a query waits for its fence, and a slow
-/// disk must not look like a dead daemon.
+/// The default time to wait for an answer. It is long because a query waits for
+/// its fence, and a slow disk must not look like a daemon that has exited.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How long a daemon may take to come up.
+/// The default time for a daemon to start.
 pub const START_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How many events a connection keeps for a reader that does not come.
+/// The maximum number of events that a connection buffers until they are read.
 pub const MAX_WAITING_EVENTS: usize = 65_536;
 
-/// How a client introduces itself, and how long it waits.
+/// How a client identifies itself, and how long it waits for answers.
 #[derive(Clone, Debug)]
 pub struct Hello {
-    /// The client's program.
+    /// The client's name and version.
     pub program: Program,
-    /// The session this connection works for.
+    /// The session that this connection works for; default `None`: for no
+    /// single one.
     pub session: Option<SessionId>,
-    /// What the client is.
+    /// The kind of the client; default `None`: not given.
     pub role: Option<Role>,
-    /// How long each call waits for its answer.
+    /// The time to wait for the answer to a call; default [`DEFAULT_DEADLINE`].
     pub deadline: Duration,
 }
 
@@ -99,7 +102,8 @@ impl Default for Hello {
 }
 
 impl Hello {
-    /// A program by its name and version.
+    /// Returns a hello for this name and version, with defaults for the other
+    /// fields.
     pub fn new(name: &str, version: &str) -> Self {
         Self {
             program: Program {
@@ -124,16 +128,16 @@ impl From<&Hello> for Initialize {
     }
 }
 
-/// Connects to the daemon of the current directory's workspace, and starts
-/// one if none runs.
+/// Connects to the daemon of the current directory's workspace. Starts one if
+/// none runs.
 ///
 /// # Errors
-/// As [`Workspace::here`] and [`connect_or_start`].
+/// The same as [`Workspace::here`] and [`connect_or_start`].
 pub fn connect() -> Result<blocking::Client> {
     connect_or_start(&Workspace::here()?, &Hello::default(), &Start::default())
 }
 
-/// The hash by which touchmark knows a content: SHA-256 of the file's bytes.
+/// Returns the hash that identifies a content: SHA-256 of the file's bytes.
 pub fn hash_of(bytes: &[u8]) -> Hash {
     Hash(Sha256::digest(bytes).into())
 }

@@ -1,4 +1,4 @@
-//! Sockets with names in the file system, and who holds a lock.
+//! Unix sockets, and the processes and users behind them.
 
 #[cfg_attr(not(target_os = "linux"), path = "local/calls/unix.rs")]
 mod calls;
@@ -18,23 +18,23 @@ pub(crate) use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 pub(crate) use calls::{MAX_SOCKET_BYTES, check_peer, send_at_once, try_dial};
 
-/// Whether it is a socket.
+/// Returns whether the file is a socket.
 pub(crate) fn is_socket(file: &Metadata) -> bool {
     file.file_type().is_socket()
 }
 
-/// Whose process this is.
+/// Returns the user of this process.
 pub(crate) fn me() -> Me {
     Me::new(geteuid().as_raw())
 }
 
-/// Whether it is this user's.
+/// Returns whether the file belongs to this user.
 pub(crate) fn is_own(file: &Metadata) -> bool {
     file.uid() == geteuid().as_raw()
 }
 
-/// Whether a process of that number lives. Its number may be another's by
-/// now.
+/// Returns whether a process with this id exists. The id may have been reused
+/// by another process.
 pub(crate) fn lives(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))

@@ -1,5 +1,5 @@
-//! A session's methods that are one request each, or one list. Compiled twice,
-//! as `session.rs` is.
+//! The requests of a session as methods: single requests and lists. This source
+//! is compiled twice, like `session.rs`.
 
 use serde_json::Value;
 use touchmark_proto::at::At;
@@ -26,7 +26,7 @@ use touchmark_proto::{ClientPath, FreeJson, Method, SessionId};
 use super::session::Session;
 use crate::error::Result;
 
-/// Methods that are one request each.
+/// Defines a method for each request. Its errors are the daemon's.
 macro_rules! requests {
     ($(
         $(#[$doc:meta])*
@@ -37,9 +37,8 @@ macro_rules! requests {
             impl Session {
                 $(
                     $(#[$doc])*
-                    ///
                     /// # Errors
-                    /// The daemon's own.
+                    /// The daemon's error.
                     pub fn $name(&self $(, $argument: $type)*)
                         -> Result<<$method as Method>::Result>
                     {
@@ -52,7 +51,8 @@ macro_rules! requests {
     };
 }
 
-/// Methods that request a list until there is no more of it (LIM-2).
+/// Defines a method for each list. It sends requests until the list is complete
+/// (LIM-2).
 macro_rules! lists {
     ($(
         $(#[$doc:meta])*
@@ -63,9 +63,8 @@ macro_rules! lists {
             impl Session {
                 $(
                     $(#[$doc])*
-                    ///
                     /// # Errors
-                    /// The daemon's own.
+                    /// The daemon's error.
                     pub fn $name(&self $(, $argument: $type)*) -> Result<Vec<$row>> {
                         let mut rows = Vec::new();
                         let mut $cursor: Option<String> = None;
@@ -86,61 +85,62 @@ macro_rules! lists {
 }
 
 requests! {
-    /// A message names a file: it is tracked from now on.
+    /// Records that a message named a file. The file is tracked from then on.
     fn mention(session, path: impl Into<ClientPath>) -> FileMention {
         FileMention { session, path: path.into(), hash: None, range: None, step: None, missed: false }
     }
 
-    /// Forgets what was read of a file, or of all: the next read is full.
+    /// Forgets what the session has read of a file, or of all files if `path`
+    /// is `None`. The next read returns the full text.
     fn invalidate(session, path: Option<ClientPath>) -> FileInvalidate {
         FileInvalidate { session, path }
     }
 
-    /// The session has nothing to do with the file any more.
+    /// Stops tracking a file for the session.
     fn untrack(session, path: impl Into<ClientPath>) -> FileUntrack {
         FileUntrack { session, path: path.into() }
     }
 
-    /// The context was compacted: what was read is no longer in it, but for
-    /// these files.
+    /// Reports that the context was compacted: what the session read is no
+    /// longer resident, except for the files in `keep`.
     fn compacted(session, keep: Vec<ClientPath>) -> SessionCompacted {
         SessionCompacted { session, keep }
     }
 
-    /// Parts of the context were cut.
+    /// Reports that parts of the context were cut.
     fn truncated(session, items: Vec<Truncated>) -> SessionTruncated {
         SessionTruncated { session, items }
     }
 
-    /// Was a file accessed more than `max_age` of the session's steps ago?
-    /// This says nothing of its content.
+    /// Checks whether the session last accessed a file more than `max_age`
+    /// steps ago. This does not depend on the file's content.
     fn is_stale(session, path: impl Into<ClientPath>, step: u64, max_age: u64) -> FileIsStale {
         FileIsStale { session, path: path.into(), step, max_age }
     }
 
-    /// What a file is like at this moment.
+    /// Returns the current state of a file, to compare with later.
     fn snapshot(_session, path: impl Into<ClientPath>) -> FileSnapshot {
         FileSnapshot { path: path.into() }
     }
 
-    /// What differs from a snapshot.
+    /// Compares a file with a snapshot of it.
     fn detect(_session, snapshot: Snapshot) -> FileDetect {
         FileDetect { snapshot }
     }
 
-    /// Returns a file's content at a version, by default the current one.
+    /// Returns a file's content at a version; default: the current one.
     fn content(_session, path: impl Into<ClientPath>, at: Option<At>) -> FileContent {
         FileContent { path: path.into(), at }
     }
 
-    /// Returns who wrote each line of a file, at a version, by default the
+    /// Returns the author of each line of a file at a version; default: the
     /// current one.
     fn blame(_session, path: impl Into<ClientPath>, at: Option<At>) -> FileBlame {
         FileBlame { path: path.into(), at, range: None }
     }
 
-    /// Returns what differs between two versions of a file, line by line with
-    /// the authors. `to`: by default the current content.
+    /// Returns the differences between two versions of a file, with the author
+    /// of each line. `to` defaults to the current content.
     fn diff(_session, path: impl Into<ClientPath>, from: At, to: Option<At>) -> FileDiff {
         FileDiff {
             path: Some(path.into()),
@@ -153,25 +153,27 @@ requests! {
         }
     }
 
-    /// Gives a file the content of a version again, by a guarded write.
+    /// Restores a file to a version by a guarded write.
     fn restore(_session, path: impl Into<ClientPath>, at: At) -> FileRestore {
         FileRestore { path: path.into(), at }
     }
 
-    /// Takes away what this session changed, and leaves all other authors'
-    /// lines (UNDO-1). `dry_run`: only says what would be done.
+    /// Undoes this session's changes and leaves the lines of all other authors
+    /// as they are (UNDO-1). `dry_run` reports what would be done without doing
+    /// it.
     fn undo(session, dry_run: bool) -> Undo {
-        // A session that asks for it is in the middle of its own turn.
+        // The session that calls this is usually in its own turn, so `now` is
+        // set (UNDO-3).
         Undo { session: Some(session), dry_run, now: true, ..Undo::default() }
     }
 
-    /// Takes back an undo, by default the newest.
+    /// Redoes what an undo has undone; default: the newest undo.
     fn redo(_session, undo: Option<&str>) -> Redo {
         Redo { undo: undo.map(str::to_owned), dry_run: false }
     }
 
-    /// Writes a file through the daemon, unless it is something else by then
-    /// than the session has seen (GUARD-4).
+    /// Writes a file through the daemon, unless its content differs from what
+    /// the session saw last (GUARD-4).
     fn guarded_write(session, path: impl Into<ClientPath>, text: &str) -> FileWrite {
         FileWrite {
             session,
@@ -186,7 +188,8 @@ requests! {
         }
     }
 
-    /// Replaces a text that stands once in a file, guarded likewise.
+    /// Replaces a text that occurs exactly once in a file, unless the file's
+    /// content differs from what the session saw last (GUARD-4).
     fn replace(session, path: impl Into<ClientPath>, old: &str, new: &str) -> FileEdit {
         FileEdit {
             session,
@@ -199,17 +202,17 @@ requests! {
         }
     }
 
-    /// A text with typographic quotation marks made plain.
+    /// Returns a text with straight quotation marks.
     fn normalize_quotes(_session, text: &str) -> QuotesNormalize {
         QuotesNormalize { text: text.into() }
     }
 
-    /// Where a text stands in another, whatever its quotation marks.
+    /// Searches a text, ignoring the kind of quotation marks.
     fn match_quotes(_session, needle: &str, haystack: &str) -> QuotesMatch {
         QuotesMatch { needle: needle.into(), haystack: haystack.into() }
     }
 
-    /// Remembers this moment.
+    /// Creates a checkpoint at the current moment.
     fn checkpoint_create(session, label: Option<&str>, message: Option<&str>, step: Option<u64>)
         -> CheckpointCreate
     {
@@ -221,33 +224,34 @@ requests! {
         }
     }
 
-    /// Forgets a checkpoint.
+    /// Deletes a checkpoint.
     fn checkpoint_delete(session, checkpoint: &str) -> CheckpointDelete {
         CheckpointDelete { session, checkpoint: checkpoint.into() }
     }
 
-    /// Keeps a warning, in place of an earlier one (CHK-2).
+    /// Stores a warning. It replaces an earlier one (CHK-2).
     fn warning_store(session, files: Vec<ClientPath>, note: Option<&str>) -> WarningStore {
         WarningStore { session, files, note: note.map(str::to_owned) }
     }
 
-    /// Takes the warning: it is given once (CHK-2).
+    /// Returns the warning and removes it (CHK-2).
     fn warning_take(session) -> WarningTake {
         WarningTake { session }
     }
 
-    /// Removes the warnings of all sessions but these and this one.
+    /// Removes the warnings of all sessions except this one and those in
+    /// `live`.
     fn warning_cleanup(session, live: Vec<SessionId>) -> WarningCleanup {
         WarningCleanup { live: live.into_iter().chain([session]).collect() }
     }
 
-    /// Does this call of a tool repeat an earlier one?
+    /// Checks whether a tool call repeats an earlier call.
     fn call_check(session, tool: &str, args: Value) -> CallCheck {
         CallCheck { session, tool: tool.into(), args: FreeJson(args), sync: None, verify: None }
     }
 
-    /// Remembers a call, what it answered, and which files that rests on
-    /// beside those that the arguments name.
+    /// Stores a tool call, its result, and the files that the result depends on
+    /// in addition to those that the arguments name.
     fn call_record(session, tool: &str, args: Value, result: Value, paths: Option<Vec<ClientPath>>)
         -> CallRecord
     {
@@ -260,37 +264,37 @@ requests! {
         }
     }
 
-    /// How many calls are kept, and how often they served.
+    /// Returns counts of stored calls and of checks.
     fn call_stats(session) -> CallStats {
         CallStats { session: Some(session) }
     }
 
-    /// Forgets the calls.
+    /// Removes the stored calls.
     fn call_clear(session) -> CallClear {
         CallClear { session }
     }
 
-    /// Which tool results may be cut from the context, and which go first.
+    /// Ranks tool results by how much they are worth keeping in the context.
     fn rank(session, step: u64, max_age: u64, items: Vec<RetentionItem>) -> RetentionRank {
         RetentionRank { session, step, max_age, items }
     }
 
-    /// Keeps a background task, in place of one with the same id.
+    /// Stores a background task. It replaces a task with the same id.
     fn task_save(session, task: Task) -> TaskSave {
         TaskSave { session, task }
     }
 
-    /// Forgets a background task.
+    /// Removes a background task.
     fn task_remove(session, id: &str) -> TaskRemove {
         TaskRemove { id: id.into(), session: Some(session) }
     }
 
-    /// Forgets the tasks, of all sessions, whose process is gone.
+    /// Removes the tasks of all sessions whose process no longer exists.
     fn task_cleanup(_session) -> TaskCleanup {
         TaskCleanup {}
     }
 
-    /// Remembers which model answers from now on.
+    /// Records the model that answers from now on.
     fn model_record(session, model: &str, provider: &str, mode: &str, message: Option<&str>)
         -> ModelRecord
     {
@@ -303,42 +307,44 @@ requests! {
         }
     }
 
-    /// What was saved in this session.
+    /// Returns how much work touchmark has saved in this session.
     fn stats(session) -> Stats {
         Stats { session: Some(session) }
     }
 
-    /// Searches files. Give it time: [`crate::blocking::Client::call_within`]
-    /// takes the same request with a deadline of its own.
+    /// Searches files. A search may need more than the default deadline;
+    /// [`crate::blocking::Client::call_within`] takes the same request with its
+    /// own deadline.
     fn grep(session, search: SearchGrep) -> SearchGrep {
         SearchGrep { session: Some(session), ..search }
     }
 
-    /// Ends the session and removes what it knew and stored.
+    /// Closes the session and removes what it knew and stored.
     fn forget(session) -> SessionClose {
         SessionClose { session, forget: true }
     }
 }
 
 lists! {
-    /// The session's records of files; `all`: superseded ones too.
+    /// Returns the session's records of files. `all` includes superseded
+    /// records.
     fn files(session, cursor, all: bool) -> FileList, files: FileRecord {
         FileList { session, all, sync: None, verify: None, limit: None, cursor }
     }
 
-    /// Files accessed at most `max_age` of the session's steps ago, the newest
-    /// first.
+    /// Returns the files accessed at most `max_age` steps ago, newest first.
     fn recent(session, cursor, step: u64, max_age: u64) -> FileRecent, files: FileRecord {
         FileRecent { session, step, max_age, sync: None, verify: None, limit: None, cursor }
     }
 
-    /// The checkpoints, the oldest first.
+    /// Returns the checkpoints, oldest first.
     fn checkpoints(session, cursor) -> CheckpointList, checkpoints: CheckpointRow {
         CheckpointList { session, limit: None, cursor }
     }
 
-    /// What was edited since a checkpoint, and what messages deleted with its
-    /// restoring had done (CHK-1). `warn`: keep it as the session's warning.
+    /// Returns the files that were edited since a checkpoint, and the files of
+    /// the operations in `deleted` (CHK-1). `warn` stores the result as the
+    /// session's warning.
     fn checkpoint_detect(
         session, cursor, checkpoint: &str, deleted: &[DeletedOperation], warn: bool
     ) -> CheckpointDetect, files: EditedFile {
@@ -349,7 +355,8 @@ lists! {
             time: None,
             paths: None,
             deleted: deleted.to_vec(),
-            // It is about all of them, and wanted once.
+            // The warning covers all pages, so only the first request stores
+            // it.
             store_warning: warn && cursor.is_none(),
             sync: None,
             verify: None,
@@ -358,12 +365,13 @@ lists! {
         }
     }
 
-    /// The background tasks of the session, with whether they live.
+    /// Returns the session's background tasks, with whether their processes
+    /// run.
     fn tasks(session, cursor) -> TaskList, tasks: TaskRow {
         TaskList { session: Some(session), limit: None, cursor }
     }
 
-    /// The models that answered, the oldest first.
+    /// Returns the models that the session used, oldest first.
     fn models(session, cursor) -> ModelList, entries: ModelEntry {
         ModelList { session, limit: None, cursor }
     }

@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::hash_of;
 use crate::values::{aborting, session_id, took_a_save_for_its_own, writing};
 
-/// One agent conversation or task, on one connection. A cheap handle.
+/// One agent conversation or task, on one connection. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Session {
     client: Client,
@@ -70,11 +70,11 @@ methods! {
             wait!(Self::open_with(client, ask))
         }
 
-        /// Opens a session with everything that can be said of one, such as
+        /// Opens a session with all parameters of `session/open`, for example
         /// the parent of a sub-agent (SEEN-5).
         ///
         /// # Errors
-        /// As [`Session::open`].
+        /// The same as [`Session::open`].
         pub fn open_with(client: &Client, ask: SessionOpen) -> Result<(Self, SessionOpened)> {
             let id = ask.session.clone();
             let opened = wait!(client.call(ask))?;
@@ -115,19 +115,20 @@ methods! {
             wait!(self.client.call(self.reading_text(path.into(), false)))
         }
 
-        /// Reads the file's text through the daemon, also if the session has
-        /// it in its context already.
+        /// Reads a file's text through the daemon. Returns the text even if the
+        /// session has it in its context already.
         ///
         /// # Errors
-        /// As [`Session::read`].
+        /// The same as [`Session::read`].
         pub fn read_text_again(&self, path: impl Into<ClientPath>) -> Result<FileText> {
             wait!(self.client.call(self.reading_text(path.into(), true)))
         }
 
-        /// Returns what the session's copies of these files are worth now.
+        /// Returns the current state of the session's copies of these files.
         ///
         /// # Errors
-        /// `unknownSession`, and `outsideWorkspace` for a path elsewhere.
+        /// `unknownSession`, and `outsideWorkspace` for a path outside the
+        /// workspace.
         pub fn status(&self, paths: impl IntoIterator<Item = impl Into<ClientPath>>)
             -> Result<Vec<FileState>>
         {
@@ -135,7 +136,7 @@ methods! {
             wait!(self.states(Some(paths)))
         }
 
-        /// Returns what all of the session's copies are worth now.
+        /// Returns the current state of all of the session's copies.
         ///
         /// # Errors
         /// `unknownSession`.
@@ -164,11 +165,11 @@ methods! {
             }
         }
 
-        /// Takes what others changed in the session's files. Each change is
+        /// Returns what others have changed since the last call. Each change is
         /// returned once (MOD-2).
         ///
         /// # Errors
-        /// `unknownSession`; `storage` while the daemon cannot store facts.
+        /// `unknownSession`, or `storage` while the daemon cannot store facts.
         pub fn changed(&self) -> Result<Vec<Change>> {
             let mut changes = Vec::new();
             loop {
@@ -209,10 +210,11 @@ methods! {
             wait!(self.begin(path.into(), Some(HashOrAbsent::Hash(hash_of(bytes)))))
         }
 
-        /// Declares a write, writes the file in place and commits, in one go.
+        /// Begins an edit, writes the file in place and commits.
         ///
         /// # Errors
-        /// As [`Session::edit`], and `io` if the file cannot be written.
+        /// The same as [`Session::edit`], and `io` if the file cannot be
+        /// written.
         pub fn write(&self, path: impl Into<ClientPath>, bytes: &[u8]) -> Result<EditCommitted> {
             let edit = wait!(self.edit_to(path, bytes))?;
             wait!(write_file(&edit.target(), bytes))?;
@@ -242,7 +244,7 @@ methods! {
             })
         }
 
-        /// Ends the session. Its open edits are aborted.
+        /// Closes the session. Its open edits are aborted.
         ///
         /// # Errors
         /// `storage` while the daemon cannot store facts.
@@ -283,8 +285,8 @@ impl Session {
     }
 }
 
-/// An open edit of one file. If it is dropped without a commit, it is aborted:
-/// what is written afterwards counts as the user's.
+/// An open edit of one file. If it is dropped without a commit, it is aborted;
+/// later writes are the user's.
 #[derive(Debug)]
 #[must_use = "a dropped edit is aborted"]
 pub struct Edit {
@@ -316,12 +318,12 @@ impl Edit {
 
 methods! {
     impl Edit {
-        /// Writes these bytes through the daemon, if the file still has the
-        /// content that it had when the edit began, and commits. No save of
-        /// anybody's in between is overwritten (GUARD-1).
+        /// Writes these bytes through the daemon and commits. Refused if the
+        /// file's content has changed since the edit began, so that no save in
+        /// between is overwritten (GUARD-1).
         ///
         /// # Errors
-        /// `stale` or `conflict`: the edit is aborted, and nothing was written.
+        /// `stale` or `conflict`: nothing was written, and the edit is aborted.
         pub fn write(mut self, bytes: &[u8]) -> Result<FileWritten> {
             let before = self.before.as_ref().and_then(|state| state.hash);
             let ask = writing(&self.session, &self.path, bytes, before);
@@ -338,18 +340,19 @@ methods! {
             }
         }
 
-        /// Ends the edit: the file was written, with these bytes.
+        /// Commits the edit: the caller has written these bytes.
         ///
         /// # Errors
-        /// `unknownEdit` if it has ended already, by its deadline say.
+        /// `unknownEdit` if the edit has ended before, for example by its
+        /// deadline.
         pub fn commit(self, written: &[u8]) -> Result<EditCommitted> {
             wait!(self.end(HashOrAbsent::Hash(hash_of(written))))
         }
 
-        /// Ends the edit: the file was deleted.
+        /// Commits the edit: the caller has deleted the file.
         ///
         /// # Errors
-        /// As [`Edit::commit`].
+        /// The same as [`Edit::commit`].
         pub fn commit_deleted(self) -> Result<EditCommitted> {
             wait!(self.end(HashOrAbsent::Absent))
         }
@@ -361,17 +364,17 @@ methods! {
                 call_id: None,
                 files: vec![CommitFile { path: self.path.clone(), hash: Some(hash) }],
             }));
-            // A future that is dropped before this line still aborts. The abort
-            // of an edit that has ended meanwhile has no effect.
+            // If the future is dropped before this line, the edit is aborted.
+            // Aborting an edit that has ended has no effect.
             self.id = None;
             committed
         }
 
-        /// Ends the edit: nothing was written. The same as dropping it, with an
-        /// answer.
+        /// Aborts the edit: none of its writes is the session's. Dropping the
+        /// edit does the same without waiting for the answer.
         ///
         /// # Errors
-        /// As [`Edit::commit`].
+        /// The same as [`Edit::commit`].
         pub fn abort(mut self) -> Result<()> {
             wait!(self.client.call(aborting(self.id.take()))).map(drop)
         }
@@ -381,7 +384,8 @@ methods! {
 impl Drop for Edit {
     fn drop(&mut self) {
         if self.id.is_some() {
-            // The daemon ends the edit with the connection in any case.
+            // If the daemon does not receive this, it ends the edit with the
+            // connection.
             self.client.abandon(aborting(self.id.take()));
         }
     }

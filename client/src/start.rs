@@ -1,4 +1,4 @@
-//! Starting a daemon where none runs.
+//! Starts a daemon if none runs.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,30 +17,33 @@ use crate::find::Workspace;
 use crate::scratch;
 use crate::{Hello, START_DEADLINE};
 
-/// The variable that names the binary to start.
+/// The environment variable that names the binary to start.
 pub const BINARY_VARIABLE: &str = "TOUCHMARK_BIN";
 
 /// The binary's name.
 const BINARY: &str = "touchmark";
 
-/// How long a daemon may take to let go of its socket after `shutdown`.
+/// How long a daemon may take to close its socket after `shutdown`.
 const END_DEADLINE: Duration = Duration::from_secs(5);
 
-/// What a daemon says when another holds the lock (SEC-1).
+/// The exit code of a daemon that finds the lock taken by another daemon
+/// (SEC-1).
 const ANOTHER_RUNS: i32 = 1;
 
-/// How long another starter's daemon may take to listen after ours has given
-/// way to it.
+/// How long the daemon of another starter may take to listen, after this
+/// process's daemon has found the lock taken.
 const WINNER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How to start a daemon.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// The binary.
+    /// The binary to run; default [`binary`].
     pub binary: OsString,
-    /// How long it may take until it answers.
+    /// How long the daemon may take until it answers; default
+    /// [`START_DEADLINE`].
     pub deadline: Duration,
-    /// Variables set for it.
+    /// Environment variables to set for the daemon, in addition to this
+    /// process's.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -54,8 +57,8 @@ impl Default for Start {
     }
 }
 
-/// `TOUCHMARK_BIN`, or this very program if it is `touchmark`, or `touchmark`
-/// on the `PATH`.
+/// Returns the daemon's binary: `TOUCHMARK_BIN` if it is set, this process's
+/// own program if it is `touchmark`, else `touchmark` on the `PATH`.
 pub fn binary() -> OsString {
     if let Some(named) = std::env::var_os(BINARY_VARIABLE).filter(|name| !name.is_empty()) {
         return named;
@@ -66,27 +69,28 @@ pub fn binary() -> OsString {
     }
 }
 
-/// Connects to the workspace's daemon, and starts one if none runs. Of two
-/// starters at the same moment one daemon stays (by its lock), and both
-/// connect to it. A daemon of an older protocol is asked to end and replaced;
-/// its state, open edits included, survives.
+/// Connects to the workspace's daemon. Starts one if none runs. If two
+/// processes start one at the same moment, the lock lets one daemon run, and
+/// both processes connect to it. A daemon of an older protocol is shut down and
+/// replaced; its state is kept, open edits included.
 ///
 /// # Errors
-/// `startFailed` with what the daemon said; `incompatible` if a newer one
-/// runs; `deadline` if one runs and does not answer.
+/// `startFailed` with what the daemon printed; `incompatible` if a newer daemon
+/// runs; `deadline` if a daemon runs and does not answer.
 pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> Result<Client> {
     match workspace.connect(hello) {
         Err(error) if error.is_disconnected() => {}
-        // One that is named outright may be another workspace's.
+        // A socket that `TOUCHMARK_SOCKET` names may be another workspace's.
         Err(error) if is_older(&error) && !workspace.is_named() => {
-            // What it answers to `shutdown` does not matter: it may be gone
-            // before it could.
+            // The answer to `shutdown` is ignored: the daemon may exit before
+            // it answers.
             if let Ok(old) = Client::connect_silent(&workspace.socket(), hello.deadline) {
                 let _ = old.call(Shutdown {});
             }
             wait_until_ended(workspace, END_DEADLINE)?;
             if workspace.is_asleep() {
-                // By systemd, from the program that is installed now.
+                // systemd starts the daemon on this connection, from the
+                // installed program.
                 return workspace.connect(hello);
             }
         }
@@ -102,7 +106,7 @@ pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> 
 /// Waits until no daemon of the workspace runs.
 ///
 /// # Errors
-/// `deadline`.
+/// `deadline` if a daemon still runs at the deadline.
 pub fn wait_until_ended(workspace: &Workspace, deadline: Duration) -> Result<()> {
     let until = Instant::now() + deadline;
     let mut pause = Pause::default();
@@ -118,7 +122,7 @@ pub fn wait_until_ended(workspace: &Workspace, deadline: Duration) -> Result<()>
     Ok(())
 }
 
-/// Whether the daemon refused us because it speaks an older protocol.
+/// Returns whether the daemon refused the client because its protocol is older.
 fn is_older(error: &Error) -> bool {
     error.daemon().is_some_and(|error| {
         error.code == ErrorCode::Incompatible
@@ -126,12 +130,12 @@ fn is_older(error: &Error) -> bool {
     })
 }
 
-/// A daemon that is coming up.
+/// A daemon that was started and does not answer yet.
 struct Starting {
     child: Child,
     binary: PathBuf,
-    /// What it writes to stderr before it has a log: in a file
-    /// without a name.
+    /// What the daemon writes to stderr before it opens its log, in an unnamed
+    /// file.
     said: Option<File>,
     ended: Option<ExitStatus>,
 }
@@ -142,8 +146,8 @@ fn spawn(workspace: &Workspace, start: &Start) -> Result<Starting> {
         .as_ref()
         .and_then(|file| file.try_clone().ok())
         .map_or_else(Stdio::null, Stdio::from);
-    // No process group of its own: a group's leader could not become the
-    // session leader that the daemon makes itself (LIFE-1).
+    // The child does not get its own process group: the leader of a group could
+    // not become the leader of a session, which the daemon does (LIFE-1).
     let child = Command::new(&start.binary)
         .args(["daemon", "--on-demand", "--workspace"])
         .arg(&workspace.root)
@@ -178,7 +182,8 @@ impl Starting {
         let mut pause = Pause::default();
         let mut again = false;
         loop {
-            // Another's may have won, and listen elsewhere.
+            // The daemon of another process may have taken the lock, and may
+            // listen on another socket.
             let listens = match workspace.connect(hello) {
                 Err(error) if error.is_disconnected() => !matches!(error, Error::NoDaemon { .. }),
                 done => return done,
@@ -190,12 +195,13 @@ impl Starting {
                 if status.code() != Some(ANOTHER_RUNS) {
                     return Err(self.failed());
                 }
-                // Ours gave way to another starter's, which may not listen
-                // yet.
+                // The started daemon found the lock taken by another one, which
+                // may not listen yet.
                 until = until.min(Instant::now() + WINNER_DEADLINE);
             }
-            // Ours gave way to systemd, which has stopped listening since its
-            // daemons failed. One that it is not in the way of says why.
+            // The started daemon exited because of systemd, which has stopped
+            // listening since its daemons failed. A second one prints the
+            // cause.
             if self.ended.is_some() && !again && !listens && !workspace.is_taken() {
                 again = true;
                 *self = spawn(workspace, start)?;
@@ -210,7 +216,7 @@ impl Starting {
     fn failed(&mut self) -> Error {
         let mut said = Vec::new();
         if let Some(file) = &mut self.said {
-            // Without its words the exit status has to do.
+            // If the output cannot be read, the exit status is reported alone.
             let _ = file
                 .rewind()
                 .and_then(|()| file.by_ref().take(16 * 1024).read_to_end(&mut said));
@@ -237,12 +243,12 @@ impl Starting {
         }
     }
 
-    /// Lets the daemon go its own way. A thread collects its exit status if
-    /// it ends before this process, so that no zombie stays.
+    /// Detaches from the daemon. A thread collects its exit status if it exits
+    /// before this process, so that no zombie remains.
     fn leave(self) {
         if self.ended.is_none() {
             let mut child = self.child;
-            // Without the thread the zombie lasts as long as this process.
+            // Without the thread, a zombie remains until this process exits.
             let _ = thread::Builder::new()
                 .name("touchmark-reap".into())
                 .spawn(move || child.wait());
@@ -250,8 +256,8 @@ impl Starting {
     }
 }
 
-/// Ever longer pauses between looks: a daemon is up within milliseconds, and
-/// one that is not should not be looked at all the time.
+/// Pauses that double each time. A daemon usually answers within milliseconds;
+/// one that does not should not be polled too often.
 struct Pause(Duration);
 
 impl Default for Pause {

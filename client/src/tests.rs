@@ -1,4 +1,4 @@
-//! Both clients against a daemon of a few lines.
+//! Tests of both clients against a small fake daemon.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fake;
@@ -29,7 +29,7 @@ fn event(n: u64) -> Event {
     }
 }
 
-/// Answers `sync` with the request's place in the order of arrival.
+/// Answers each `sync` with its place in the order of arrival, as the clock.
 fn counting() -> impl FnMut(&Request) -> Act + Send {
     let mut n = 0;
     move |request| match request {
@@ -44,7 +44,8 @@ fn counting() -> impl FnMut(&Request) -> Act + Send {
     }
 }
 
-/// SEC-8: a socket that is named outright is the same for every directory.
+/// SEC-8: `TOUCHMARK_SOCKET` is the same for every directory, so it may name
+/// the socket of another workspace's daemon.
 #[test]
 fn sec8_another_workspaces_daemon_is_refused_with_both_paths() {
     let fake = Fake::new(|_| Act::Done);
@@ -74,7 +75,7 @@ fn sec8_another_workspaces_daemon_is_refused_with_both_paths() {
     theirs.connect(&hello()).unwrap();
 }
 
-/// SEC-8. Needs root, to have another user listen.
+/// SEC-8: this test needs root, to let another user listen.
 #[cfg(target_os = "linux")]
 #[test]
 fn sec8_another_user_is_not_spoken_to() {
@@ -119,7 +120,7 @@ fn calls_are_typed_and_errors_keep_name_and_hint() {
     let fake = Fake::new(|request| match request {
         Request::Ping(_) => Act::Reply(Reply::Ping(Done {})),
         Request::Sync(_) => Act::Error(DaemonError::new(ErrorCode::Busy, "held").hint("wait")),
-        // The answer to another method.
+        // This reply belongs to another method.
         _ => Act::Reply(Reply::Ping(Done {})),
     });
     let client = Client::connect(fake.socket(), &hello()).unwrap();
@@ -157,7 +158,8 @@ fn a_pipeline_keeps_the_order_and_each_error() {
 
 #[test]
 fn a_silent_daemon_is_an_error_at_the_deadline_and_a_late_answer_is_dropped() {
-    // LIFE-4: the first `sync` gets its answer only with the next request.
+    // LIFE-4: the answer to the first `sync` is sent only after the next
+    // request.
     let mut held = true;
     let fake = Fake::new(move |request| match request {
         Request::Sync(_) if held => {
@@ -272,7 +274,8 @@ fn an_older_daemon_is_asked_to_end() {
         deadline: SHORT,
         environment: Vec::new(),
     };
-    // `false` ends with 1, as a second starter does: nobody else comes.
+    // `false` exits with 1, like a daemon that finds the lock taken. No other
+    // daemon runs.
     let error = connect_or_start(&fake.workspace(), &hello(), &start).unwrap_err();
     assert_eq!(error.code(), "startFailed");
     assert_eq!(fake.methods(), ["initialize", Shutdown::NAME]);
@@ -311,7 +314,7 @@ fn what_a_daemon_says_before_it_dies_is_told() {
     assert!(error.to_string().contains("no room here"), "{error}");
 }
 
-/// systemd listens while the first is started, and gives up.
+/// In this test systemd listens while the first daemon starts, and then stops.
 #[test]
 fn a_daemon_that_gave_way_to_nobody_is_started_again() {
     let fake = Fake::new(|_| Act::Done);
@@ -384,7 +387,7 @@ fn a_feed_whose_daemon_stays_away_ends() {
     )
     .unwrap();
     let other = Client::connect(fake.socket(), &hello()).unwrap();
-    // The answer may be lost with the daemon.
+    // The daemon may exit before it sends the answer.
     let _ = other.call(Ping {});
     drop(fake);
     let error = feed.next(Duration::from_secs(5)).unwrap_err();
@@ -412,7 +415,7 @@ fn async_calls_find_their_answers_in_any_order() {
     });
     run(async {
         let client = aio::Client::connect(fake.socket(), &hello()).await.unwrap();
-        // The ping's answer comes after the sync's, which was asked later.
+        // The ping's answer is sent after the answer to the later sync.
         let (ping, sync) = tokio::join!(client.call(Ping {}), client.call(Sync {}));
         ping.unwrap();
         assert_eq!(sync.unwrap().clock.n, 1);

@@ -1,6 +1,6 @@
-//! Tools of an agent that do not do twice what was done already: any function
-//! of arguments, wrapped so that a repeated call is answered with the earlier
-//! result as long as every file it rests on holds what it held then.
+//! Wraps an agent's tools: functions of arguments. A repeated call is answered
+//! with the earlier result as long as every file that the result depends on has
+//! the same content as then.
 //!
 //! ```no_run
 //! use serde_json::json;
@@ -18,8 +18,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Without a daemon the tools run as if they were not wrapped; the first
-//! answer says so.
+//! Without a daemon the tools run as if they were not wrapped; the `notice` of
+//! the first answer reports that.
 
 use std::fmt;
 use std::fs;
@@ -37,21 +37,21 @@ use crate::blocking::Session;
 use crate::error::{Error, Result};
 use crate::{Hello, Start, Workspace, connect_or_start};
 
-/// Without a daemon, this long no other is looked for.
+/// How long to wait after a failed connection before the next attempt.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
 
-/// What a tool answered, and which files that rests on beside those that its
-/// arguments name.
+/// The output of a tool, and the files that it depends on in addition to those
+/// that the arguments name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// The result.
+    /// The tool's result.
     pub result: Value,
-    /// The files.
+    /// The files that the result depends on.
     pub paths: Vec<ClientPath>,
 }
 
 impl Output {
-    /// The same, resting on these files as well.
+    /// Returns the output with these files added to those that it depends on.
     #[must_use]
     pub fn rests_on<P: Into<ClientPath>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.paths.extend(paths.into_iter().map(Into::into));
@@ -68,16 +68,16 @@ impl<T: Into<Value>> From<T> for Output {
     }
 }
 
-/// What is to be told in a tool's place.
+/// The answer to give for a call of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The tool's result, of this call or of an earlier one.
+    /// The tool's result, from this call or an earlier one.
     pub result: Value,
-    /// The tool did not run: the result is an earlier call's.
+    /// Whether the tool did not run, because the result is an earlier call's.
     pub cached: bool,
-    /// The line to say before a result that is not new.
+    /// One sentence for the model, to put before a result that is not new.
     pub message: Option<String>,
-    /// Said once: why nothing is compared with earlier calls.
+    /// Why calls are not compared with earlier ones; reported only once.
     pub notice: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl Answer {
         }
     }
 
-    /// The result as text, with the message before it.
+    /// Returns the result as text, preceded by the message.
     pub fn text(&self) -> String {
         let result = match &self.result {
             Value::String(text) => text.clone(),
@@ -107,10 +107,10 @@ impl Answer {
 /// How calls are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Whether they are at all; true unless told.
+    /// Whether calls are compared with earlier ones; default true.
     pub enabled: bool,
-    /// Whether a call that is merely alike (another one of the same file, say)
-    /// is answered with the earlier result too; false unless told.
+    /// Whether the earlier result also answers a call that is only similar, for
+    /// example another call about the same file; default false.
     pub similar: bool,
 }
 
@@ -124,7 +124,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The earlier result, if it may stand in place of running the tool.
+    /// Returns the earlier result if it may replace running the tool.
     pub(crate) fn serve(self, checked: CallChecked) -> Option<Answer> {
         let serves = checked.cached || (self.similar && checked.duplicate == Duplicate::Similar);
         let result = checked.result.filter(|_| serves)?;
@@ -137,7 +137,7 @@ impl Rules {
     }
 }
 
-/// The tools of one session. Cheap to clone; clones share the session.
+/// The tools of one session. Cloning is cheap; clones share the session.
 #[derive(Clone)]
 pub struct Tools {
     shared: Arc<Shared>,
@@ -146,7 +146,7 @@ pub struct Tools {
 
 struct Shared {
     open: Box<dyn Fn() -> Result<Session> + Send + Sync>,
-    /// Where the files are, should there be no daemon to ask.
+    /// The directory for paths of files, used if there is no daemon.
     root: Option<PathBuf>,
     link: Mutex<Link>,
 }
@@ -154,9 +154,9 @@ struct Shared {
 #[derive(Default)]
 struct Link {
     session: Option<Session>,
-    /// When the last one was lost or could not be had.
+    /// When the connection was lost, or the last attempt to connect failed.
     lost: Option<Instant>,
-    /// That was said.
+    /// Whether the missing daemon was already reported.
     told: bool,
 }
 
@@ -169,8 +169,8 @@ impl fmt::Debug for Tools {
 }
 
 impl Tools {
-    /// Of a session in the current directory's workspace, whose daemon is
-    /// started where none runs. Nothing is done before the first call.
+    /// Returns the tools of a session in the current directory's workspace. The
+    /// first call connects to the daemon, and starts one if none runs.
     pub fn here(session: &str) -> Self {
         let name = session.to_owned();
         let workspace = Workspace::here();
@@ -182,14 +182,15 @@ impl Tools {
         })
     }
 
-    /// Of a session that is open.
+    /// Returns the tools of an open session.
     pub fn of(session: &Session) -> Self {
         let session = session.clone();
         Self::over(Some(session.root().to_owned()), move || Ok(session.clone()))
     }
 
-    /// Of a session that `open` gives, at the first call and when a connection
-    /// was lost. Files are looked for in `root` where there is no daemon.
+    /// Returns the tools of a session that `open` returns. `open` is called at
+    /// the first call, and again after the connection was lost. Without a
+    /// daemon, paths are relative to `root`.
     pub fn over(
         root: Option<PathBuf>,
         open: impl Fn() -> Result<Session> + Send + Sync + 'static,
@@ -204,15 +205,15 @@ impl Tools {
         }
     }
 
-    /// The same by other rules.
+    /// Returns the tools with these rules.
     #[must_use]
     pub fn with(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// Wraps a tool. Its name decides how calls are compared, and whether they
-    /// are kept at all (`calls.rules`, `calls.never`).
+    /// Wraps a tool. The name selects how calls are compared (`calls.rules`),
+    /// and whether they are stored (`calls.never`).
     pub fn wrap<T, E>(&self, name: &str, tool: T) -> Tool<T>
     where
         T: Fn(&Value) -> std::result::Result<Output, E>,
@@ -224,12 +225,12 @@ impl Tools {
         }
     }
 
-    /// Reads a file as a tool does: its text, or one line in place of what is
-    /// in the context already.
+    /// Reads a file as a tool: returns its text, or a sentence that replaces a
+    /// text which is already in the context.
     ///
     /// # Errors
-    /// `notFound`, `notAFile`, `unreadable`; without a daemon what the file
-    /// system says.
+    /// `notFound`, `notAFile` or `unreadable`; without a daemon, the file
+    /// system's error.
     pub fn read_file(&self, path: impl Into<ClientPath>) -> Result<Answer> {
         let path = path.into();
         let read = self.ask(|session| match self.rules.enabled {
@@ -247,11 +248,11 @@ impl Tools {
         }
     }
 
-    /// Writes a file as a tool does, declared as the session's. The next read
-    /// of it is full.
+    /// Writes a file as a tool, declared as the session's write. The session's
+    /// next read of it returns the full text.
     ///
     /// # Errors
-    /// `stale`, `notRead`, `busy`, and what the file system says.
+    /// `stale`, `notRead` or `busy`, and errors of the file system.
     pub fn write_file(&self, path: impl Into<ClientPath>, bytes: &[u8]) -> Result<Answer> {
         let path = path.into();
         let done = Value::from(format!(
@@ -269,13 +270,13 @@ impl Tools {
         }
     }
 
-    /// Edits a file as a tool does: `change` makes the new text out of the
-    /// old. Written through the daemon, guarded (GUARD-1): what is saved
-    /// while `change` works is not overwritten.
+    /// Edits a file as a tool: `change` computes the new text from the old one.
+    /// The write is guarded (GUARD-1), so a save during `change` is not
+    /// overwritten.
     ///
     /// # Errors
-    /// `stale`, `notRead`, `busy`, `conflict`; `io` for a text that is not
-    /// UTF-8, and without a daemon what the file system says.
+    /// `stale`, `notRead`, `busy` or `conflict`; `io` for a text that is not
+    /// UTF-8; without a daemon, the file system's error.
     pub fn edit_file(
         &self,
         path: impl Into<ClientPath>,
@@ -296,7 +297,8 @@ impl Tools {
                 if marked == Some(crate::hash_of(before.as_bytes())) {
                     return edit.write(change(&before).as_bytes());
                 }
-                // Saved since the mark: the next one refuses what was not read.
+                // The file was saved after the mark. The next `edit` refuses it
+                // if the session has not read that content.
             }
         });
         match edited {
@@ -311,7 +313,7 @@ impl Tools {
         }
     }
 
-    /// Does something to a file without a daemon.
+    /// Accesses a file without a daemon.
     fn without<T>(
         &self,
         path: &ClientPath,
@@ -325,7 +327,7 @@ impl Tools {
         act(&file).map_err(|error| Error::io(file.display().to_string(), error))
     }
 
-    /// Asks the daemon, on a new connection if the old one is lost.
+    /// Sends a request to the daemon. Reconnects if the connection was lost.
     fn ask<T>(&self, ask: impl Fn(&Session) -> Result<T>) -> std::result::Result<T, Without> {
         let mut again = true;
         loop {
@@ -372,8 +374,8 @@ impl Tools {
         }
     }
 
-    /// The connection is of no more use. Where another is tried at once,
-    /// nothing is lost yet.
+    /// Drops the connection. The loss is not recorded if another attempt
+    /// follows immediately.
     fn lose(&self, error: &Error, again: bool) -> Without {
         let mut link = self.link();
         link.session = None;
@@ -384,7 +386,7 @@ impl Tools {
     }
 
     fn link(&self) -> MutexGuard<'_, Link> {
-        // Whatever panicked, a session is there or it is not.
+        // After a panic the link is still valid: it has a session or none.
         self.shared
             .link
             .lock()
@@ -400,20 +402,22 @@ impl Link {
     }
 }
 
-/// Why the daemon gave no answer.
+/// Why the daemon has given no result.
 enum Without {
-    /// There is none; what to say of it, once.
+    /// No daemon can be reached. The text reports that; it is `None` if it was
+    /// already reported.
     Daemon(Option<String>),
-    /// It refused.
+    /// The daemon returned an error.
     Refused(Error),
 }
 
-/// The line that says that tools run as if they were not wrapped.
+/// Returns the sentence which reports that tools run as if they were not
+/// wrapped.
 pub(crate) fn unwatched(error: &Error) -> String {
     format!("[touchmark: {error}; repeated calls are not recognised]")
 }
 
-/// A read as it is told.
+/// Returns the answer for a read.
 fn told(read: FileText) -> Answer {
     let cut = read.truncated.then(|| {
         let end = read.range.map_or(0, |range| range.end);
@@ -461,11 +465,11 @@ impl<T> fmt::Debug for Tool<T> {
 }
 
 impl<T> Tool<T> {
-    /// The earlier result of such a call, or the tool's own, which is
-    /// remembered.
+    /// Returns the result of an earlier call with these arguments, or runs the
+    /// tool and stores its result.
     ///
     /// # Errors
-    /// The tool's: one that failed is not remembered.
+    /// The tool's error. A failed call is not stored.
     pub fn call<E>(&self, args: &Value) -> std::result::Result<Answer, E>
     where
         T: Fn(&Value) -> std::result::Result<Output, E>,
@@ -484,7 +488,7 @@ impl<T> Tool<T> {
                 }
             }
             Err(Without::Daemon(said)) => notice = said,
-            // The tool is not to blame for what the daemon thinks of the call.
+            // An error of the daemon must not make the tool's call fail.
             Err(Without::Refused(error)) => notice = Some(unwatched(&error)),
         }
         let output = (self.tool)(args)?;

@@ -1,4 +1,4 @@
-//! Requests that both kinds of sessions make.
+//! Values that both kinds of sessions send.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,8 +8,8 @@ use touchmark_proto::{ClientPath, Hash, SessionId};
 
 use crate::error::{Error, Result};
 
-/// Returns a guarded write of bytes that were computed from a content; `None`:
-/// from no file.
+/// Returns a guarded write of a content that was computed from `base`; `None`
+/// means from no file.
 pub(crate) fn writing(
     session: &SessionId,
     path: &ClientPath,
@@ -33,9 +33,10 @@ pub(crate) fn writing(
     }
 }
 
-/// Returns whether a write was refused since the edit, which declared no
-/// content, claimed what was saved in between (ATTR-4). The same write after the
-/// edit's abort is refused with the author of that save.
+/// Returns whether a guarded write may have failed because of the session's own
+/// mark: without a declared content, the mark attributes another writer's save
+/// to the session (ATTR-4). After the mark was aborted, a second try returns an
+/// error with the right author.
 pub(crate) fn took_a_save_for_its_own(error: &Error) -> bool {
     matches!(error.code(), "stale" | "conflict")
 }

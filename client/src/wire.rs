@@ -1,4 +1,4 @@
-//! The binary wire, as both connections use it.
+//! The binary wire, shared by both kinds of connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,31 +11,31 @@ use touchmark_proto::{Reply, Request};
 
 use crate::error::{Error, Result};
 
-/// Sent once, before the first request.
+/// The bytes that are sent once, before the first request.
 pub(crate) const PREFACE: &[u8] = &frames::PREFACE;
 
-#[allow(clippy::large_enum_variant)] // passes from hand to hand, is never kept in numbers
-/// What the daemon sent.
+#[allow(clippy::large_enum_variant)] // few of them exist at the same time
+/// A message from the daemon.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// The answer to the request of that number.
+    /// The answer to a request.
     Answer {
-        /// The request's number.
+        /// The id of the request.
         id: u64,
-        /// What came of it.
+        /// The result, or the daemon's error.
         result: Result<Reply, touchmark_proto::Error>,
     },
-    /// A notification.
+    /// A notification of a subscription.
     Event(Event),
 }
 
-/// Bytes as they came, and the messages in them.
+/// Decodes received bytes into messages.
 #[derive(Debug)]
 pub(crate) struct Inbox(ReplyDecoder);
 
 impl Default for Inbox {
     fn default() -> Self {
-        // Paths travel as bytes here, so that the workspace is not needed.
+        // In frames, paths are bytes, so the workspace's root is not needed.
         Self(ReplyDecoder::new(Wire::Frames, MAX_FRAME, no_root()))
     }
 }
@@ -45,7 +45,7 @@ impl Inbox {
         self.0.push(bytes);
     }
 
-    /// The next complete message.
+    /// Returns the next complete message, or `None` if there is none yet.
     pub(crate) fn next(&mut self) -> Result<Option<Incoming>> {
         let message = self
             .0
@@ -61,7 +61,8 @@ impl Inbox {
                 id,
                 result: outcome,
             }),
-            // An error about the connection itself (`denied`, `tooLarge`).
+            // An error without a request's number is about the connection
+            // (`denied`, `tooLarge`).
             Some(ServerMessage::Reply {
                 outcome: Err(error),
                 ..
@@ -73,8 +74,8 @@ impl Inbox {
     }
 }
 
-/// A request's frame. The daemon is told the deadline too, so that it does
-/// not act on what nobody waits for any more (ATTR-9).
+/// Returns the frame of a request. It includes the deadline, so that the daemon
+/// does not carry out a request whose caller no longer waits (ATTR-9).
 pub(crate) fn encode(id: u64, deadline: Option<Duration>, request: Request) -> Result<Vec<u8>> {
     let message = ClientMessage {
         id: Some(id.into()),

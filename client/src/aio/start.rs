@@ -1,25 +1,25 @@
-//! Starting a daemon where none runs, for tokio.
+//! Starts a daemon if none runs, for tokio.
 
 use super::Client;
 use crate::error::{Error, Result};
 use crate::find::Workspace;
 use crate::{Hello, Start, start};
 
-/// A connection to the workspace's daemon, where one runs.
+/// Connects to the workspace's daemon, if one runs.
 ///
 /// # Errors
-/// As [`Workspace::connect`].
+/// The same as [`Workspace::connect`].
 pub async fn connect(workspace: &Workspace, hello: &Hello) -> Result<Client> {
     let client = Client::connect(&workspace.socket(), hello).await?;
     workspace.check_served(client.server().as_ref())?;
     Ok(client)
 }
 
-/// Connects to the workspace's daemon, and starts one if none runs. As
-/// [`crate::connect_or_start`], which waits on a thread of its own meanwhile.
+/// Connects to the workspace's daemon. Starts one if none runs, on a separate
+/// thread, by [`crate::connect_or_start`].
 ///
 /// # Errors
-/// As [`crate::connect_or_start`].
+/// The same as [`crate::connect_or_start`].
 pub async fn connect_or_start(
     workspace: &Workspace,
     hello: &Hello,

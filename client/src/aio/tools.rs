@@ -1,4 +1,5 @@
-//! Wrapped tools for tokio: as [`crate::tools`], over a session that is open.
+//! Wrapped tools for tokio. They work like [`crate::tools`], over an open
+//! session.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +11,17 @@ use super::Session;
 use crate::error::Result;
 use crate::tools::{Answer, Output, Rules, unwatched};
 
-/// The tools of one session. Cheap to clone.
+/// The tools of one session. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Tools {
     session: Session,
     rules: Rules,
-    /// That there is no daemon was said.
+    /// Whether the missing daemon was already reported.
     told: Arc<AtomicBool>,
 }
 
 impl Tools {
-    /// Of a session.
+    /// Returns the tools of a session, with default rules.
     pub fn of(session: &Session) -> Self {
         Self {
             session: session.clone(),
@@ -29,14 +30,14 @@ impl Tools {
         }
     }
 
-    /// The same by other rules.
+    /// Returns the tools with these rules.
     #[must_use]
     pub fn with(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// Wraps a tool: a function of its arguments that gives a future.
+    /// Wraps a tool: a function of its arguments that returns a future.
     pub fn wrap<T, E>(&self, name: &str, tool: T) -> Tool<T>
     where
         T: AsyncFn(&Value) -> std::result::Result<Output, E>,
@@ -48,7 +49,8 @@ impl Tools {
         }
     }
 
-    /// What came of asking the daemon, or what to say of that.
+    /// Returns the daemon's answer, or the sentence that reports its first
+    /// failure.
     fn heard<A>(&self, answer: Result<A>) -> (Option<A>, Option<String>) {
         match answer {
             Ok(answer) => {
@@ -79,11 +81,11 @@ impl<T> fmt::Debug for Tool<T> {
 }
 
 impl<T> Tool<T> {
-    /// The earlier result of such a call, or the tool's own, which is
-    /// remembered.
+    /// Returns the result of an earlier call with these arguments, or runs the
+    /// tool and stores its result.
     ///
     /// # Errors
-    /// The tool's: one that failed is not remembered.
+    /// The tool's error. A failed call is not stored.
     pub async fn call<E>(&self, args: &Value) -> std::result::Result<Answer, E>
     where
         T: AsyncFn(&Value) -> std::result::Result<Output, E>,

@@ -1,4 +1,4 @@
-//! Linux's calls.
+//! System calls on Linux.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -11,11 +11,11 @@ use rustix::net::{
 
 use super::me;
 
-/// The longest path of a socket that the kernel takes, in bytes.
+/// The length in bytes of the longest path of a socket that the kernel accepts.
 pub(crate) const MAX_SOCKET_BYTES: usize = 107;
 
-/// One try. `WouldBlock` says that the queue is full. The stream does not
-/// block.
+/// Tries to connect once. Fails with `WouldBlock` if the queue is full. The
+/// stream is non-blocking.
 pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(socket)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -24,16 +24,16 @@ pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
     Ok(stream.into())
 }
 
-/// The user who listens on the other side, as the kernel has it.
+/// Checks the user who listens on the other side, as the kernel reports it.
 ///
 /// # Errors
-/// Why it must not be spoken to.
+/// The reason why the daemon must not be used, as the inner error.
 pub(crate) fn check_peer(stream: &UnixStream, _: &Path) -> io::Result<Result<(), String>> {
     let peer = socket_peercred(stream)?;
     Ok(me().hears(peer.uid.as_raw()))
 }
 
-/// Sends as much as there is room for, on a stream that blocks.
+/// Sends as many bytes as fit into the socket's buffer, without waiting.
 pub(crate) fn send_at_once(stream: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     Ok(send(stream, bytes, flags)?)

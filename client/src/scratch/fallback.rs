@@ -1,12 +1,12 @@
-//! The same where there are no files in memory.
+//! An unnamed file on systems without files in memory.
 
 use std::fs::File;
 use std::io;
 
-/// One in the temporary directory, whose name is gone.
+/// Creates an unnamed file in the temporary directory.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub(crate) fn file() -> io::Result<File> {
     tempfile::tempfile()
 }

@@ -1,5 +1,4 @@
-//! A daemon of a few lines: each request goes to a function that says what
-//! to do.
+//! A small fake daemon: a function decides what to do with each request.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,23 +17,23 @@ use touchmark_proto::{BaseDirectories, Clock, Error, PROTOCOL, Places, Reply, Re
 
 use crate::find::Workspace;
 
-/// What the fake does with a request.
+/// What the fake daemon does with a request.
 pub(super) enum Act {
-    /// Answers.
+    /// Sends this reply.
     Reply(Reply),
-    /// Answers the method's "done".
+    /// Sends the method's empty result.
     Done,
-    /// Answers with an error.
+    /// Sends this error.
     Error(Error),
-    /// Answers right after the next request's answer.
+    /// Sends this reply after the reply to the next request.
     Hold(Reply),
-    /// Answers `subscribe` and sends events.
+    /// Answers `subscribe` and sends these events.
     Subscribed(Vec<Event>),
-    /// The same, and hangs up.
+    /// Answers `subscribe`, sends these events and closes the connection.
     SubscribedThenClose(Vec<Event>),
-    /// Hangs up.
+    /// Closes the connection.
     Close,
-    /// Hangs up and listens no more.
+    /// Closes the connection and stops listening.
     End,
 }
 
@@ -45,7 +44,7 @@ struct State {
     seen: Mutex<Vec<ClientMessage>>,
     ended: AtomicBool,
     say_hello: bool,
-    /// The workspace that it says it serves.
+    /// The workspace that `initialize` returns.
     serves: String,
     open: Mutex<Vec<UnixStream>>,
 }
@@ -57,12 +56,12 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// Answers `initialize` by itself.
+    /// Returns a fake daemon that answers `initialize` itself.
     pub(super) fn new(answer: impl FnMut(&Request) -> Act + Send + 'static) -> Self {
         Self::start(Box::new(answer), true)
     }
 
-    /// Leaves `initialize` to the function as well.
+    /// Returns a fake daemon whose function also handles `initialize`.
     pub(super) fn with_hello(answer: impl FnMut(&Request) -> Act + Send + 'static) -> Self {
         Self::start(Box::new(answer), false)
     }
@@ -121,7 +120,8 @@ impl Fake {
 impl Drop for Fake {
     fn drop(&mut self) {
         end(&self.state);
-        // The thread waits for a connection; this is the last one.
+        // The thread blocks until it gets a connection; this connection lets it
+        // end.
         let _ = UnixStream::connect(self.socket());
         let _ = std::fs::remove_dir_all(self.home.path());
     }
