@@ -1,11 +1,11 @@
-// One watcher of chokidar's for each file, with the settings of the tracker
-// that touchmark's answers are compared with.
+// Runs chokidar with one watcher per file, and the settings of the tracker that
+// touchmark's answers are compared with.
 //
 //   node chokidar.mjs PACKAGES LIST
 //
-// PACKAGES has chokidar in its node_modules, LIST has a path a line. Prints
-// `ready` once all files are watched, then the path of each change, one a
-// line. Ends with its standard input.
+// PACKAGES is the directory whose node_modules has chokidar. LIST is a file with
+// one path per line. Prints `ready` once all files are watched, then the path of
+// each change, one per line. Exits when its standard input is closed.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 

@@ -1,4 +1,4 @@
-//! Synced queries a second, from some clients at once.
+//! Measures synced queries per second for several numbers of clients.
 
 use std::sync::Barrier;
 use std::thread;
@@ -18,13 +18,13 @@ use crate::units;
 use crate::world::{Daemon, World, session, state_of, status_of};
 use crate::{Options, progress};
 
-/// As many as the goal is set for.
+/// The number of clients for which the goal is set.
 const GOAL: usize = 8;
 
-/// Files that are asked about.
+/// The number of files that are queried.
 const FILES: usize = 64;
 
-/// Who answers, in the order of the rates.
+/// The programs, in the order of the rates.
 const PROGRAMS: [(&str, Who); 3] = [
     ("socket ping-pong", Who::Floor),
     ("touchmark", Who::Touchmark),
@@ -51,7 +51,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
     Ok(tell(options, &measured))
 }
 
-/// One of each.
+/// The running programs that are measured.
 struct Stage {
     echo: Echo,
     world: World,
@@ -76,7 +76,8 @@ impl Stage {
         })
     }
 
-    /// Rates in the order of the programs.
+    /// Returns the rates in the order of the programs; `None` if a program is
+    /// not installed.
     fn round(&self, count: usize, time: Duration) -> Result<[Option<f64>; 3]> {
         let floor = rate(count, time, || {
             let mut pinger = self.echo.connect()?;
@@ -164,14 +165,16 @@ fn tell(options: &Options, measured: &[(usize, [f64; 3])]) -> Part {
     part
 }
 
-/// Repetitions a second of `count` threads, each with a connection.
+/// Returns the repetitions per second of `count` threads together, each with
+/// its own connection.
 fn rate<F>(count: usize, time: Duration, connect: impl Fn() -> Result<F> + Sync) -> Result<f64>
 where
     F: FnMut(usize) -> Result<()>,
 {
     let begin = Barrier::new(count);
     let work = |thread: usize| -> Result<usize> {
-        // All wait for all, whoever could not connect as well.
+        // A thread that could not connect must reach the barrier too, or the
+        // others would wait without end.
         let connected = connect();
         begin.wait();
         let mut repetition = connected?;
@@ -198,12 +201,12 @@ where
     })
 }
 
-/// Zero of nothing.
+/// Returns the highest rate; 0 if there is none.
 fn best(rates: &[f64]) -> f64 {
     rates.iter().copied().fold(0.0, f64::max)
 }
 
-/// Zero of nothing.
+/// Returns the median; 0 if there are no values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)

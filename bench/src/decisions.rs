@@ -1,4 +1,4 @@
-//! Decisions of hooks, on a quiet machine and beside two busy loops.
+//! Measures decisions of hooks, on a quiet machine and next to two busy loops.
 
 use std::fs;
 use std::hint;
@@ -21,24 +21,26 @@ use crate::units;
 use crate::world::{World, read_of, session};
 use crate::{Options, progress};
 
-/// Loops that do nothing but use a processor.
+/// The number of threads that only use a processor.
 const LOOPS: usize = 2;
 
-/// Lines of the file that is edited.
+/// The number of lines of the edited file.
 const LINES: usize = 1_000;
 
 const FILE: &str = "edited.txt";
 const SESSION: &str = "decisions";
 
-/// How long each decision took.
+/// The durations of the decisions.
 #[derive(Default)]
 struct Measured {
     floor: Samples,
-    /// An edit of what the session has read.
+    /// An edit of a file whose current content the session has read.
     plain: Samples,
-    /// An edit beside a change of somebody else's: texts are compared.
+    /// An edit of a file that another writer has changed elsewhere, so texts
+    /// are compared.
     beside: Samples,
-    /// A whole file over such a change: denied with the lines.
+    /// A write of a whole file over such a change, which is denied and lists
+    /// the changed lines.
     denied: Samples,
 }
 
@@ -90,7 +92,7 @@ fn measure(rounds: usize, options: &Options) -> Result<Measured> {
         fs::write(&path, &text)?;
         client.call(read_of(&session, FILE, true))?;
         agent.edits(&mut text, "line 500 ", &mut measured.plain)?;
-        // Somebody else's.
+        // Another writer changes the file.
         text = text.replacen("line 10 ", "line ten ", 1);
         fs::write(&path, &text)?;
         agent.edits(&mut text, "line 700 ", &mut measured.beside)?;
@@ -104,7 +106,7 @@ fn measure(rounds: usize, options: &Options) -> Result<Measured> {
     Ok(measured)
 }
 
-/// Claude Code, as its hooks say it.
+/// Plays Claude Code's hooks.
 struct Agent<'a> {
     client: &'a Client,
     path: &'a Path,
@@ -112,7 +114,7 @@ struct Agent<'a> {
 }
 
 impl Agent<'_> {
-    /// What the hook of an event is to print.
+    /// Returns what the hook of an event prints.
     fn hears(&self, event: &str, tool: &str, input: &Value) -> Result<String> {
         let event = HookEvent {
             agent: "claude".into(),
@@ -125,7 +127,7 @@ impl Agent<'_> {
         Ok(self.client.call(event)?.stdout)
     }
 
-    /// Replaces a text in the file; what is decided before counts.
+    /// Replaces a text in the file. Measures only the decision before the edit.
     fn edits(&mut self, text: &mut String, old: &str, decision: &mut Samples) -> Result<()> {
         self.call.push('e');
         let new = format!("{old}by the agent ");

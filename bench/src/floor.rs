@@ -1,4 +1,4 @@
-//! What the machine itself takes: the least that anything could cost here.
+//! Measures floors: the least that an operation can cost on this machine.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,14 +13,15 @@ use anyhow::{Context as _, Result};
 
 use crate::queue::Queue;
 
-/// The argument that makes this program the other end of the ping-pong.
+/// The argument that makes this program the answering process of the ping-pong.
 pub(crate) const ECHO: &str = "echo-floor";
 
-/// Bytes of one ping: about a small request.
+/// The size of a ping in bytes: about that of a small request.
 const PING: usize = 64;
 
-/// A process of its own that sends back what it gets, blocking, one thread a
-/// connection: nothing that answers over a Unix socket can be faster.
+/// A separate process that sends back the bytes it receives, with one blocking
+/// thread per connection. No program that answers over a Unix socket can be
+/// faster.
 #[derive(Debug)]
 pub(crate) struct Echo {
     process: Child,
@@ -32,8 +33,8 @@ impl Echo {
         Self::spawn(directory.join("echo.sock"), &[])
     }
 
-    /// One that empties an inotify queue of these directories before each
-    /// answer: nothing that watches can be faster.
+    /// Starts an echo process that drains an inotify queue of these directories
+    /// before each answer. No program that watches can be faster.
     pub(crate) fn start_watching(directory: &Path, watched: &[&Path]) -> Result<Self> {
         Self::spawn(directory.join("watching-echo.sock"), watched)
     }
@@ -67,12 +68,12 @@ impl Drop for Echo {
     }
 }
 
-/// The asking end.
+/// The sending end of the ping-pong.
 #[derive(Debug)]
 pub(crate) struct Pinger(UnixStream);
 
 impl Pinger {
-    /// There and back.
+    /// Sends a ping and waits for its echo.
     pub(crate) fn ping(&mut self) -> Result<()> {
         let mut bytes = [7; PING];
         self.0.write_all(&bytes)?;
@@ -81,7 +82,7 @@ impl Pinger {
     }
 }
 
-/// The echoing process.
+/// Runs the echo process.
 pub(crate) fn serve_echo(socket: &Path, watched: &[PathBuf]) -> Result<()> {
     let queue = match watched {
         [] => None,
@@ -89,7 +90,8 @@ pub(crate) fn serve_echo(socket: &Path, watched: &[PathBuf]) -> Result<()> {
             watched.iter().map(PathBuf::as_path),
         )?)),
     };
-    // Bound aside and renamed, so that whoever sees the name can connect.
+    // The socket is bound under another name and renamed, so that a process
+    // which sees the name can connect.
     let aside = socket.with_extension("new");
     let listener = UnixListener::bind(&aside)?;
     fs::rename(&aside, socket)?;
@@ -107,7 +109,8 @@ pub(crate) fn serve_echo(socket: &Path, watched: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// A stat of each file: the least that could tell whether they changed.
+/// Returns the time of a stat of each file: the least that can show whether
+/// they changed.
 pub(crate) fn stat_sweep(files: &[PathBuf]) -> Result<Duration> {
     let started = Instant::now();
     for file in files {
@@ -116,7 +119,7 @@ pub(crate) fn stat_sweep(files: &[PathBuf]) -> Result<Duration> {
     Ok(started.elapsed())
 }
 
-/// Reads and hashes each file in one thread.
+/// Returns the time of reading and hashing each file in one thread.
 pub(crate) fn hash_sweep(files: &[PathBuf]) -> Result<Duration> {
     let started = Instant::now();
     for file in files {

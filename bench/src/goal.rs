@@ -1,10 +1,10 @@
-//! What the project set itself, and whether it is so.
+//! The project's performance goals, and whether they are met.
 
 use std::time::Duration;
 
 use crate::units;
 
-/// One line of the table of goals.
+/// A row of the table of goals.
 #[derive(Clone, Debug)]
 pub(crate) struct Goal {
     what: &'static str,
@@ -13,14 +13,14 @@ pub(crate) struct Goal {
     bounds: Vec<Bound>,
 }
 
-/// One of a goal's conditions.
+/// A condition of a goal.
 #[derive(Clone, Debug)]
 struct Bound {
     limit: f64,
     most: bool,
-    /// What is counted, as `us` or `x ping-pong`.
+    /// The unit of the value, such as `us` or `x ping-pong`.
     unit: String,
-    /// Absent where there was nothing to compare with.
+    /// The measured value; `None` if there was nothing to compare with.
     is: Option<f64>,
 }
 
@@ -40,13 +40,14 @@ impl Goal {
         self.what
     }
 
-    /// What it is measured beside, with its own number.
+    /// Adds a floor or peer for comparison, with its measured value.
     pub(crate) fn beside(mut self, name: &str, value: impl AsRef<str>) -> Self {
         self.beside.push(format!("{name} {}", value.as_ref()));
         self
     }
 
-    /// The same of a peer, which may not be there.
+    /// Adds a peer for comparison; `value` is `None` if the peer is not
+    /// installed.
     pub(crate) fn beside_peer(self, name: &str, value: Option<String>) -> Self {
         self.beside(name, value.as_deref().unwrap_or("not installed"))
     }
@@ -69,14 +70,15 @@ impl Goal {
         self
     }
 
-    /// All that could be measured is as it should be.
+    /// Returns whether every condition that could be measured is met.
     pub(crate) fn is_met(&self) -> bool {
         self.bounds
             .iter()
             .all(|bound| bound.is.is_none_or(|is| bound.holds(is)))
     }
 
-    /// By how much not, if not.
+    /// Returns whether the goal is met and, if not, by what factor it is
+    /// missed.
     pub(crate) fn verdict(&self) -> String {
         if self.is_met() {
             let measured = self.bounds.iter().all(|bound| bound.is.is_some());
@@ -137,7 +139,7 @@ impl Bound {
     }
 }
 
-/// How many times one duration is another; `None` without the other.
+/// Returns the ratio of two durations; `None` without the second one.
 pub(crate) fn times(took: Duration, other: impl Into<Option<Duration>>) -> Option<f64> {
     let other = other.into().filter(|other| !other.is_zero())?;
     Some(took.as_secs_f64() / other.as_secs_f64())

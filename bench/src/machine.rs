@@ -1,9 +1,9 @@
-//! What it was measured on.
+//! The description of the machine on which the bench ran.
 
 use std::path::Path;
 use std::{env, fs};
 
-/// The machine and the build in a line.
+/// Returns one line that describes the machine and the build.
 pub(crate) fn line() -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let processor = read("/proc/cpuinfo")
@@ -23,18 +23,20 @@ pub(crate) fn line() -> String {
         "touchmark {}{profile}; {processor}, {cores} cores, Linux {}; load {} before",
         env!("CARGO_PKG_VERSION"),
         read("/proc/sys/kernel/osrelease").trim(),
-        // Asked first by whoever measures.
+        // The caller builds this line before it measures, so this is the load
+        // before the bench.
         load(),
     )
 }
 
-/// Processes that wanted a processor, in the last minute.
+/// Returns the average number of runnable processes in the last minute.
 fn load() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split_whitespace().next().unwrap_or("?").to_owned()
 }
 
-/// Where the measured files are, and where sockets are.
+/// Returns a line with the file systems of the measured files and of the
+/// sockets.
 pub(crate) fn file_systems() -> String {
     format!(
         "workspaces and state on {}, sockets on {}",
@@ -43,7 +45,7 @@ pub(crate) fn file_systems() -> String {
     )
 }
 
-/// The kind of the file system that holds a path.
+/// Returns the type of the file system that contains a path.
 fn file_system(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
@@ -52,7 +54,7 @@ fn file_system(path: &Path) -> String {
         let (place, kind) = (fields.next()?, fields.next()?);
         path.starts_with(place).then_some((place.len(), kind))
     });
-    // The later of two mounts on one place is the one that is seen.
+    // Of two mounts on the same place, the later one is visible.
     let kind = holding.max_by_key(|(length, _)| *length);
     kind.map_or("?".into(), |(_, kind)| kind.to_owned())
 }

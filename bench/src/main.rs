@@ -1,16 +1,23 @@
-//! Measures touchmark against floors and peers taken in the same run.
+//! Measures touchmark, and compares it with floors and peers measured in the
+//! same run.
 //!
 //! ```text
-//! cargo run --release -p touchmark-bench [-- --quick] [--write] [--only PART] [--binary FILE]
-//! cargo run --release -p touchmark-bench -- scenarios [--repeat N] [--only ROW]
+//! cargo run --release -p touchmark-bench [-- --quick] [--write] [--only PART]
+//! [--binary FILE]
+//! cargo run --release -p touchmark-bench -- scenarios [--repeat N] [--only
+//! ROW]
 //! ```
 //!
-//! `--quick` takes under two minutes; `--write` writes `docs/performance.md`,
-//! its drawings, and the rows of it that the README quotes; `--only` runs one
-//! part; `--binary` measures another `touchmark` than the one built beside
-//! it. A wrong answer ends the run; how long anything took never does.
-//! `scenarios` counts the wrong answers in every row of `docs/scenarios.md`
-//! and writes them there.
+//! - `--quick` takes less than two minutes.
+//! - `--write` writes `docs/performance.md`, its drawings, and the rows of it
+//!   that the README quotes.
+//! - `--only` runs one part.
+//! - `--binary` measures another `touchmark` than the one that was built with
+//!   this program.
+//! - `scenarios` counts the wrong answers in every row of `docs/scenarios.md`,
+//!   and writes them to that file.
+//!
+//! A wrong answer fails the run. A slow one does not.
 
 mod clients;
 mod decisions;
@@ -46,7 +53,7 @@ use page::Report;
 use part::Part;
 use peers::Peers;
 
-/// What to measure, with what, and beside what.
+/// The options of the command line, and the peers that are installed.
 #[derive(Debug)]
 struct Options {
     binary: PathBuf,
@@ -62,7 +69,7 @@ impl Options {
     }
 }
 
-/// A part by its name for `--only`.
+/// A part of the bench, with its name for `--only`.
 type Named = (&'static str, fn(&Options) -> Result<Vec<Part>>);
 
 const PARTS: &[Named] = &[
@@ -153,7 +160,7 @@ fn measure(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The command of the same profile as this program, as the sources are now.
+/// Builds and returns the `touchmark` binary of this program's profile.
 fn binary() -> Result<PathBuf> {
     let own = env::current_exe()?;
     let directory = own.parent().context("this program is nowhere")?;
@@ -176,7 +183,7 @@ fn binary() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Says what is going on: on a terminal in place, else in lines.
+/// Prints progress to stderr: on a terminal in place, else as lines.
 fn progress(what: &str) {
     let mut errors = io::stderr();
     let _ = if errors.is_terminal() {

@@ -1,4 +1,5 @@
-//! `docs/performance.md` with its drawings, and the README's rows of it.
+//! Writes `docs/performance.md`, its drawings, and the rows that the README
+//! quotes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +11,7 @@ use crate::goal::{self, Goal};
 use crate::part::Part;
 use crate::table;
 
-/// Rows that the README quotes.
+/// The rows that the README quotes.
 const QUOTED: [&str; 3] = [
     "file/status with fence",
     "write 1 KiB, then a synced query shows it",
@@ -20,13 +21,13 @@ const QUOTED: [&str; 3] = [
 const README_BEGIN: &str = "<!-- measured: written by the bench -->";
 const README_END: &str = "<!-- end of measured -->";
 
-/// What stands in the way of goals that are not met.
+/// The notes on goals that are not met: what prevents them.
 const NOTES: &str = include_str!("../notes.md");
 
-/// Everything measured in one run.
+/// The results of one run.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// What it was measured on and beside, a line each.
+    /// The machine and the peers, one line each.
     pub(crate) facts: Vec<String>,
     pub(crate) parts: Vec<Part>,
     pub(crate) quick: bool,
@@ -48,7 +49,7 @@ impl Report {
         format!("{met} of {} goals are met.", self.goals().count())
     }
 
-    /// For a terminal.
+    /// Returns the report as text for a terminal.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}\n", self.facts.join("\n"));
         for part in &self.parts {
@@ -127,7 +128,7 @@ impl Report {
         }
     }
 
-    /// Puts rows between the README's markers.
+    /// Replaces the rows between the README's markers.
     fn quote(&self, readme: &Path) -> Result<()> {
         let document = fs::read_to_string(readme)?;
         let text = put_between(&document, &self.quoted())
@@ -149,8 +150,8 @@ impl Report {
     }
 }
 
-/// What a reader should take from it, and the goals without which it would
-/// not be so.
+/// Conclusions for the reader, each with the names of the goals that must be
+/// met for it to be true.
 const TO_TAKE: [(&str, &[&str]); 5] = [
     (
         "**An answer as of now is cheap enough to ask for before every edit.** It costs a few \
@@ -183,14 +184,15 @@ const TO_TAKE: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// The note on a goal: the text below a heading with its name.
+/// Returns the note on a goal: the text below the heading that has the goal's
+/// name.
 fn note<'a>(notes: &'a str, what: &str) -> Option<&'a str> {
     let mut sections = notes.split("\n## ").skip(1);
     let section = sections.find_map(|section| section.strip_prefix(what)?.strip_prefix('\n'))?;
     Some(section.trim())
 }
 
-/// Replaces what is between the README's markers.
+/// Returns the document with the text between the README's markers replaced.
 fn put_between(document: &str, rows: &str) -> Option<String> {
     let (before, rest) = document.split_once(README_BEGIN)?;
     let (_, after) = rest.split_once(README_END)?;

@@ -1,4 +1,4 @@
-//! What one part of the bench came to.
+//! The results of one part of the bench.
 
 use crate::goal::Goal;
 use crate::plot::Plot;
@@ -8,7 +8,7 @@ use crate::table::Row;
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) title: &'static str,
-    /// How it was measured, and what to take from it.
+    /// How the part was measured, and what its results mean.
     pub(crate) about: String,
     pub(crate) rows: Vec<Row>,
     pub(crate) goals: Vec<Goal>,

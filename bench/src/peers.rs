@@ -1,4 +1,4 @@
-//! Programs that do something like it, where they are installed.
+//! Other programs with similar functions, if they are installed.
 
 pub(crate) mod chokidar;
 pub(crate) mod watchman;
@@ -13,17 +13,18 @@ use crate::tree::Tree;
 
 use watchman::Watched;
 
-/// What there is to compare with.
+/// The peers that are installed.
 #[derive(Debug)]
 pub(crate) struct Peers {
     pub(crate) watchman: Option<PathBuf>,
     pub(crate) chokidar: Option<chokidar::Program>,
-    /// A line for each peer: its version, or that it is not there.
+    /// One line per peer: its version, or that it is not installed.
     pub(crate) said: Vec<String>,
 }
 
 impl Peers {
-    /// Looks for them; `target` is cargo's, where packages are fetched to.
+    /// Finds the installed peers. Packages are downloaded into `target`,
+    /// cargo's target directory.
     pub(crate) fn find(target: &Path) -> Self {
         let version = first_line("watchman", &["--version"]);
         let node = first_line("node", &["--version"]);
@@ -49,8 +50,8 @@ impl Peers {
         }
     }
 
-    /// A watchman of its own, where there is one, with that many files, all of
-    /// which it watches.
+    /// Starts a separate watchman that watches a new tree of this number of
+    /// files. Returns `None` if watchman is not installed.
     pub(crate) fn watched(&self, count: usize) -> Result<Option<(Watched, Tree)>> {
         let Some(program) = &self.watchman else {
             return Ok(None);
@@ -59,20 +60,23 @@ impl Peers {
         Ok(Some((Watched::new(program, &tree)?, tree)))
     }
 
-    /// Says in a section that there was no watchman, if so.
+    /// Returns a row which reports that watchman is not installed; `None` if it
+    /// is.
     pub(crate) fn absent_watchman(&self) -> Option<Row> {
         let absent = self.watchman.is_none();
         absent.then(|| Row::value("watchman", "not installed"))
     }
 
-    /// The same of chokidar.
+    /// Returns a row which reports that chokidar is not installed; `None` if it
+    /// is.
     pub(crate) fn absent_chokidar(&self) -> Option<Row> {
         let absent = self.chokidar.is_none();
         absent.then(|| Row::value("chokidar", "not installed"))
     }
 }
 
-/// Not every git has its own monitor on Linux.
+/// Returns the line about git's file system monitor, which not every git has on
+/// Linux.
 fn git() -> String {
     let Some(version) = first_line("git", &["--version"]) else {
         return "git's own monitor: git is not installed".into();

@@ -1,5 +1,5 @@
-//! What is drawn: lines over a growing number of something, and spans from
-//! the median to the rare.
+//! Plots: lines over a growing number of something, and spans from the median
+//! to rare values.
 
 mod svg;
 
@@ -7,11 +7,12 @@ use crate::goal;
 use crate::samples::Samples;
 use crate::units;
 
-/// Whose numbers they are; the same colour in every plot.
+/// The program that a series belongs to. Each has the same colour in every
+/// plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     Touchmark,
-    /// Touchmark in another way of asking.
+    /// touchmark, queried in another way.
     TouchmarkToo,
     Watchman,
     Chokidar,
@@ -46,19 +47,19 @@ impl Up {
     }
 }
 
-/// A drawing for the page.
+/// A plot for the page.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
-    /// The file's name without its ending.
+    /// The name of the file without its extension.
     pub(crate) name: &'static str,
     pub(crate) title: String,
     pub(crate) kind: Kind,
 }
 
-/// What the axis upwards counts.
+/// The unit of the vertical axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Up {
-    /// Values are microseconds.
+    /// The values are microseconds.
     Time,
     Megabytes,
     AnswersPerSecond,
@@ -66,13 +67,13 @@ pub(crate) enum Up {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// Both axes are logarithmic.
+    /// Lines with two logarithmic axes.
     Lines {
         across: &'static str,
         up: Up,
         series: Vec<Series>,
     },
-    /// Each from p50 over p99 to p99.9, in microseconds, on one logarithmic
+    /// Spans from p50 over p99 to p99.9, in microseconds, on one logarithmic
     /// axis.
     Spans(Vec<Span>),
 }
@@ -85,7 +86,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// The medians of what was measured at all.
+    /// Returns a series of the medians. Sizes without samples are left out.
     pub(crate) fn of_medians<'a>(
         name: &str,
         who: Who,

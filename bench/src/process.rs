@@ -1,15 +1,16 @@
-//! What the kernel counts of a process.
+//! The kernel's counters of a process.
 
 use std::fs;
 
 use anyhow::{Context as _, Result};
 
-/// Counted since the process started, over all threads it has.
+/// Counts since the process started, over all of its current threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
-    /// Times a thread went to sleep, hence was woken, or was interrupted.
+    /// The number of context switches: a thread went to sleep or was
+    /// interrupted.
     pub(crate) switches: u64,
-    /// Calls that read or wrote, whatever: files, sockets, queues.
+    /// The number of calls that read or wrote files, sockets or queues.
     pub(crate) transfers: u64,
     /// Bytes read from and written to disks.
     pub(crate) disk: u64,
@@ -21,7 +22,7 @@ impl Usage {
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let mut switches = 0;
         for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-            // A thread may have ended since.
+            // A thread may have ended after the directory was listed.
             if let Ok(status) = fs::read_to_string(task?.path().join("status")) {
                 switches += field(&status, "voluntary_ctxt_switches:")?
                     + field(&status, "nonvoluntary_ctxt_switches:")?;
@@ -29,8 +30,8 @@ impl Usage {
         }
         let io = fs::read_to_string(format!("/proc/{pid}/io"))?;
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        // The name in parentheses may hold anything; fields are counted from
-        // behind it: the 14th and 15th are user and system time.
+        // The name in parentheses may contain anything, so fields are counted
+        // from its end: the 14th and 15th are user and system time.
         let (_, rest) = stat.rsplit_once(')').context("no stat")?;
         let ticks = rest
             .split_whitespace()
@@ -46,7 +47,7 @@ impl Usage {
         })
     }
 
-    /// Since an earlier look.
+    /// Returns the difference to earlier counts.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             switches: self.switches.saturating_sub(earlier.switches),
@@ -56,19 +57,20 @@ impl Usage {
         }
     }
 
-    /// Processor time in seconds.
+    /// Returns the processor time in seconds.
     pub(crate) fn seconds(self) -> f64 {
         self.ticks as f64 / rustix::param::clock_ticks_per_second() as f64
     }
 }
 
-/// Bytes of memory, from `smaps_rollup`.
+/// Memory in bytes, from `smaps_rollup`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
-    /// Written to, and shared with nobody. What is only read of the program's
-    /// file counts as somebody's own or not by how many run it.
+    /// Private pages that were written to. Pages of the program's file that
+    /// were only read are left out: whether they are private depends on how
+    /// many processes run it.
     pub(crate) private: u64,
-    /// With the program's file and libraries.
+    /// Resident memory, including the program's file and libraries.
     pub(crate) resident: u64,
 }
 

@@ -1,4 +1,4 @@
-//! One process of the command against a process that does nothing.
+//! Compares one process of the command with a process that does nothing.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::units;
 use crate::world::World;
 use crate::{Options, progress};
 
-/// The argument by which this program does nothing.
+/// The argument that makes this program do nothing.
 pub(crate) const EMPTY: &str = "nothing";
 
 #[derive(Default)]
@@ -31,8 +31,8 @@ struct Measured {
     watchman_cold: Samples,
 }
 
-/// An event as an agent's hook gets it before each tool: a file that has been
-/// read is about to be read again.
+/// Writes the event that an agent's hook receives before each tool: a file that
+/// has been read is about to be read again.
 fn hook_event(world: &World) -> Result<PathBuf> {
     let (file, event) = (world.tree.files.first(), world.scratch().join("event.json"));
     let file = file.context("a file")?;
@@ -59,7 +59,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
         progress(&format!("processes, round {} of {rounds}", round + 1));
         let Measured { nothing, empty, .. } = &mut measured;
         run(nothing, &mut Command::new("true"))?;
-        // As little as a program of this language can be.
+        // This is the cheapest process of a Rust program.
         run(empty, Command::new(std::env::current_exe()?).arg(EMPTY))?;
         let mut hook = warm.bare_command();
         hook.args(["hook", "claude"]).stdin(File::open(&event)?);
@@ -69,9 +69,11 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
         if let Some(home) = &warm_watchman {
             run(&mut measured.watchman, home.command().arg("watch-list"))?;
         }
-        // A start takes longer than all of these.
+        // A start takes longer than all measurements above, so it runs in every
+        // fifth round only.
         if round % 5 == 0 {
-            // `touchmark status` starts nothing: the same request does.
+            // `touchmark status` starts no daemon; this command sends the same
+            // request and does.
             let mut status = cold.command();
             run(&mut measured.cold, status.args(["call", "status", "{}"]))?;
             run(&mut Samples::default(), cold.command().arg("stop"))?;

@@ -1,5 +1,5 @@
-//! An inotify queue of this program's own: what watching costs at the least,
-//! and a witness of what is made in a directory.
+//! A separate inotify queue. It shows the least cost of watching, and which
+//! files are created in a directory.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -13,13 +13,13 @@ use rustix::io::Errno;
 pub(crate) struct Queue(OwnedFd);
 
 impl Queue {
-    /// Of what is written in some directories.
+    /// Returns a queue of the writes in some directories.
     pub(crate) fn of_writes<'a>(directories: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
         let flags = inotify::WatchFlags::MODIFY | inotify::WatchFlags::CLOSE_WRITE;
         Self::new(directories, flags)
     }
 
-    /// Of what is made in some directories.
+    /// Returns a queue of the files created in some directories.
     pub(crate) fn of_new_names<'a>(
         directories: impl IntoIterator<Item = &'a Path>,
     ) -> Result<Self> {
@@ -39,7 +39,7 @@ impl Queue {
         Ok(Self(queue))
     }
 
-    /// Empties it; how many events there were.
+    /// Drains the queue and returns the number of events.
     pub(crate) fn drain(&self) -> Result<usize> {
         let mut bytes = [MaybeUninit::uninit(); 1 << 16];
         let mut reader = inotify::Reader::new(&self.0, &mut bytes);

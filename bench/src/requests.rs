@@ -1,4 +1,4 @@
-//! How long single requests take, alternating with floors and peers.
+//! Measures single requests, alternating with floors and peers.
 
 mod stage;
 
@@ -26,20 +26,20 @@ use crate::{Options, progress};
 
 use stage::{MARKED, Stage, TAKEN, WRITTEN};
 
-/// One thing that is measured, and how.
+/// A measurement.
 struct Measure {
     what: &'static str,
     beside: Beside,
     repetition: fn(&mut Stage, &mut Samples) -> Result<()>,
-    /// Repetitions of a round.
+    /// The number of repetitions per round.
     block: usize,
-    /// Whose it is, if it is drawn.
+    /// The program that it belongs to, if it is plotted.
     drawn: Option<Who>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
-    /// It is a floor.
+    /// It is a floor, so it is compared with nothing.
     Nothing,
     Echo,
     Write,
@@ -93,7 +93,7 @@ const MEASURES: &[Measure] = &[
         100,
     ),
     Measure::new(WRITE_WATCHMAN, Beside::Write, write_watchman, 50).drawn(Who::Watchman),
-    // Each takes a tenth of a second.
+    // Each of these takes a tenth of a second.
     Measure::new(WRITE_CHOKIDAR, Beside::Write, write_chokidar, 1).drawn(Who::Chokidar),
 ];
 
@@ -119,7 +119,7 @@ impl Measure {
     }
 }
 
-/// What all measures came to.
+/// The samples of all measurements, in the order of `MEASURES`.
 struct Results(Vec<Samples>);
 
 impl Results {
@@ -138,7 +138,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
     let mut stage = Stage::new(options)?;
     let mut results = Results(vec![Samples::default(); MEASURES.len()]);
     let rounds = options.pick(20, 100);
-    // The first round warms up what is measured, and does not count.
+    // The first round warms up and is not counted.
     for round in 0..=rounds {
         progress(&format!("single requests, round {round} of {rounds}"));
         for (measure, samples) in MEASURES.iter().zip(&mut results.0) {
@@ -154,13 +154,13 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
     Ok(tell(options, &results, made, &lasting))
 }
 
-/// Reads for seconds on end, over the checkpoints of the store.
+/// Reads over several seconds, while the store's checkpoints run.
 struct Lasting {
     reads: Samples,
     checkpoints: usize,
 }
 
-/// Reads until the store has been checkpointed some times.
+/// Reads until the store has made some checkpoints.
 fn checkpoints(options: &Options, stage: &Stage) -> Result<Lasting> {
     let store = report(&stage.client)?.store.path;
     let written = || fs::metadata(&store).and_then(|store| store.modified()).ok();
@@ -170,7 +170,8 @@ fn checkpoints(options: &Options, stage: &Stage) -> Result<Lasting> {
     progress("reads over checkpoints of the store");
     let until = Instant::now() + Duration::from_secs(options.pick(4, 15));
     while Instant::now() < until {
-        // Only checkpoints write the store's own file, the others its log.
+        // Only a checkpoint writes the store's main file; commits write its
+        // log.
         let now = written();
         checkpoints += usize::from(now != last);
         last = now;
@@ -246,8 +247,9 @@ fn goals(results: &Results, made: usize, lasting: &Lasting) -> Vec<Goal> {
             ),
         )
         .beside("ping-pong", said(ECHO))
-        // Where one side runs on another processor than the other, each answer
-        // takes as long again to wake it: only what took turns is compared.
+        // Where client and daemon run on different processors, waking the other
+        // one adds to each answer. So only values that were measured in turn
+        // are compared.
         .at_most(4.0, "x ping-pong at p50", goal::times(p50(READ), p50(ECHO)))
         .at_most(1.0, "ms at p99.9", goal::millis(lasting.p999)),
         Goal::new(
@@ -440,7 +442,7 @@ fn write_watchman(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
         watched.since()
     })?;
     ensure!(files_of(&changes) == 1, "watchman missed a write");
-    // What it saw of one write may be told in two answers.
+    // watchman may report one write in two answers.
     watched.since()?;
     Ok(())
 }

@@ -1,14 +1,14 @@
-//! Durations of many repetitions of one thing.
+//! Durations of many repetitions of one operation.
 
 use std::time::{Duration, Instant};
 
-/// What repetitions took, in nanoseconds.
+/// The durations of the repetitions, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
     nanos: Vec<u64>,
 }
 
-/// The usual points of a distribution.
+/// The usual percentiles of a distribution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Points {
     pub(crate) p50: Duration,
@@ -18,7 +18,7 @@ pub(crate) struct Points {
 }
 
 impl Samples {
-    /// Measures one repetition.
+    /// Runs and measures one repetition.
     pub(crate) fn time<T>(&mut self, what: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let value = what();
@@ -35,7 +35,7 @@ impl Samples {
         self.nanos.len()
     }
 
-    /// By nearest rank; zero of nothing.
+    /// Returns the percentiles by nearest rank; zero if there are no samples.
     pub(crate) fn points(&self) -> Points {
         let mut sorted = self.nanos.clone();
         sorted.sort_unstable();

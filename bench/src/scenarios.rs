@@ -1,9 +1,8 @@
-//! `scenarios`: every row of docs/scenarios.md many times, and the table of
-//! how often each went wrong.
+//! `scenarios`: runs every row of docs/scenarios.md many times, and writes the
+//! table of how often each answer was wrong.
 //!
-//! The rows are the end-to-end tests; there is no second telling of them here.
-//! They run as cargo builds them for testing, against the daemon of this
-//! program's own profile.
+//! The rows are the end-to-end tests themselves. Cargo builds them for testing,
+//! and they run against the daemon of this program's profile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,9 +13,10 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-/// What the best known ancestor got wrong, of 30 runs each where nothing else
-/// is said; one number for each delay, in the order in which the row names
-/// its delays. Published with the scenarios; it is not run here.
+/// The number of wrong answers of the best known earlier tracker, of 30 runs
+/// unless stated otherwise. One number per delay, in the order in which the row
+/// lists its delays. The numbers were published with the scenarios; the tracker
+/// is not run here.
 const BASELINE: &[(&str, &str)] = &[
     ("S1", "0"),
     ("S2", "0, 0, 28, 29, 30"),
@@ -61,14 +61,14 @@ const BASELINE: &[(&str, &str)] = &[
 const BEGIN: &str = "<!-- results -->";
 const END: &str = "<!-- end of results -->";
 
-/// What a row came to.
+/// The results of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     runs: u64,
     wrong: u64,
 }
 
-/// Runs the rows, prints the table and, if all rows ran, writes it.
+/// Runs the rows and prints the table. Writes it if all rows ran.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
     let (mut repeat, mut only) = (30_u32, None);
     let mut arguments = arguments;
@@ -108,7 +108,8 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests; what each row came to, and whether all tests passed.
+/// Runs the tests. Returns the results of each row, and whether all tests
+/// passed.
 fn play(repeat: u32, only: Option<&str>) -> Result<(BTreeMap<String, Count>, bool)> {
     let binary = crate::binary()?;
     let place = tempfile::tempdir()?;
@@ -119,7 +120,7 @@ fn play(repeat: u32, only: Option<&str>) -> Result<(BTreeMap<String, Count>, boo
     tests
         .args(["test", "--package", "touchmark-tests", "--no-fail-fast"])
         .args(["--test", "scenarios_*", "--"])
-        // Side by side, so that rows disturb each other, too.
+        // Two tests run in parallel, so that they disturb each other.
         .args(["--test-threads", "2"])
         .args(only.map(|row| format!("{}_", row.to_lowercase())))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -130,8 +131,8 @@ fn play(repeat: u32, only: Option<&str>) -> Result<(BTreeMap<String, Count>, boo
     Ok((counts(&fs::read_to_string(report)?)?, passed))
 }
 
-/// Adds up the lines of a report. A row is named by its tests' names up to
-/// the first underscore.
+/// Adds up the lines of a report. A row's name is the part of its tests' names
+/// before the first underscore.
 fn counts(report: &str) -> Result<BTreeMap<String, Count>> {
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     for line in report.lines() {
@@ -166,7 +167,7 @@ fn table(rows: &[(&str, &str)], counts: &BTreeMap<String, Count>) -> Result<Stri
     Ok(text)
 }
 
-/// Puts the table between the document's markers.
+/// Writes the table between the document's markers.
 fn write(table: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
     let document = fs::read_to_string(&path)?;

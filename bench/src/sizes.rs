@@ -1,4 +1,4 @@
-//! Workspaces of 100 to 100,000 tracked files, each with its daemon.
+//! Workspaces of 100 to 100,000 tracked files, each with a daemon.
 
 mod growing;
 mod growth;
@@ -21,15 +21,15 @@ use crate::units;
 use crate::world::{CALM, Daemon, World, all_in, session};
 use crate::{Options, progress};
 
-/// Sizes that goals are set for.
+/// The sizes for which goals are set.
 const SMALL: usize = 10_000;
 const LARGE: usize = 100_000;
 
-/// A stat that lies back this long vouches for a content.
+/// The age after which a stat is enough to prove a content (FILE-5).
 const SETTLED: Duration = Duration::from_secs(61);
 
-/// A workspace of one size, all of it read by one session, and watched by a
-/// watchman of its own as well.
+/// A workspace of one size. One session has read all of its files, and a
+/// separate watchman watches it as well.
 struct Size {
     client: Client,
     session: SessionId,
@@ -66,9 +66,9 @@ impl Size {
     }
 }
 
-/// Waits until a stat of the files vouches for what is read from now on
-/// (FILE-5), as in a workspace that somebody else made. A quick run does not,
-/// and compares contents instead.
+/// Waits until a stat of the files is enough to prove what is read from now on
+/// (FILE-5), as in a workspace that is older. A quick run does not wait, so
+/// contents are compared instead.
 fn settle(options: &Options) {
     if !options.quick {
         progress("a minute in which nobody writes");

@@ -1,4 +1,4 @@
-//! Every tracked file is rewritten by one thread, as fast as it can.
+//! Measures storms: one thread rewrites every tracked file as fast as it can.
 
 mod stage;
 
@@ -18,11 +18,11 @@ use crate::{Options, progress};
 
 use stage::{Round, Stage};
 
-/// As many as the goals are set for.
+/// The numbers of storms and of files for which the goals are set.
 const STORMS: usize = 10;
 const MOST: usize = 100_000;
 
-/// Some rounds of as many changes each.
+/// The results of several rounds with the same number of changes.
 #[derive(Default)]
 struct Rounds {
     changes: usize,
@@ -237,7 +237,7 @@ fn goals(storms: &Rounds, count: usize, before: Memory, after: Memory) -> Vec<Go
     goals
 }
 
-/// What series are drawn, and of what.
+/// A plotted series: its name, its program, and its samples.
 type Drawn = (&'static str, Who, fn(&Rounds) -> &Samples);
 
 fn plot(growth: &[Rounds]) -> Plot {

@@ -1,4 +1,4 @@
-//! Rows of results, printed aligned or as Markdown.
+//! Rows of results, printed as aligned text or as Markdown.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,20 +6,21 @@ use std::time::Duration;
 use crate::samples::Samples;
 use crate::units;
 
-/// One line of a section. Cells that make no sense for it are empty.
+/// A row of a section. Cells that do not apply are empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     what: String,
-    /// p50 or the one value, p99, p99.9, the worst, how many.
+    /// The p50 or the only value, p99, p99.9, the worst, and the number of
+    /// samples.
     cells: [String; 5],
     beside: Vec<String>,
 }
 
-/// Cells of a line, and their headings.
+/// The cells of a line.
 type Cells = Vec<String>;
 
 impl Row {
-    /// A distribution.
+    /// Returns a row for a distribution.
     pub(crate) fn of(what: impl Into<String>, samples: &Samples) -> Self {
         let points = samples.points();
         let [p50, p99, p999, worst] =
@@ -31,7 +32,7 @@ impl Row {
         }
     }
 
-    /// One value, already in words.
+    /// Returns a row for one value that is already formatted.
     pub(crate) fn value(what: impl Into<String>, value: impl Into<String>) -> Self {
         let mut row = Self {
             what: what.into(),
@@ -42,12 +43,12 @@ impl Row {
         row
     }
 
-    /// Compares with what took so long.
+    /// Adds a comparison with another duration.
     pub(crate) fn beside(self, name: &str, took: Duration, other: Duration) -> Self {
         self.against(name, took.as_secs_f64(), other.as_secs_f64())
     }
 
-    /// Compares rates, or anything of one unit.
+    /// Adds a comparison of two values with the same unit.
     pub(crate) fn against(mut self, name: &str, value: f64, other: f64) -> Self {
         if other > 0.0 {
             self.beside
@@ -57,8 +58,8 @@ impl Row {
     }
 }
 
-/// A section's lines with their headings. Columns that all rows leave empty
-/// are left out.
+/// Returns a section's lines, with headings first. Columns that are empty in
+/// all rows are left out.
 fn lines(rows: &[Row]) -> Vec<Cells> {
     let distributions = rows
         .iter()
@@ -87,18 +88,18 @@ fn lines(rows: &[Row]) -> Vec<Cells> {
     lines
 }
 
-/// For a terminal.
+/// Returns the rows as text for a terminal.
 pub(crate) fn text(rows: &[Row]) -> String {
     aligned(&lines(rows))
 }
 
-/// For a document.
+/// Returns the rows as Markdown.
 pub(crate) fn markdown(rows: &[Row]) -> String {
     marked(&lines(rows))
 }
 
-/// Lines of cells, the first with the headings: the first column to the left,
-/// the others to the right.
+/// Returns lines of cells as aligned text. The first line has the headings. The
+/// first column is left-aligned, the others are right-aligned.
 pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = Vec::new();
     for line in lines {
@@ -121,7 +122,7 @@ pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
     text
 }
 
-/// The same as a Markdown table.
+/// Returns lines of cells as a Markdown table.
 pub(crate) fn marked(lines: &[Vec<String>]) -> String {
     let mut text = String::new();
     for (n, line) in lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Directories full of files, as watchers get them.
+//! Directories full of files, for watchers.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use tempfile::TempDir;
 
-/// Bytes of every file.
+/// The size of every file in bytes.
 const FILE_BYTES: usize = 1024;
 
-/// Files of one directory.
+/// The number of files in one directory.
 const PER_DIRECTORY: usize = 100;
 
-/// A workspace's files, in a place of their own.
+/// The files of a workspace in a temporary directory.
 #[derive(Debug)]
 pub(crate) struct Tree {
     home: TempDir,
     pub(crate) root: PathBuf,
-    /// Relative to the root.
+    /// The files' paths, relative to the root.
     pub(crate) names: Vec<String>,
-    /// The same, absolute.
+    /// The files' absolute paths.
     pub(crate) files: Vec<PathBuf>,
 }
 
 impl Tree {
-    /// Files of 1 KiB each.
+    /// Creates `count` files of 1 KiB each.
     pub(crate) fn new(count: usize) -> Result<Self> {
         let home = tempfile::tempdir()?;
         let root = home.path().canonicalize()?.join("workspace");
@@ -50,7 +50,8 @@ impl Tree {
         })
     }
 
-    /// Beside the workspace, on the same file system.
+    /// Returns the directory that contains the workspace, on the same file
+    /// system.
     pub(crate) fn beside(&self) -> &Path {
         self.home.path()
     }
@@ -66,7 +67,8 @@ impl Tree {
         })
     }
 
-    /// Writes the first `count` files anew, by one thread, as fast as it can.
+    /// Writes the first `count` files again, in one thread, as fast as
+    /// possible.
     pub(crate) fn rewrite(&self, count: usize, contents: &mut Contents) -> Result<()> {
         for file in self.files.iter().take(count) {
             write_in_place(file, &contents.next())?;
@@ -75,20 +77,20 @@ impl Tree {
     }
 }
 
-/// Writes a file of the same length, as many editors do. Without truncating
-/// it, for which a file system may wait for its disk.
+/// Overwrites a file with a content of the same length, as many editors do. It
+/// is not truncated, because a file system may wait for its disk then.
 pub(crate) fn write_in_place(file: &Path, bytes: &[u8]) -> Result<()> {
     let open = fs::OpenOptions::new().write(true).open(file)?;
     Ok(open.write_all_at(bytes, 0)?)
 }
 
-/// Contents no file has had yet.
+/// Generates contents that no file has had yet.
 #[derive(Debug)]
 pub(crate) struct Contents(u64);
 
 impl Default for Contents {
     fn default() -> Self {
-        // Above the numbers of the files that a tree begins with.
+        // This is above the numbers of the contents that a new tree has.
         Self(1_000_000_000)
     }
 }
@@ -100,7 +102,7 @@ impl Contents {
     }
 }
 
-/// A file's content that no other number has.
+/// Returns a content that is unique to the number.
 fn content(number: u64) -> Vec<u8> {
     let mut text = format!("{number}\n").into_bytes();
     while text.len() < FILE_BYTES {

@@ -1,8 +1,8 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 use std::time::Duration;
 
-/// Three digits that mean something.
+/// Returns a duration with about three significant digits.
 pub(crate) fn duration(took: Duration) -> String {
     let micros = took.as_secs_f64() * 1e6;
     match micros {
@@ -13,7 +13,7 @@ pub(crate) fn duration(took: Duration) -> String {
     }
 }
 
-/// A power of ten of microseconds, for an axis.
+/// Returns a power of ten of microseconds, for an axis.
 pub(crate) fn round_time(micros: f64) -> String {
     match micros {
         micros if micros >= 1e6 => format!("{} s", grouped(micros / 1e6)),
@@ -23,7 +23,7 @@ pub(crate) fn round_time(micros: f64) -> String {
     }
 }
 
-/// Megabytes: millions of bytes.
+/// Returns bytes as megabytes (millions of bytes).
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
@@ -32,7 +32,7 @@ pub(crate) fn rate(per_second: f64) -> String {
     format!("{} /s", grouped(per_second))
 }
 
-/// As few digits as it can be told from its neighbours by.
+/// Returns a number with about three significant digits.
 pub(crate) fn number(value: f64) -> String {
     if value.fract().abs() < 1e-9 || value >= 1_000.0 {
         grouped(value)
@@ -45,7 +45,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// The same without digits that say nothing.
+/// Returns a number as [`number`] does, without trailing zeros.
 pub(crate) fn shortest(value: f64) -> String {
     let text = number(value);
     match text.split_once('.') {
@@ -54,7 +54,7 @@ pub(crate) fn shortest(value: f64) -> String {
     }
 }
 
-/// A whole number, in groups of three digits.
+/// Returns a whole number in groups of three digits.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
@@ -67,7 +67,7 @@ pub(crate) fn grouped(value: f64) -> String {
     text
 }
 
-/// How many a count is.
+/// Returns a count in groups of three digits.
 pub(crate) fn count(value: usize) -> String {
     grouped(value as f64)
 }

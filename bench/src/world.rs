@@ -1,4 +1,4 @@
-//! A workspace, directories of its own, and a real daemon.
+//! A workspace in temporary directories, with a real daemon.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,17 +19,18 @@ use touchmark_proto::{
 
 use crate::tree::Tree;
 
-/// A large workspace takes this long to be read at the most.
+/// The longest time that a large workspace may take to be read.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// All is quiet so long after the last request or event: threads have ended,
-/// memory is given back.
+/// The time after the last request or event until the daemon is quiet: its
+/// threads have ended and its memory was freed.
 pub(crate) const CALM: Duration = Duration::from_secs(3);
 
-/// Files of one answer.
+/// The number of files per answer.
 const PAGE: u32 = 10_000;
 
-/// A workspace with its files, where nothing of the user's is touched.
+/// A workspace with its files, and directories that are separate from the
+/// user's.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) tree: Tree,
@@ -38,7 +39,7 @@ pub(crate) struct World {
     socket: PathBuf,
 }
 
-/// A running daemon; ended when dropped.
+/// A running daemon. It is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     process: Child,
@@ -46,7 +47,7 @@ pub(crate) struct Daemon {
 }
 
 impl World {
-    /// A workspace of `count` files.
+    /// Creates a workspace of `count` files.
     pub(crate) fn new(binary: &Path, count: usize) -> Result<Self> {
         let mut world = Self {
             tree: Tree::new(count)?,
@@ -67,19 +68,19 @@ impl World {
         }
     }
 
-    /// A directory in which sockets and the like may be made.
+    /// Returns a directory for sockets and other temporary files.
     pub(crate) fn scratch(&self) -> &Path {
         self.runtime.path()
     }
 
-    /// The command in this world.
+    /// Returns the `touchmark` command for this world's workspace.
     pub(crate) fn command(&self) -> Command {
         let mut command = self.bare_command();
         command.arg("--workspace").arg(&self.tree.root);
         command
     }
 
-    /// The command in this world, without a word about the workspace.
+    /// Returns the `touchmark` command in this world, without `--workspace`.
     pub(crate) fn bare_command(&self) -> Command {
         let directories = self.directories();
         let mut command = Command::new(&self.binary);
@@ -99,7 +100,7 @@ impl World {
         command
     }
 
-    /// Starts the daemon; returns when it can be asked.
+    /// Starts the daemon. Returns when it answers.
     pub(crate) fn start(&self) -> Result<(Daemon, Client)> {
         let until = Instant::now() + PATIENCE;
         let daemon = Daemon {
@@ -119,7 +120,8 @@ impl World {
         }
     }
 
-    /// Has its daemon watch through the `notify` crate from its start on.
+    /// Configures the daemon to watch through the `notify` crate from its next
+    /// start on.
     pub(crate) fn watch_through_notify(&self) -> Result<()> {
         let directory = self.directories().config.join("touchmark");
         fs::create_dir_all(&directory)?;
@@ -127,7 +129,7 @@ impl World {
         Ok(())
     }
 
-    /// Has a session read files, so that they are tracked and fresh.
+    /// Lets a session read files, so that they are tracked and fresh.
     pub(crate) fn read(
         &self,
         client: &Client,
@@ -153,7 +155,7 @@ impl Daemon {
         self.process.id()
     }
 
-    /// Ends it cleanly, so that all of its state is on disk.
+    /// Stops the daemon cleanly, so that all of its state is on disk.
     pub(crate) fn stop(mut self) -> Result<()> {
         self.connect()?.call(Shutdown {})?;
         let until = Instant::now() + PATIENCE;
@@ -172,8 +174,8 @@ impl Drop for Daemon {
     }
 }
 
-/// On a file system in memory where there is one, as users have it for what
-/// lives as long as they are logged in.
+/// Returns a temporary directory, in memory if possible. A user's runtime
+/// directory is in memory too.
 pub(crate) fn scratch() -> Result<TempDir> {
     let shared_memory = Path::new("/dev/shm");
     Ok(if shared_memory.is_dir() {
@@ -214,7 +216,7 @@ pub(crate) fn status_of(session: &SessionId, name: &str, sync: bool) -> FileStat
     }
 }
 
-/// One file's state.
+/// Returns the state of one file.
 pub(crate) fn state_of(client: &Client, query: FileStatus) -> Result<FileState> {
     match client.call(query)?.files.pop() {
         Some(file) => Ok(file),
@@ -222,7 +224,7 @@ pub(crate) fn state_of(client: &Client, query: FileStatus) -> Result<FileState> 
     }
 }
 
-/// All of a session's files that are in a state, as of now.
+/// Returns all files of a session that are in a state, as of now.
 pub(crate) fn all_in(client: &Client, session: &SessionId, state: State) -> Result<Vec<FileState>> {
     let mut files = Vec::new();
     let mut cursor = None;
@@ -244,7 +246,7 @@ pub(crate) fn all_in(client: &Client, session: &SessionId, state: State) -> Resu
     }
 }
 
-/// Whether a file's state tells what its file holds.
+/// Returns whether the hash in a file's state is that of its content on disk.
 pub(crate) fn is_as_on_disk(tree: &Tree, file: &FileState) -> Result<bool> {
     let name = std::ffi::OsStr::from_bytes(file.path.as_bytes());
     let bytes = fs::read(tree.root.join(name))?;
@@ -255,7 +257,7 @@ pub(crate) fn report(client: &Client) -> Result<StatusReport> {
     Ok(client.call(Status {})?)
 }
 
-/// Whether one of the authors is of a kind.
+/// Returns whether one of the authors is of a kind.
 pub(crate) fn is_by(authors: Option<&[Author]>, kind: AuthorKind) -> bool {
     authors.is_some_and(|authors| authors.iter().any(|author| author.kind == kind))
 }

@@ -1,5 +1,5 @@
-//! chokidar, as the tracker that touchmark's answers are compared with set
-//! it up: a watcher for each file, told a change once the file's size has
+//! chokidar, set up as in the tracker that touchmark's answers are compared
+//! with: one watcher per file, which reports a change once the file's size has
 //! been the same for 100 ms.
 
 use std::fs;
@@ -14,30 +14,31 @@ use tempfile::NamedTempFile;
 
 use crate::world::PATIENCE;
 
-/// What is fetched.
+/// The npm package that is downloaded.
 pub(crate) const PACKAGE: &str = "chokidar@4.0.3";
 
-/// The program that drives it.
+/// The script that runs chokidar.
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/chokidar.mjs");
 
-/// Where the package is.
+/// The directory of the downloaded package.
 #[derive(Debug)]
 pub(crate) struct Program {
     packages: PathBuf,
 }
 
-/// A running watcher of some files; ended when dropped.
+/// A running watcher of some files. It is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     process: Child,
-    /// Ends with it.
+    /// The process exits when this is closed.
     _stdin: ChildStdin,
     lines: Receiver<String>,
     _list: NamedTempFile,
 }
 
 impl Program {
-    /// Fetches it once, by npm; `None` where it cannot be had.
+    /// Downloads the package with npm, unless it is there. Returns `None` if
+    /// that fails.
     pub(crate) fn find(target: &Path) -> Option<Self> {
         let packages = target.join("tools/bench-chokidar");
         let stamp = packages.join("fetched");
@@ -61,7 +62,7 @@ impl Program {
         Some(Self { packages })
     }
 
-    /// Watches files; returns when all are watched.
+    /// Starts to watch files. Returns when all of them are watched.
     pub(crate) fn watch(&self, files: &[PathBuf]) -> Result<Watcher> {
         let mut list = NamedTempFile::new()?;
         for file in files {
@@ -79,7 +80,7 @@ impl Program {
         let stdin = process.stdin.take().context("node has an input")?;
         let stdout = process.stdout.take().context("node has an output")?;
         let (told, lines) = channel();
-        // Ends with the process.
+        // The thread ends with the process.
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 if told.send(line).is_err() {
@@ -105,7 +106,7 @@ impl Watcher {
         self.process.id()
     }
 
-    /// The next file that it says has changed.
+    /// Returns the path of the next file that chokidar reports as changed.
     pub(crate) fn next(&self) -> Result<String> {
         let line = self.lines.recv_timeout(PATIENCE);
         line.context("chokidar says nothing")

@@ -1,5 +1,5 @@
-//! Watchman, with a place of its own, so that nothing of the user's is
-//! touched.
+//! Runs watchman in a separate directory, so that the user's files are not
+//! affected.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -16,25 +16,25 @@ use tempfile::TempDir;
 use crate::tree::Tree;
 use crate::world::{PATIENCE, scratch};
 
-/// Where it keeps its socket and its state between two lives.
+/// The directory with watchman's socket, and its state between two runs.
 #[derive(Debug)]
 pub(crate) struct Home {
     program: PathBuf,
     place: TempDir,
 }
 
-/// A running server; ended when dropped.
+/// A running server. It is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     process: Child,
     socket: PathBuf,
 }
 
-/// A kept connection.
+/// A connection that is kept open.
 #[derive(Debug)]
 pub(crate) struct Connection(BufReader<UnixStream>);
 
-/// A server with one tree, and the clock of its last answer.
+/// A server that watches one tree, with the clock of its last answer.
 #[derive(Debug)]
 pub(crate) struct Watched {
     connection: Connection,
@@ -43,7 +43,7 @@ pub(crate) struct Watched {
     home: Home,
 }
 
-/// What changed since a clock.
+/// The changes since a clock.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Changes {
     pub(crate) clock: String,
@@ -67,7 +67,7 @@ impl Home {
         self.place.path().join("socket")
     }
 
-    /// Its command, which starts a server where none runs.
+    /// Returns watchman's command, which starts a server if none runs.
     pub(crate) fn command(&self) -> Command {
         let place = self.place.path();
         let option = |name: &str, file: &str| format!("--{name}={}", place.join(file).display());
@@ -80,7 +80,7 @@ impl Home {
                 option("pidfile", "pid"),
             ])
             .env("HOME", place)
-            // Else the machine's own would count.
+            // Without this, the machine's configuration would be used.
             .env("WATCHMAN_CONFIG_FILE", place.join("no-configuration"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -88,7 +88,7 @@ impl Home {
         command
     }
 
-    /// Starts the server; what it watched before, it watches again.
+    /// Starts the server. It watches again what it watched before.
     pub(crate) fn start(&self) -> Result<Server> {
         let process = self
             .command()
@@ -103,11 +103,11 @@ impl Home {
         Ok(server)
     }
 
-    /// Ends a server that the command has started.
+    /// Stops a server that the command has started.
     pub(crate) fn stop(&self) -> Result<()> {
         let mut connection = connect(&self.socket())?;
         connection.ask(&json!(["shutdown-server"]))?;
-        // It closes all connections when it is gone.
+        // The server closes all connections when it exits.
         let mut rest = Vec::new();
         let _ = connection.0.read_until(0, &mut rest);
         wait_until(|| Ok(UnixStream::connect(self.socket()).is_err()))
@@ -123,7 +123,7 @@ impl Server {
         connect(&self.socket)
     }
 
-    /// Ends it cleanly, so that its state is on disk.
+    /// Stops the server cleanly, so that its state is on disk.
     pub(crate) fn stop(mut self) -> Result<()> {
         self.connect()?.ask(&json!(["shutdown-server"]))?;
         wait_until(|| Ok(self.process.try_wait()?.is_some()))
@@ -138,7 +138,7 @@ impl Drop for Server {
 }
 
 impl Connection {
-    /// Asks, and waits for the answer.
+    /// Sends a command and waits for its answer.
     fn ask(&mut self, command: &Value) -> Result<String> {
         let mut line = command.to_string();
         line.push('\n');
@@ -151,7 +151,8 @@ impl Connection {
         Ok(line)
     }
 
-    /// Has a tree watched; the clock by which all of it is known.
+    /// Makes watchman watch a tree. Returns the clock at which it has seen all
+    /// files.
     pub(crate) fn watch(&mut self, tree: &Tree) -> Result<String> {
         self.ask(&json!(["watch", tree.root]))?;
         let found = self.query(&json!(["query", tree.root, {"fields": ["name"]}]))?;
@@ -164,7 +165,8 @@ impl Connection {
         Ok(found.clock)
     }
 
-    /// As of now, by its cookie: what changed since.
+    /// Returns the changes since a clock, as of now: watchman waits for its
+    /// cookie.
     pub(crate) fn since(&mut self, tree: &Tree, clock: &str) -> Result<Changes> {
         self.query(&json!(["query", tree.root, {"since": clock, "fields": ["name"]}]))
     }
@@ -189,7 +191,7 @@ impl Watched {
         })
     }
 
-    /// As of now, what changed since the last call.
+    /// Returns the changes since the last call, as of now.
     pub(crate) fn since(&mut self, tree: &Tree) -> Result<Changes> {
         let changes = self.connection.since(tree, &self.clock)?;
         self.clock.clone_from(&changes.clock);
@@ -200,14 +202,14 @@ impl Watched {
         &self.server
     }
 
-    /// Ends the server; what it watched stays in its state.
+    /// Stops the server. The watched tree stays in its state.
     pub(crate) fn stop(self) -> Result<Home> {
         self.server.stop()?;
         Ok(self.home)
     }
 }
 
-/// How many of the changes are of a tree's files.
+/// Returns how many of the changes are of a tree's files.
 pub(crate) fn files_of(changes: &Changes) -> usize {
     let files = changes.files.iter();
     files.filter(|name| name.ends_with(".txt")).count()

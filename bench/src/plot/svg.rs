@@ -1,5 +1,5 @@
-//! Drawings as SVG, without a library: a page of lines and texts. The colours
-//! are the reader's, light or dark.
+//! Draws plots as SVG, without a library. The colours follow the reader's light
+//! or dark scheme.
 
 use std::fmt::Write as _;
 
@@ -8,20 +8,22 @@ use crate::units;
 
 const WIDTH: f64 = 720.0;
 
-/// Where the axes are, from the left, the right, the top and the bottom.
+/// The distances of the axes from the left, right, top and bottom edge, in
+/// pixels.
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 70.0;
 const BOTTOM: f64 = 52.0;
 
-/// Of a drawing of lines.
+/// The height of a plot of lines, in pixels.
 const HEIGHT: f64 = 400.0;
 
-/// A span's line, and the room for names beside them.
+/// The height of a span's row, and the width of the names next to it, in
+/// pixels.
 const LINE: f64 = 26.0;
 const NAMES: f64 = 380.0;
 
-/// Room for one character.
+/// The width of one character, in pixels.
 const CHARACTER: f64 = 7.0;
 
 const STYLE: &str = "\
@@ -47,7 +49,7 @@ impl Who {
     }
 }
 
-/// A logarithmic axis over whole decades, on so many pixels.
+/// A logarithmic axis over whole decades, on a range of pixels.
 #[derive(Clone, Copy)]
 struct Axis {
     first: i32,
@@ -57,7 +59,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Holds all values above 0.
+    /// Returns an axis that includes all values above 0.
     fn of(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
         let values = values.filter(|value| *value > 0.0);
         let least = values.clone().fold(f64::INFINITY, f64::min);
@@ -82,7 +84,7 @@ impl Axis {
         self.from + part * (self.to - self.from)
     }
 
-    /// Where each decade begins, with its value.
+    /// Returns the position and the value of the start of each decade.
     fn marks(self) -> impl Iterator<Item = (f64, f64)> {
         (self.first..=self.first + self.decades).map(move |exponent| {
             let value = 10_f64.powi(exponent);
@@ -91,7 +93,7 @@ impl Axis {
     }
 }
 
-/// Lines over a growing number of something.
+/// Draws lines over a growing number of something.
 pub(super) fn lines(title: &str, across: &str, up: Up, series: &[Series]) -> String {
     let points = series.iter().flat_map(|series| &series.points);
     let x = Axis::of(points.clone().map(|point| point.0), LEFT, WIDTH - RIGHT);
@@ -143,7 +145,7 @@ pub(super) fn lines(title: &str, across: &str, up: Up, series: &[Series]) -> Str
     page.end()
 }
 
-/// From the median to the rare, a line for each.
+/// Draws spans from the median to rare values, one row each.
 pub(super) fn spans(title: &str, spans: &[Span]) -> String {
     let values = spans.iter().flat_map(|span| span.micros);
     let x = Axis::of(values, NAMES, WIDTH - RIGHT - 10.0);
@@ -172,7 +174,7 @@ pub(super) fn spans(title: &str, spans: &[Span]) -> String {
     page.end()
 }
 
-/// A drawing in the making.
+/// A drawing that is being built.
 struct Page(String);
 
 impl Page {

@@ -1,4 +1,4 @@
-//! Everything that a repetition needs.
+//! The programs and files that the measurements use.
 
 use std::path::Path;
 
@@ -14,22 +14,23 @@ use crate::queue::Queue;
 use crate::tree::{Contents, Tree};
 use crate::world::{Daemon, World, session};
 
-/// Files of each tree.
+/// The number of files in each tree.
 const FILES: usize = 100;
 
-/// Files that are written to; those from [`FIRST_READ`] on are only read.
+/// Indexes of the files that are written. Files from [`FIRST_READ`] on are only
+/// read.
 pub(super) const WRITTEN: usize = 0;
 pub(super) const TAKEN: usize = 1;
 pub(super) const MARKED: usize = 2;
 const FIRST_READ: usize = 10;
 
-/// Each program has a tree of its own, so that nobody else has work by what
-/// is written for one.
+/// The running programs. Each has a separate tree, so that writes for one
+/// program cause no work for another.
 pub(super) struct Stage {
     pub(super) client: Client,
     pub(super) session: SessionId,
     pub(super) pinger: Pinger,
-    /// Its other end empties a queue of what is written in `bare`.
+    /// A ping-pong whose other end drains a queue of the writes in `bare`.
     pub(super) draining: Pinger,
     pub(super) watchman: Option<Watchman>,
     pub(super) chokidar: Option<Chokidar>,
@@ -43,7 +44,7 @@ pub(super) struct Stage {
     _ended_with_it: (Daemon, Echo, Echo),
 }
 
-/// A daemon on the `notify` crate, with a world of its own.
+/// A daemon that watches through the `notify` crate, with a separate world.
 pub(super) struct Notify {
     pub(super) client: Client,
     pub(super) session: SessionId,
@@ -51,7 +52,7 @@ pub(super) struct Notify {
     _daemon: Daemon,
 }
 
-/// Watchman with a tree.
+/// watchman with a tree.
 pub(super) struct Watchman {
     watched: Watched,
     tree: Tree,
@@ -107,19 +108,21 @@ impl Stage {
         path(&self.world.tree, file)
     }
 
-    /// The file of the floor.
+    /// Returns the path of the file that the floor writes.
     pub(super) fn bare_path(&self) -> &Path {
         path(&self.bare, WRITTEN)
     }
 
-    /// Another file each time, of those that nobody writes to.
+    /// Returns the name of a file that is never written, a different one each
+    /// time.
     pub(super) fn any_read_file(&mut self) -> String {
         self.turn += 1;
         let file = FIRST_READ + self.turn % (FILES - FIRST_READ);
         self.name(file).to_owned()
     }
 
-    /// How many files were made in the workspace, since the stage was set.
+    /// Returns the number of files created in the workspace since the last
+    /// call.
     pub(super) fn new_names(&self) -> Result<usize> {
         self.new_names.drain()
     }
@@ -170,7 +173,7 @@ impl Chokidar {
         path(&self.tree, WRITTEN)
     }
 
-    /// Waits to be told of a change.
+    /// Waits for chokidar to report a change.
     pub(super) fn told(&self) -> Result<String> {
         self.watcher.next()
     }

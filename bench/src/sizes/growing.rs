@@ -1,4 +1,5 @@
-//! One status beside a tracked file of 1 GiB that grows ten times a second.
+//! Measures one status next to a tracked file of 1 GiB that grows ten times per
+//! second.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -20,15 +21,15 @@ use crate::{Options, progress};
 const LOG: &str = "grows.log";
 const LOG_BYTES: usize = 1 << 30;
 
-/// Bytes added each time.
+/// The number of bytes added each time.
 const LINE_BYTES: usize = 4 << 10;
 
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Other files, which do not change.
+/// The number of other files, which do not change.
 const FILES: usize = 100;
 
-/// Between two questions: an agent does not ask without pause.
+/// The pause between two queries, since an agent does not query without pause.
 const PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) fn part(options: &Options) -> Result<Part> {

@@ -1,4 +1,4 @@
-//! The cost of one status as the number of tracked files grows.
+//! Measures one status as the number of tracked files grows.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::units;
 use crate::world::{state_of, status_of};
 use crate::{Options, progress};
 
-/// Queries of one workspace before it is the next one's turn.
+/// The number of queries of one workspace before the next one's turn.
 const BLOCK: usize = 100;
 
-/// Ways to ask.
+/// The kinds of queries.
 const WAYS: [(&str, Who); 3] = [
     ("one status, no fence", Who::TouchmarkToo),
     ("one status, fence", Who::Touchmark),
@@ -33,7 +33,7 @@ pub(super) fn part(options: &Options, sizes: &mut [Size]) -> Result<Part> {
         for (size, samples) in sizes.iter_mut().zip(&mut measured) {
             let [unfenced, fenced, watchman] = samples;
             for n in 0..BLOCK {
-                // Another file each time, of all directories.
+                // A different file each time, over all directories.
                 let n = (round * BLOCK + n) * 7 % size.count();
                 let name = size.world.tree.names.get(n).map_or("", String::as_str);
                 for (samples, sync) in [(&mut *unfenced, false), (&mut *fenced, true)] {
@@ -103,7 +103,7 @@ fn tell(options: &Options, counts: &[usize], measured: &[[Samples; 3]]) -> Part 
     part
 }
 
-/// The largest against the smallest.
+/// Returns the goal that compares the largest workspace with the smallest.
 fn goal(counts: &[usize], medians: &[Vec<Duration>]) -> Option<Goal> {
     let [unfenced, fenced, _] = medians else {
         return None;

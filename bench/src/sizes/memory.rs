@@ -1,4 +1,4 @@
-//! What tracking costs in memory.
+//! Measures the memory that tracking needs.
 
 use std::thread;
 
@@ -14,7 +14,7 @@ use crate::units;
 use crate::world::CALM;
 use crate::{Options, progress};
 
-/// A program's memory at one moment.
+/// The memory of a program at one moment.
 struct Look {
     who: Who,
     when: &'static str,
@@ -22,14 +22,15 @@ struct Look {
     memory: Memory,
 }
 
-/// When the goals are measured.
+/// The moment at which the goals are measured.
 pub(super) const JUST_READ: &str = "just read";
 
 #[derive(Default)]
 pub(super) struct Measured(Vec<Look>);
 
 impl Measured {
-    /// Of all daemons and watchmen, which have been left alone for a while.
+    /// Records the memory of all daemons and watchmen, which have been idle for
+    /// a while.
     pub(super) fn note(&mut self, sizes: &[Size], when: &'static str) -> Result<()> {
         for size in sizes {
             self.look(Who::Touchmark, when, size.count(), size.daemon.pid())?;
@@ -41,12 +42,13 @@ impl Measured {
         Ok(())
     }
 
-    /// Of a daemon that was started, asked once, and left alone for a while.
+    /// Records the memory of a daemon that was started, queried once, and then
+    /// idle for a while.
     pub(super) fn started(&mut self, count: usize, pid: u32) -> Result<()> {
         self.look(Who::Touchmark, "started anew", count, pid)
     }
 
-    /// Of chokidar, which runs for this alone.
+    /// Records the memory of chokidar, which runs only for this.
     pub(super) fn chokidar(&mut self, options: &Options, sizes: &[Size]) -> Result<()> {
         let Some(program) = &options.peers.chokidar else {
             return Ok(());
@@ -101,7 +103,7 @@ impl Measured {
         part
     }
 
-    /// The most of all looks.
+    /// Returns the highest of all measurements.
     fn most(&self, who: Who, count: usize) -> Option<Memory> {
         let looks = self.0.iter();
         let of = looks.filter(|look| look.who == who && look.count == count);
@@ -109,7 +111,7 @@ impl Measured {
             .max_by_key(|memory| memory.private)
     }
 
-    /// Just after all files were read.
+    /// Returns the measurement directly after all files were read.
     fn just_read(&self, who: Who, count: usize) -> Option<Memory> {
         let mut looks = self.0.iter();
         looks
@@ -123,8 +125,9 @@ impl Measured {
         Some(goal.at_most(14.0, "MB private", own.private as f64 / 1e6))
     }
 
-    /// Private memory against all that watchman has resident: it keeps less of
-    /// each file, and its resident memory has its libraries in it.
+    /// Returns the goal for a large workspace. It compares private memory with
+    /// watchman's resident memory: watchman stores less for each file, and its
+    /// resident memory includes its libraries.
     fn large(&self) -> Option<Goal> {
         let own = self.just_read(Who::Touchmark, LARGE)?;
         let watchman = self.just_read(Who::Watchman, LARGE);

@@ -1,5 +1,5 @@
-//! The kernel's queue overflows: the watcher stands still while more is
-//! written than the queue holds.
+//! Measures an overflow of the kernel's queue: the watcher is stopped while
+//! more is written than the queue holds.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -19,22 +19,23 @@ use crate::units;
 use crate::world::{all_in, is_as_on_disk, report, state_of, status_of};
 use crate::{Options, progress};
 
-/// Files that are written in one go.
+/// The number of files that are written in one pass.
 const WRITTEN: usize = 10_000;
 
-/// What each write of a file puts into the queue at the least: that it was
-/// modified, and that it was closed.
+/// The least number of events that a write of a file adds to the queue:
+/// modified and closed.
 const EVENTS: usize = 2;
 
-/// What one size came to.
+/// The results of one size.
 #[derive(Default)]
 struct Measured {
     count: usize,
-    /// A stat of each file, and the changed ones read and hashed.
+    /// The time of a stat of each file, and of reading and hashing the changed
+    /// ones.
     floor: Samples,
-    /// Until a file is known.
+    /// The time until the state of one file is known.
     first: Samples,
-    /// Until all are.
+    /// The time until the states of all files are known.
     all: Samples,
     wrong: usize,
     watchman: Samples,
@@ -172,7 +173,7 @@ impl Measured {
     }
 }
 
-/// A process that stands still; goes on when dropped, whatever happened.
+/// A stopped process. It continues when this is dropped, even after an error.
 struct Stopped(Pid);
 
 impl Stopped {
@@ -181,7 +182,7 @@ impl Stopped {
         kill_process(process, Signal::STOP)?;
         let stopped = Self(process);
         let until = Instant::now() + Duration::from_secs(5);
-        // The signal takes effect once every thread has seen it.
+        // The signal takes effect when every thread has received it.
         while !stands_still(pid)? {
             if Instant::now() > until {
                 bail!("process {pid} does not stop");
@@ -214,8 +215,8 @@ fn stands_still(pid: u32) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes the first files until there were more events than the queue holds.
-/// What the system allows is only looked at.
+/// Writes the first files until there are more events than the queue holds. The
+/// system's limit is read and not changed.
 fn write_more_than_fits(size: &mut Size) -> Result<()> {
     let holds = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")?;
     let holds: usize = holds.trim().parse().context("max_queued_events")?;

@@ -1,5 +1,5 @@
-//! What it costs while nobody asks: idle, others' reads, and files that
-//! nobody tracks.
+//! Measures the cost without requests: idle, while other processes read tracked
+//! files, and while untracked files change.
 
 use std::fs;
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::units;
 use crate::world::{CALM, report};
 use crate::{Options, progress};
 
-/// Untracked files of the churn.
+/// The number of untracked files that are created and removed.
 const CHURN: usize = 60_000;
 
-/// Tracked files that others read.
+/// The number of tracked files that other processes read.
 const READ: usize = 30_000;
 
-/// What the daemon, and watchman, did meanwhile.
+/// What the daemon and watchman used during a measurement.
 struct Spent {
     own: Usage,
     events: u64,
@@ -90,7 +90,7 @@ pub(super) fn part(options: &Options, sizes: &mut [Size]) -> Result<Part> {
     Ok(part)
 }
 
-/// What was used from a quiet moment before to a quiet moment after.
+/// Returns what was used, measured between two quiet moments.
 fn spent(size: &mut Size, what: impl FnOnce() -> Result<()>) -> Result<Spent> {
     let events = report(&size.client)?.counters.events;
     let pids = (
@@ -103,7 +103,8 @@ fn spent(size: &mut Size, what: impl FnOnce() -> Result<()>) -> Result<Spent> {
     };
     let (own_before, watchman_before) = usage()?;
     what()?;
-    // Nobody asks before the count: asking costs.
+    // No request is sent before the counters are read, since a request costs
+    // too.
     let (own, watchman) = usage()?;
     size.client.call(daemon::Sync {})?;
     Ok(Spent {
@@ -142,7 +143,7 @@ fn tell(part: &mut Part, what: &str, spent: &Spent) {
         .extend(spent.watchman.map(|usage| row("watchman", usage, "")));
 }
 
-/// A goal beside what watchman spent.
+/// Returns a goal, with watchman's value for comparison.
 fn goal(what: &'static str, spent: &Spent, said: fn(Usage) -> String) -> Goal {
     Goal::new(what, said(spent.own)).beside_peer("watchman", spent.watchman.map(said))
 }

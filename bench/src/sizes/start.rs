@@ -1,5 +1,5 @@
-//! From the start of the process to the first right answer, with state on
-//! disk.
+//! Measures the time from the start of the process to the first right answer,
+//! with state on disk.
 
 use std::fs;
 use std::thread;
@@ -22,7 +22,7 @@ use crate::units;
 use crate::world::{CALM, Daemon, World, all_in, is_as_on_disk};
 use crate::{Options, progress};
 
-/// A workspace whose daemon and watchman have ended.
+/// A workspace whose daemon and watchman were stopped.
 struct Ended {
     session: SessionId,
     watchman: Option<Home>,
@@ -68,7 +68,7 @@ pub(super) fn part(
 
 impl Ended {
     fn new(size: Size) -> Result<Self> {
-        // Nothing may be stale but what is changed between two lives.
+        // Only the file that is changed between two runs may be stale.
         let names = &size.world.tree.names;
         size.world.read(&size.client, &size.session, names)?;
         size.daemon.stop()?;
@@ -96,8 +96,8 @@ impl Ended {
         Ok(())
     }
 
-    /// A file was changed while nobody watched: an answer is right if it
-    /// names this one and no other.
+    /// Measures the daemon's first answer after a file was changed while it did
+    /// not run. The answer is right if it names this file and no other.
     fn own(&mut self) -> Result<Daemon> {
         let tree = &self.world.tree;
         let (file, name) = (tree.files.last(), tree.names.last());
@@ -162,8 +162,8 @@ fn tell(options: &Options, ended: &[Ended]) -> Part {
 }
 
 fn goal(count: usize, measured: &Measured) -> Option<Goal> {
-    // A start without files takes longer than a stat of 10,000: only the larger
-    // workspace is held against the stats.
+    // A start without files takes longer than a stat of 10,000 files, so only
+    // the larger workspace is compared with the stats.
     let (what, most_watchman, most_stat) = match count {
         SMALL => ("ready after start, 10,000 tracked", 0.8, None),
         LARGE => ("ready after start, 100,000 tracked", 0.5, Some(2.5)),
@@ -182,7 +182,7 @@ fn goal(count: usize, measured: &Measured) -> Option<Goal> {
     })
 }
 
-/// What series are drawn, and of what.
+/// A plotted series: its name, its program, and its samples.
 type Drawn = (&'static str, Who, fn(&Measured) -> &Samples);
 
 fn plot(ended: &[Ended]) -> Plot {

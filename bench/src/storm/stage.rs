@@ -1,4 +1,5 @@
-//! Three trees: touchmark's, watchman's, and one that nobody watches.
+//! Three trees: one that touchmark watches, one that watchman watches, and one
+//! that is not watched.
 
 use std::time::{Duration, Instant};
 
@@ -21,32 +22,33 @@ pub(super) struct Stage {
     bare: Tree,
     contents: Contents,
     turn: usize,
-    /// So many of the first files are stale since the last round.
+    /// The number of the first files that are stale since the last round.
     stale: usize,
 }
 
-/// What writing some files once came to.
+/// The results of writing some files once.
 pub(super) struct Round {
-    /// Reading and hashing as many files.
+    /// The time of reading and hashing the same number of files.
     pub(super) hashed: Duration,
-    /// Writing them where nobody watches.
+    /// The time of writing them where no program watches.
     pub(super) unwatched: Duration,
     pub(super) own: Watching,
-    /// Seen, but not known to be the user's.
+    /// The number of changes that were reported, but not attributed to the
+    /// user.
     pub(super) nobodys: usize,
     pub(super) watchman: Option<Watching>,
 }
 
-/// What it came to where somebody watches.
+/// The results of writing watched files.
 pub(super) struct Watching {
     pub(super) written: Duration,
-    /// From the last write to the answer.
+    /// The time from the last write to the answer.
     pub(super) after: Duration,
     pub(super) lost: usize,
 }
 
 impl Stage {
-    /// All files read by one session.
+    /// Creates the trees. One session has read all files.
     pub(super) fn new(options: &Options, count: usize) -> Result<Self> {
         let world = World::new(&options.binary, count)?;
         let (daemon, client) = world.start()?;
@@ -66,11 +68,12 @@ impl Stage {
         })
     }
 
-    /// Writes the first files of each tree. Who comes first may wait for the
-    /// disk: they take turns.
+    /// Writes the first files of each tree. The order changes each round, since
+    /// the first writer may wait for the disk.
     pub(super) fn round(&mut self, changes: usize) -> Result<Round> {
         self.turn += 1;
-        // So that all copies are fresh, and none is stale of a larger round.
+        // All copies must be fresh before a round; a larger round may have left
+        // stale ones.
         let names = self.world.tree.names.get(..self.stale.max(changes));
         self.world
             .read(&self.client, &self.session, names.unwrap_or_default())?;
