@@ -1,9 +1,9 @@
-//! What the fuzz targets do with bytes. A stable test runs the seed corpus
-//! through the same bodies (`proto/tests/corpus.rs`).
+//! The bodies of the fuzz targets `frames` and `json`. A stable test runs the
+//! seed corpus through the same bodies (`proto/tests/corpus.rs`).
 //!
-//! Nothing may panic, and what was understood must be understood again after
-//! it was written anew.
-#![allow(dead_code, clippy::unwrap_used, clippy::panic)] // each target uses its own body
+//! Nothing may panic. A message that was decoded must be decoded to the same
+//! message after it was encoded again.
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)] // each target uses one body only
 
 use touchmark_proto::codec::{
     ClientMessage, Decoder, Encoder, Incoming, MAX_FRAME, MessageId, ReplyDecoder, Wire, frames,
@@ -13,7 +13,7 @@ use touchmark_proto::{METHODS, Version};
 
 const ROOT: &[u8] = b"/w";
 
-/// The bytes as frames, as single payloads, and as a stored fact.
+/// Decodes the bytes as frames, as single payloads, and as a version.
 pub(crate) fn frames(bytes: &[u8]) {
     let framed = [Wire::Frames.preface(), bytes].concat();
     for message in understood(Wire::Frames, &framed) {
@@ -26,7 +26,7 @@ pub(crate) fn frames(bytes: &[u8]) {
     if let Ok(message) = frames::decode_server(bytes) {
         let again = frames::encode(&message).unwrap();
         assert_eq!(frames::decode_server(&again), Ok(message.clone()));
-        // Whatever can be said on one wire can be said on the others.
+        // Every message can be encoded on every wire.
         json::server_to_json(&message, ROOT);
     }
     if let Ok(version) = frames::decode::<Version>(bytes) {
@@ -35,7 +35,8 @@ pub(crate) fn frames(bytes: &[u8]) {
     }
 }
 
-/// The bytes as lines, after a header, and as answers to every method.
+/// Decodes the bytes as JSON lines, as messages with a header, and as answers
+/// to every method.
 pub(crate) fn json(bytes: &[u8]) {
     for wire in [Wire::Lines, Wire::ContentLength] {
         for message in understood(wire, bytes) {

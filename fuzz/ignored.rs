@@ -1,10 +1,10 @@
-//! What the fuzz target `ignored` does with bytes: ignore files of a tree, and
-//! a glob, in front of a search (SEC-7). A stable test runs the seeds through
-//! it (`daemon/tests/corpus.rs`).
+//! The body of the fuzz target `ignored`: ignore files of a tree, and a glob,
+//! for a search (SEC-7). A stable test runs the seeds through it
+//! (`daemon/tests/corpus.rs`).
 //!
-//! Nothing may panic or take seconds; nothing but the tree's own files is
-//! found, and nothing of git's; and as far as the library that `rg` is made of
-//! reads the files itself, it finds the same.
+//! Nothing may panic or take seconds. Only files of the tree are found, and
+//! none of git's. Where the library that `rg` uses reads the ignore files in
+//! the same way, it finds the same files.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -19,10 +19,11 @@ use touchmark_proto::ErrorCode;
 use touchmark_proto::search::SearchGrep;
 use touchmark_proto::trust::{Me, Trust};
 
-/// No line of an ignore file: what stands between two of them.
+/// The line between two parts of the input; it is no line of an ignore file.
 const BETWEEN: &[u8] = b"\n%%%\n";
 
-/// What the parts are, in this order; one more is the glob.
+/// The ignore files that the parts of the input become, in this order. The part
+/// after them is the glob.
 const IGNORE_FILES: [&str; 7] = [
     ".gitignore",
     ".ignore",
@@ -33,7 +34,7 @@ const IGNORE_FILES: [&str; 7] = [
     "nested/.git/info/exclude",
 ];
 
-/// What there is to be found.
+/// The files of the tree.
 const FILES: [&str; 24] = [
     "a",
     "a.log",
@@ -61,7 +62,8 @@ const FILES: [&str; 24] = [
     "trailing ",
 ];
 
-/// A line that is longer, or has more braces, is no pattern here.
+/// The limits of a pattern: a line that is longer, or has more braces, is
+/// ignored.
 const LINE: usize = 4_096;
 const BRACES: usize = 32;
 
@@ -101,7 +103,8 @@ impl Tree {
         fs::write(path, content).unwrap();
     }
 
-    /// What the library finds where it reads the ignore files.
+    /// Returns the files that the library finds if it reads the ignore files
+    /// itself.
     fn by_the_library(&self, glob: Option<&str>) -> Vec<String> {
         let mut walk = WalkBuilder::new(&self.0);
         walk.parents(false);
@@ -167,7 +170,7 @@ pub(crate) fn ignored(bytes: &[u8]) {
         }
     };
     assert!(!found.truncated, "it took too long");
-    // An ignore file itself may be found, where another part of it says so.
+    // An ignore file itself may be found, if another one includes it.
     let names = found.matches.iter().map(|hit| hit.path.to_string());
     let mut names: Vec<String> = names
         .filter(|name| !IGNORE_FILES.contains(&&**name))
@@ -181,9 +184,9 @@ pub(crate) fn ignored(bytes: &[u8]) {
     }
 }
 
-/// Whether the library reads these as they are read here: it stops at a line
-/// that is not UTF-8, passes over more than one mark of byte order, and takes
-/// any line for a pattern.
+/// Returns whether the library reads these files as touchmark does. The library
+/// stops at a line that is not UTF-8, skips more than one byte order mark, and
+/// accepts any line as a pattern.
 fn same_for_the_library(parts: &[&[u8]]) -> bool {
     parts.iter().all(|part| {
         let Ok(text) = std::str::from_utf8(part) else {

@@ -1,10 +1,10 @@
-//! What the fuzz target `settings` does with bytes: two configuration files,
-//! the user's and the workspace's. A stable test runs the seeds through it
+//! The body of the fuzz target `settings`: two configuration files, the user's
+//! and the workspace's. A stable test runs the seeds through it
 //! (`daemon/tests/corpus.rs`).
 //!
-//! Nothing may panic; what is refused is refused with file, line and reason;
-//! what is taken lies within the bounds of docs/configuration.md, and the
-//! workspace's file only tightens.
+//! Nothing may panic. An entry that is refused is reported with file, line and
+//! reason. A value that is accepted is within the bounds of
+//! docs/configuration.md, and the workspace's file only tightens values.
 #![allow(clippy::panic)]
 
 use std::path::Path;
@@ -12,8 +12,7 @@ use std::path::Path;
 use touchmark_daemon::config::{Config, ConfigError, Durability, Whose};
 use touchmark_engine::patterns::Patterns;
 
-/// No line of TOML: what is before it is the user's file, what is behind it
-/// the workspace's.
+/// The line between the user's file and the workspace's; it is not valid TOML.
 const BETWEEN: &[u8] = b"\n%%%\n";
 
 const USER: &str = "user.toml";
@@ -60,9 +59,8 @@ fn taken(config: &mut Config, file: &str, text: &[u8], whose: Whose) {
     }
 }
 
-/// Whatever a repository says: nothing is kept that the user would not have
-/// kept, nothing dropped that he would not have dropped, no limit lifted
-/// (SEC-5).
+/// Checks that a repository's file only tightens the user's settings: it stores
+/// nothing more, drops nothing earlier, and raises no limit (SEC-5).
 fn only_tighter(user: &Config, both: &Config) {
     for (user, both) in [
         (user.read_text, both.read_text),
@@ -105,7 +103,7 @@ fn only_tighter(user: &Config, both: &Config) {
 }
 
 fn bounded(config: &Config) {
-    // The daemon does not start without.
+    // The daemon does not start if these patterns are invalid.
     let default = Config::default();
     for (patterns, default) in [
         (&config.contents_exclude, &default.contents_exclude),

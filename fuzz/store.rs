@@ -1,10 +1,10 @@
-//! What the fuzz target `store` does with bytes: it damages the files of a
-//! killed daemon's store as they say, and opens them (DUR-2). A stable test
-//! runs the seeds through it (`daemon/tests/damaged_store.rs`).
+//! The body of the fuzz target `store`: the bytes are instructions that damage
+//! the files of a killed daemon's store, which is then opened (DUR-2). A stable
+//! test runs the seeds through it (`daemon/tests/damaged_store.rs`).
 //!
-//! Nothing may panic. Either all that was stored is there; or what is missing
-//! is said, by a new epoch; or everything is set aside. A record that was
-//! damaged alone is counted, and all others are there.
+//! Nothing may panic. One of three results is allowed: all stored facts are
+//! there; missing facts are reported by a new epoch; or the store is set aside.
+//! If only one record was damaged, it is counted and all others are there.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
@@ -19,13 +19,14 @@ use touchmark_proto::{Hash, RelPath, SessionId};
 
 const FILES: [&str; 3] = ["store.db", "store.db-wal", "store.last"];
 
-/// Facts that a snapshot covers, that the file has, and that the log has.
+/// The numbers of the last facts that the snapshot covers, that the main file
+/// has, and that the log has.
 const COVERED: u64 = 30;
 const CLOSED: u64 = 60;
 const LAST: u64 = 90;
 
-/// Bytes of one instruction: which file and what to do, where (three bytes),
-/// how much, and with what.
+/// The length in bytes of an instruction: the file and the operation (one
+/// byte), the position (three bytes), the length, and a value.
 const INSTRUCTION: usize = 6;
 
 struct Whole {
@@ -55,7 +56,8 @@ static WHOLE: LazyLock<Whole> = LazyLock::new(|| {
     first.store.snapshot(COVERED, snapshot());
     first.store.close();
     let second = stored(CLOSED + 1, LAST);
-    // As a kill leaves them.
+    // The files are copied while the store is open, so they are as a kill
+    // leaves them.
     let files = FILES.map(|name| fs::read(directory.join(name)).unwrap());
     let epoch = second.epoch;
     second.store.close();
@@ -63,7 +65,8 @@ static WHOLE: LazyLock<Whole> = LazyLock::new(|| {
     Whole { epoch, files }
 });
 
-/// A new directory where syncs cost nothing, if there is such a place.
+/// Returns a new directory, in memory if possible, because syncs are fast
+/// there.
 fn scratch() -> PathBuf {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -79,7 +82,7 @@ fn scratch() -> PathBuf {
     directory
 }
 
-/// Nothing happens by itself: no checkpoint comes between two steps.
+/// Returns options with which no checkpoint runs between two steps.
 fn quiet(directory: &Path) -> Options {
     Options {
         checkpoint_pace: Duration::from_secs(3_600),
@@ -117,10 +120,11 @@ fn record(n: u64) -> Record {
     }
 }
 
-/// What the instructions did.
+/// What the instructions have changed.
 #[derive(Default)]
 struct Done {
-    /// Somebody lied about what was stored, so that less than that may pass.
+    /// Whether the high-water mark was changed, so that fewer facts than were
+    /// stored may be accepted.
     witness: bool,
 }
 
@@ -144,7 +148,7 @@ fn damaged(bytes: &[u8]) -> ([Vec<u8>; 3], Done) {
             0 => file[at] ^= with.max(1),
             1 => file.truncate(at),
             2 => file[at..end].fill(with),
-            // A page that was never written, or one of another place.
+            // A page is filled with zeros, or replaced by another page.
             3 => {
                 let from = at / 4_096 * 4_096;
                 let end = file.len().min(from + 4_096);
@@ -162,7 +166,7 @@ fn damaged(bytes: &[u8]) -> ([Vec<u8>; 3], Done) {
     (files, done)
 }
 
-/// Opens a store damaged as the bytes say.
+/// Damages a store as the bytes say, and opens it.
 pub(crate) fn store(bytes: &[u8]) {
     let (files, done) = damaged(bytes);
     let directory = scratch();
@@ -181,7 +185,7 @@ pub(crate) fn store(bytes: &[u8]) {
 fn check(directory: &Path, done: &Done) {
     let opened = match open(&quiet(directory), |_| ()) {
         Ok(opened) => opened,
-        // The schema's version was changed; nothing else is.
+        // The version of the schema was changed, and nothing else is wrong.
         Err(StoreError::Newer { .. }) => return,
         Err(error) => panic!("{error}"),
     };
@@ -198,14 +202,14 @@ fn check(directory: &Path, done: &Done) {
         assert_ne!(opened.epoch, WHOLE.epoch);
         assert!(opened.snapshot.is_none() && opened.facts.is_empty() && opened.last == 0);
     } else {
-        // A state that there was, but for records that are counted.
-        // A page may be there twice, and its records with it.
+        // The stored state, except for records that are counted as unreadable.
+        // A page may occur twice, and its records with it.
         assert!(!opened.left_out || opened.store.unreadable() > 0);
         assert!(opened.store.unreadable() <= 4 * LAST);
         let whole = opened.snapshot == Some(snapshot());
         assert!(whole || opened.snapshot.is_none(), "another snapshot");
-        // Without its witness a store may be taken for an earlier one, from
-        // before its snapshot.
+        // Without the high-water mark, a store may be accepted as an earlier
+        // one from before its snapshot.
         let earlier = done.witness && opened.last < COVERED;
         assert!(whole || opened.left_out || earlier, "no snapshot");
         let first = if whole { COVERED + 1 } else { 1 };
@@ -217,7 +221,7 @@ fn check(directory: &Path, done: &Done) {
             assert!(opened.trouble.is_some());
         }
         assert!(opened.last <= LAST);
-        // One with nothing in it begins anew, and its epoch says so.
+        // An empty store begins with a new epoch.
         let anew = earlier && opened.last == 0 && opened.epoch != WHOLE.epoch;
         if opened.trouble.is_some() || anew {
             assert!(opened.epoch > WHOLE.epoch);
@@ -225,7 +229,7 @@ fn check(directory: &Path, done: &Done) {
             assert_eq!(opened.epoch, WHOLE.epoch);
             assert!(opened.last == LAST || done.witness, "{} facts", opened.last);
         }
-        // What is looked up is what was stored, or refused.
+        // A fact that is looked up is the one that was stored, or an error.
         let found = opened
             .store
             .reader()

@@ -1,4 +1,4 @@
-//! Arbitrary bytes for the body of the same name.
+//! Runs `bodies::frames` with arbitrary bytes.
 #![no_main]
 
 #[path = "../bodies.rs"]

@@ -1,4 +1,4 @@
-//! Arbitrary bytes for the body of the same name.
+//! Runs `ignored::ignored` with arbitrary bytes.
 #![no_main]
 
 #[path = "../ignored.rs"]

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as runs of the engine. The runs are those of the engine's
-//! own property test, whose sources these are.
+//! Runs the engine with inputs made of arbitrary bytes. It uses the sources of
+//! the engine's property test.
 #![no_main]
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Arbitrary bytes for the body of the same name.
+//! Runs `settings::settings` with arbitrary bytes.
 #![no_main]
 
 #[path = "../settings.rs"]

@@ -1,4 +1,4 @@
-//! Arbitrary damage for the body of the same name.
+//! Runs `store::store` with arbitrary damage.
 #![no_main]
 
 #[path = "../store.rs"]
