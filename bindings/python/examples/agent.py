@@ -1,10 +1,10 @@
-"""An agent's loop: a model asks for tools, the tools go through touchmark.
+"""An agent's loop: a model requests tools, and the tools use touchmark.
 
-The model is anything that can be asked `next_step(results)`; here it is a
-script, so that the loop runs without a network. The tools are a `Backend`,
-which can be exchanged: this one uses the client library.
+The model is a generator that is sent each tool's result and yields the next
+step. Here it is a script, so that the loop runs without a network. The tools
+are a `Backend`, which can be exchanged: this one uses the client library.
 
-    python3 examples/agent.py     # a small task in a repository of its own
+    python3 examples/agent.py     # a small task in a temporary repository
 """
 
 import subprocess
@@ -16,15 +16,15 @@ import touchmark
 
 
 class Step(NamedTuple):
-    """What the model wants: a tool by its name, with its arguments."""
+    """A step of the model: the name of a tool, with its arguments."""
 
     tool: str
     args: Dict[str, Any]
 
 
 class Result(NamedTuple):
-    """What the model is told: the tool's words, whether it was refused, and
-    what others changed meanwhile."""
+    """What the model receives: the tool's text, whether the tool was refused,
+    and what others have changed meanwhile."""
 
     text: str
     refused: bool = False
@@ -32,11 +32,11 @@ class Result(NamedTuple):
 
 
 class ToolRefused(Exception):
-    """A tool that did nothing; its text is for the model."""
+    """The tool was refused and did nothing. The text is for the model."""
 
 
 class Backend(Protocol):
-    """The agent's tools. Each answers a text, or raises `ToolRefused`."""
+    """The agent's tools. Each returns a text, or raises `ToolRefused`."""
 
     def read_file(self, path: str) -> str: ...
     def write_file(self, path: str, text: str) -> str: ...
@@ -50,8 +50,8 @@ Model = Generator[Step, Result, str]
 
 
 def run(model: Model, backend: Backend, before: Optional[Callable[[int, Step], None]] = None) -> str:
-    """The loop: until the model has an answer. `before` is called before each
-    tool, as an agent's own hooks are."""
+    """Runs the loop until the model has an answer. `before` is called before
+    each tool, as an agent's hooks are."""
     turn = 0
     try:
         step = next(model)
@@ -69,7 +69,7 @@ def run(model: Model, backend: Backend, before: Optional[Callable[[int, Step], N
 
 
 class ClientBackend:
-    """The tools over a touchmark session."""
+    """The tools, over a touchmark session."""
 
     def __init__(self, session: touchmark.Session) -> None:
         self.session = session
@@ -101,7 +101,7 @@ class ClientBackend:
         return "\n".join(f"{one['path']}:{one['line']}:{one['text']}" for one in found["matches"])
 
     def bash(self, command: str) -> str:
-        # What the command writes while it runs is the session's.
+        # What the command writes while it runs is attributed to the session.
         window = self.session.command_begin(label=command, bind=True)
         done = subprocess.run(
             command,
@@ -120,14 +120,14 @@ class ClientBackend:
 
 
 def notice(change: touchmark.shapes.Change) -> str:
-    """A change in a line for the model."""
+    """Returns a sentence about a change, for the model."""
     names = {"user": "the user", "unknown": "somebody"}
     who = ", ".join(names.get(one["kind"], f"session {one.get('session')}") for one in change["changedBy"])
     return f"{change['path']} was {change['kind']} by {who}"
 
 
 def example() -> None:
-    """A task of three steps, with a user who saves in between."""
+    """Runs a task of three steps. A user saves a file in between."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "greet.py"
         file.write_text("print('hello')\n")

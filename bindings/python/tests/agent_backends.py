@@ -1,5 +1,5 @@
-"""The agent's tools by other ways than the client library: plain file tools
-with hooks around them, and an MCP server. The task is the same."""
+"""Backends of the agent's tools other than the client library: plain file
+tools with hooks around them, and an MCP server. The task is the same."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from .world import BINARY, World
 
 
 class HooksBackend:
-    """An agent's own plain tools; `touchmark hook claude` runs before and
+    """An agent's own plain tools. `touchmark hook claude` runs before and
     after each, as Claude Code runs it."""
 
     def __init__(self, world: World, session: str) -> None:
@@ -33,7 +33,7 @@ class HooksBackend:
         done = subprocess.run(
             [BINARY, "hook", "claude"],
             cwd=self.world.root,
-            # A busy machine is not what is looked at here.
+            # The long deadline keeps a busy machine from changing the result.
             env={**self.world.environ, "TOUCHMARK_HOOK_MS": "30000"},
             input=json.dumps(said),
             stdout=subprocess.PIPE,
@@ -44,7 +44,7 @@ class HooksBackend:
         return printed
 
     def around(self, tool: str, given: Dict[str, Any], run: Callable[[], Any]) -> Any:
-        """Asks before, runs, and tells after."""
+        """Runs the hook before the tool, the tool, and the hook after it."""
         self.calls += 1
         words = {"tool_name": tool, "tool_use_id": f"toolu_{self.calls}", "tool_input": given}
         asked = self.event("PreToolUse", **words)
@@ -114,7 +114,7 @@ class HooksBackend:
 
 
 class McpBackend:
-    """The tools of `touchmark mcp`; the shell runs in a command window by
+    """The tools of `touchmark mcp`. The shell runs in a command window, by
     `touchmark run`."""
 
     def __init__(self, world: World, session: str) -> None:
@@ -186,7 +186,7 @@ class McpBackend:
 
 
 def plain(world: World, command: List[str]) -> str:
-    """What a command prints, and how it ended."""
+    """Returns what a command prints, with its exit code."""
     done = subprocess.run(
         command,
         cwd=world.root,

@@ -1,6 +1,6 @@
-"""A task in a real git repository: a scripted model, and a user who works in
-the same files at the same time. Whatever the tools' backend, it has to end
-the same."""
+"""A task in a real git repository: a scripted model, and a user who works on
+the same files at the same time. The final files must be the same for each
+backend."""
 
 import queue
 import subprocess
@@ -23,19 +23,19 @@ TESTS = FILES["test_calc.py"].replace("import add", "import add, multiply") + (
 )
 FINAL = {
     "calc.py": "# Keep this header: the user's.\ndef add(a, b):\n    return a + b\n\n\ndef multiply(a, b):\n    return a * b\n",
-    # The user's formatter came last.
+    # The user's formatter ran last.
     "test_calc.py": TESTS + "\n\nif __name__ == \"__main__\":\n    unittest.main()\n",
-    # The user's branch, and the agent's line.
+    # The text has the change of the user's branch and the agent's line.
     "notes.md": "# calc\n\nIt adds, carefully.\nIt multiplies.\n",
 }
 AGENT, USER = "agent", "user"
-# Every version of each file since it was read, in order: what, and by whom.
+# All versions of each file after its first read, in order: kind and author.
 STORY = {
     "calc.py": [("modified", USER), ("modified", AGENT), ("modified", AGENT)],
     "test_calc.py": [("modified", AGENT), ("modified", USER)],
     "notes.md": [("modified", USER), ("modified", AGENT)],
 }
-# What the agent is told of, once each.
+# The files whose changes are reported to the agent, once each.
 NOTICED = ["calc.py", "notes.md", "test_calc.py"]
 SESSION = "agent-task"
 
@@ -46,7 +46,8 @@ def git(world: World, *args: str) -> None:
 
 
 def repository() -> World:
-    """The repository, on its main branch; another branch has other notes."""
+    """Creates the repository, on its main branch. Another branch has other
+    notes."""
     world = World(FILES)
     git(world, "init", "--quiet", "--initial-branch=main")
     git(world, "add", ".")
@@ -59,8 +60,8 @@ def repository() -> World:
 
 
 class User(threading.Thread):
-    """Works when the agent is about to take a certain step, at the worst
-    moments: between its read and its write."""
+    """The user. Acts when the agent is about to take a certain step, between
+    its read and its write."""
 
     def __init__(self, world: World) -> None:
         super().__init__(name="user", daemon=True)
@@ -83,7 +84,8 @@ class User(threading.Thread):
                 done.set()
 
     def at(self, moment: str) -> None:
-        """It is that moment: lets the user act, in the user's own thread."""
+        """Lets the user act at a moment, in the user's own thread, and waits
+        for it."""
         done = threading.Event()
         self.moments.put((moment, done))
         assert done.wait(PATIENCE), moment
@@ -103,7 +105,8 @@ class User(threading.Thread):
 
 
 def model(told: List[Tuple[str, Result]], user: User) -> Model:
-    """What a model would do: reads, edits, and reads again where refused."""
+    """A scripted model: reads, edits, and reads again if an edit is
+    refused."""
 
     def take(tool: str, **args: str) -> Model:
         result = yield Step(tool, args)
@@ -136,7 +139,8 @@ def model(told: List[Tuple[str, Result]], user: User) -> Model:
 
 
 def play(world: World, backend: Backend) -> List[Tuple[str, Result]]:
-    """Works the task; what the model was told, by tool."""
+    """Runs the task. Returns the tools' results, as the model received
+    them."""
     told: List[Tuple[str, Result]] = []
     user = User(world)
     user.start()
@@ -149,8 +153,8 @@ def play(world: World, backend: Backend) -> List[Tuple[str, Result]]:
 
 
 def story(client: touchmark.Client, path: str) -> List[Tuple[str, str]]:
-    """A file's versions, the oldest first, without the baseline: what and by
-    whom. An amendment stands in its version's place."""
+    """Returns a file's versions, oldest first, without the baseline, as kind
+    and author. An amendment replaces its version."""
     versions = client.file_history(path)["versions"]
     amended = {version["amends"]: version for version in versions if version.get("amends")}
     told: List[Tuple[str, str]] = []
@@ -160,8 +164,8 @@ def story(client: touchmark.Client, path: str) -> List[Tuple[str, str]]:
         last = amended.get(version["clock"], version)
         kind, author = last["kind"], last["author"]["kind"]
         if kind == "created" and told and told[-1] == ("deleted", author):
-            # git removes a file before it makes the other branch's: on a
-            # busy machine both are seen (ATTR-12).
+            # git removes a file before it creates the other branch's. On a busy
+            # machine both are recorded (ATTR-12).
             told.pop()
             kind = "modified"
         told.append((kind, author))

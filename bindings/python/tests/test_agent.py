@@ -1,4 +1,5 @@
-"""The agent's loop works a task through the client, hooks and MCP while a user interferes."""
+"""The agent's loop works on a task through the client, hooks and MCP while a
+user interferes."""
 
 import re
 import subprocess
@@ -23,20 +24,23 @@ class Agent(unittest.TestCase):
     def works(
         self, backend: Callable[[touchmark.Client], Backend], refusals: int = 2
     ) -> None:
-        """Whatever the backend: nothing is lost, and the feed is the same."""
+        """Checks that with this backend no change is lost and the feed is the
+        same."""
         with self.world.client() as client:
             told = play(self.world, backend(client))
             for path, text in FINAL.items():
                 self.assertEqual(self.world.text(path), text)
                 self.assertEqual(story(client, path), STORY[path], path)
-            # Refused where the user had saved in between, and said by whom.
+            # An edit is refused if the user has saved in between; the text
+            # names the user.
             refused = [(tool, result.text) for tool, result in told if result.refused]
             self.assertEqual([tool for tool, _ in refused], ["edit_file"] * refusals)
             for _, text in refused:
                 self.assertIn("outside any agent", text)
-            # Told once each: the user's save, the branch, the formatter.
+            # Each of these changes is reported once: the user's save, the
+            # branch, the formatter.
             notices = [notice for _, result in told for notice in result.notices]
-            # What its own command did is told apart.
+            # Changes by the agent's own command are reported separately.
             notices = [one for one in notices if not one.startswith("Changed while this command ran")]
             self.assertEqual([path for one in notices for path in NOTICED if is_about(one, path)], NOTICED, notices)
             self.assertEqual(Session(client, SESSION).changed(), [])
@@ -50,7 +54,7 @@ class Agent(unittest.TestCase):
             client.connect()
             return HooksBackend(self.world, SESSION)
 
-        # Hooks let an edit through that leaves the user's lines alone (HOOK-4).
+        # Hooks allow an edit that does not touch the user's lines (HOOK-4).
         self.works(backend, refusals=0)
 
     def test_through_mcp(self) -> None:
@@ -71,5 +75,6 @@ class Agent(unittest.TestCase):
 
 
 def is_about(notice: str, path: str) -> bool:
-    """Whether a notice names a file; `test_calc.py` is not `calc.py`."""
+    """Returns whether a notice names a file; `test_calc.py` is not
+    `calc.py`."""
     return re.search(rf"(?<![\w.]){re.escape(path)}", notice) is not None

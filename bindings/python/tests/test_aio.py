@@ -1,5 +1,5 @@
-"""Sessions for asyncio: the flows are the same, so what is looked at here is
-what drives them."""
+"""Sessions for asyncio. The flows are shared with the blocking client, so
+these tests check the code that carries them out."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ class Asyncio(unittest.TestCase):
                     f.write("mine\n")
             self.assertEqual(refused.exception.data["changedBy"], [{"kind": "user"}])
             self.assertEqual([change["path"] for change in await session.changed()], ["a.txt"])
-            # Cancelled: aborted.
+            # A cancelled edit is aborted.
             await session.read("a.txt")
 
             async def never() -> None:

@@ -1,4 +1,4 @@
-"""The conformance vectors on both clients."""
+"""Plays the conformance vectors with both clients."""
 
 import asyncio
 import time
@@ -13,12 +13,13 @@ from .vectors import NAME, Play, vectors
 from .world import PATIENCE, World
 
 
-# How many vectors are played side by side: mostly they wait for daemons.
+# The number of vectors that are played in parallel; mostly they wait for
+# daemons.
 LANES = 4
 
 
 def wrong_ones(play: Callable[[World, Play, Dict[str, Any]], None]) -> List[str]:
-    """Plays all vectors, each in a world of its own; what went wrong."""
+    """Plays each vector in a separate world. Returns the failures."""
 
     def one(family: str, vector: Dict[str, Any]) -> Optional[str]:
         world = World(vector.get("files"))

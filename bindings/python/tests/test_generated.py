@@ -1,4 +1,5 @@
-"""What is generated is current, and all of it is Python 3.9."""
+"""The generated modules are up to date, and all modules are valid Python
+3.9."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""The protocol without a socket."""
+"""Tests of the protocol without a socket."""
 
 import json
 import os

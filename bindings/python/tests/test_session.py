@@ -1,4 +1,5 @@
-"""Sessions over the blocking client, with a daemon, without, and in between."""
+"""Sessions over the blocking client: with a daemon, without one, and across a
+restart."""
 
 import os
 import signal
@@ -42,7 +43,7 @@ class WithADaemon(unittest.TestCase):
         version = self.client.file_history("a.txt")["versions"][0]
         self.assertEqual((version["author"]["session"], version["evidence"]), ("s", "declared"))
         self.assertEqual(self.session.changed(), [])
-        # A new one.
+        # The file does not exist yet.
         with self.session.edit("new/c.txt", create_directories=True) as f:
             self.assertFalse(f.exists)
             f.write("c\n")
@@ -71,7 +72,7 @@ class WithADaemon(unittest.TestCase):
         self.assertEqual(self.client.status()["openEdits"], 0)
         with self.assertRaises(touchmark.Stale):
             self.session.edit("a.txt").__enter__()
-        # Somebody who has it open would write past the exchange.
+        # A process that has the file open could write to it after the exchange.
         self.session.read("a.txt")
         with open(self.world.path("a.txt"), "a", encoding="utf-8"):
             with self.assertRaises(touchmark.Conflict):
@@ -139,7 +140,7 @@ class WithADaemon(unittest.TestCase):
             self.world.write("a.txt", "1\n")
             self.assertEqual(kind(feed.next(PATIENCE)), "version")
             os.kill(self.client.status()["pid"], signal.SIGKILL)
-            # A session's methods connect again, and start a daemon.
+            # The session's methods reconnect, and start a daemon.
             self.world.write("a.txt", "2\n")
             self.assertEqual(len(self.session.changed()), 1)
             self.assertIs(feed.next(PATIENCE), Gap.RECONNECTED)
@@ -198,7 +199,8 @@ class WithoutADaemon(unittest.TestCase):
         self.assertEqual(os.path.basename(said[0].filename), "test_session.py")
         with self.assertRaises(touchmark.StartFailed):
             session.file_status()
-        # A tool's answer says so, where nothing has said so yet.
+        # The answer of a tool reports the missing daemon, if it was not
+        # reported yet.
         tools = Session.__new__(Session)
         tools.client, tools.id, tools.work = client, "t", Work("t", world.root)
         tool = tools.tools().wrap("grep", lambda pattern: pattern)
@@ -265,7 +267,7 @@ class Places(unittest.TestCase):
                 same.ping()
 
     def test_a_daemon_of_another_runtime_directory_is_found(self) -> None:
-        # SEC-1: its lock, beside the store, says where it listens.
+        # SEC-1: the lock file, next to the store, names the socket.
         self.world.path("d").mkdir()
         with self.world.client() as client:
             pid = client.status()["pid"]
@@ -278,7 +280,7 @@ class Places(unittest.TestCase):
                 self.assertEqual(other.status()["pid"], pid)
 
     def test_places_of_others_are_not_trusted(self) -> None:
-        # SEC-1
+        # SEC-1: the directory of the socket must not be open to other users.
         directory = self.world.runtime / "touchmark"
         directory.mkdir(mode=0o755)
         with self.assertRaises(touchmark.BadPlace):
@@ -293,7 +295,7 @@ class Places(unittest.TestCase):
             Client(long, start=False).ping()
 
     def test_a_full_queue_is_an_error_at_the_deadline(self) -> None:
-        # LIFE-4
+        # LIFE-4: a full queue of connections must not block the client.
         path = self.world.base / "full.sock"
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))

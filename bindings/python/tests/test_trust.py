@@ -1,4 +1,4 @@
-"""SEC-6, SEC-8: the cases of bindings/conformance/trust."""
+"""SEC-6, SEC-8: plays the cases of bindings/conformance/trust."""
 
 import json
 import os

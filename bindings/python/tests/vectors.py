@@ -1,5 +1,5 @@
-"""The conformance vectors (bindings/conformance/README.md): reading, filling
-in and matching."""
+"""Reads the conformance vectors (bindings/conformance/README.md), fills in
+values and compares results."""
 
 import base64
 import hashlib
@@ -15,21 +15,21 @@ HOUR_MS = 3600 * 1000
 
 
 def vectors() -> Iterator[Tuple[str, Dict[str, Any]]]:
-    """Each, with its family's name."""
+    """Yields each vector with the name of its family."""
     for file in sorted(DIRECTORY.glob("*.json")):
         for vector in json.loads(file.read_text(encoding="utf-8")):
             yield file.stem, vector
 
 
 class Play:
-    """One vector's workspace and what was kept."""
+    """The workspace of one vector, and the values it has stored."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.kept: Dict[str, Any] = {}
 
     def fill(self, value: Any) -> Any:
-        """Parameters with the special strings filled in."""
+        """Returns parameters with the special strings filled in."""
         if isinstance(value, dict):
             return {name: self.fill(one) for name, one in value.items()}
         if isinstance(value, list):
@@ -51,7 +51,7 @@ class Play:
         raise AssertionError(f"{value} means nothing here")
 
     def mismatch(self, wanted: Any, got: Any, where: str = "") -> Optional[str]:
-        """Where and how they differ; None if they match."""
+        """Returns where and how two values differ; None if they match."""
         if wanted == "$absent":
             return None if got is None else f"{where}: {got!r} is there"
         if isinstance(wanted, str) and wanted.startswith("$"):
@@ -64,7 +64,7 @@ class Play:
             if not isinstance(got, list) or len(got) != len(wanted):
                 return f"{where}: {got!r} instead of {len(wanted)} elements"
             return self._first(self.mismatch(one, got[n], f"{where}[{n}]") for n, one in enumerate(wanted))
-        # True is no 1 here.
+        # True must not match 1.
         same = type(wanted) is type(got) and wanted == got
         return None if same else f"{where}: {got!r} instead of {wanted!r}"
 
@@ -87,7 +87,8 @@ class Play:
         return next((one for one in found if one is not None), None)
 
     def do(self, step: Dict[str, Any]) -> bool:
-        """What somebody does to the files; False for other steps."""
+        """Carries out a step that changes files. Returns False for other
+        steps."""
         if "write" in step:
             path = self.root / step["write"]
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +103,8 @@ class Play:
         return True
 
     def came(self, step: Dict[str, Any], result: Any, error: Optional[Tuple[int, Dict[str, Any]]]) -> Optional[str]:
-        """What is wrong with what came of a call."""
+        """Returns what is wrong with the result of a call; None if nothing
+        is."""
         if "error" in step:
             if error is None:
                 return f"{result!r} instead of an error"
@@ -118,13 +120,13 @@ class Play:
     def check(
         self, number: int, step: Dict[str, Any], result: Any, error: Optional[Tuple[int, Dict[str, Any]]]
     ) -> None:
-        """Raises where something else came of a call."""
+        """Fails unless the result of a call is the expected one."""
         wrong = self.came(step, result, error)
         assert wrong is None, f"step {number}, {step['call']}: {wrong}"
 
 
 def methods() -> List[str]:
-    """Every method that some vector calls."""
+    """Returns every method that a vector calls."""
     return sorted({step["call"] for _, vector in vectors() for step in vector["steps"] if "call" in step})
 
 

@@ -1,4 +1,5 @@
-"""A workspace with a home of its own, whose daemon the client starts."""
+"""A workspace with a separate home directory, whose daemon the client
+starts."""
 
 import os
 import shutil
@@ -10,12 +11,13 @@ from touchmark import Client, Start, TouchmarkError, Workspace
 from touchmark.start import wait_until_ended
 
 BINARY = os.environ.get("TOUCHMARK_BIN", "")
-# Far more than any answer takes: it tells a hang from a busy machine.
+# A deadline in seconds that only a hanging daemon reaches, also on a busy
+# machine.
 PATIENCE = 60.0
 
 
 class World:
-    """Directories and a daemon. Leave it by `close`."""
+    """Temporary directories and a daemon. Call `close` at the end."""
 
     def __init__(self, files: Optional[Mapping[str, str]] = None) -> None:
         self.base = Path(tempfile.mkdtemp(prefix="tmp")).resolve()
@@ -51,7 +53,7 @@ class World:
         return self.path(name).read_text(encoding="utf-8")
 
     def stop(self) -> None:
-        """Ends the daemon, if one runs."""
+        """Stops the daemon, if one runs."""
         try:
             with Client(self.workspace, start=False, deadline=PATIENCE) as client:
                 client.shutdown()

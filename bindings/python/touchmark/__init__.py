@@ -1,4 +1,5 @@
-"""Which of an agent's file copies are out of date, and who changed each file.
+"""Tracks which of an agent's file copies are out of date, and who changed each
+file.
 
     import touchmark
 
@@ -9,7 +10,7 @@
     with session.edit("src/parser.py") as f:  # refused if the copy is stale
         f.replace("old", "new")
 
-`touchmark.aio` has the same for asyncio.
+`touchmark.aio` has the same functions for asyncio.
 """
 
 from . import calls, shapes

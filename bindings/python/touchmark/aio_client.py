@@ -1,4 +1,4 @@
-"""A connection for asyncio: many calls at once over one socket."""
+"""A connection for asyncio: concurrent calls over one socket."""
 
 import asyncio
 import inspect
@@ -44,7 +44,7 @@ class Connection:
 
         def done(result: Any, error: Optional[TouchmarkError]) -> None:
             if answer.done():
-                # Its caller was cancelled.
+                # The caller was cancelled.
                 return
             if error is not None:
                 answer.set_exception(error)
@@ -59,16 +59,18 @@ class Connection:
         finally:
             self._talk.give_up(number)
             if answer.done() and not answer.cancelled():
-                # Looked at, so that nobody complains that it was not.
+                # Reading the exception keeps asyncio from reporting it as never
+                # retrieved.
                 answer.exception()
 
     async def _exchange(self, sent: bytes, answer: "asyncio.Future[R]") -> R:
-        # Whole messages are queued at once: a caller that gives up leaves no half.
+        # The whole message is queued at once, so a cancelled caller leaves no
+        # partial message.
         self._writer.write(sent)
         try:
             await self._writer.drain()
         except OSError:
-            # The reader's end says why.
+            # The reading task ends with the reason.
             pass
         return await answer
 
@@ -111,7 +113,7 @@ class Connection:
 
 
 class Client(ClientMethods):
-    """As `touchmark.Client`, for asyncio."""
+    """A client for asyncio. It is like `touchmark.Client`, with `await`."""
 
     def __init__(
         self,
@@ -125,13 +127,14 @@ class Client(ClientMethods):
         self.hello = Hello() if hello is None else hello
         self.start = start if isinstance(start, Start) else Start() if start else None
         self.deadline = deadline
-        # Who answers, since a connection was made.
+        # What the daemon answered to `initialize`; None before the first
+        # connection.
         self.server: Optional[Initialized] = None
         self._connection: Optional[Connection] = None
         self._connecting: Optional[asyncio.Lock] = None
 
     async def connect(self) -> "Client":
-        """Connects now, where it is not connected."""
+        """Connects now, unless already connected."""
         await self._connected(self.deadline)
         return self
 
@@ -139,7 +142,8 @@ class Client(ClientMethods):
         if self._connection is not None and self._connection.is_open:
             return self._connection
         if self._connecting is None:
-            # Of the loop that runs, which there need not be at the beginning.
+            # The lock belongs to the running event loop, which may not exist
+            # yet in `__init__`.
             self._connecting = asyncio.Lock()
         async with self._connecting:
             connection = self._connection
@@ -151,24 +155,26 @@ class Client(ClientMethods):
             return connection
 
     async def call(self, call: "Call[R]", *, within: Optional[float] = None) -> R:
-        """Asks, and waits for the answer no longer than `within` (the
-        client's deadline unless given)."""
+        """Sends a request and waits for its answer, at most `within` seconds
+        (default: the client's deadline)."""
         seconds = self.deadline if within is None else within
         return await (await self._connected(seconds)).call(call, seconds)
 
     async def request(
         self, method: str, params: Optional[Mapping[str, Any]] = None, *, within: Optional[float] = None
     ) -> Any:
-        """Asks without types."""
+        """Sends a request that has no function in `calls`, by its method's
+        name."""
         return await self.call(Call[Any](method, params or {}), within=within)
 
     async def rows(self, call: "Call[Any]", member: str) -> List[Any]:
-        """All rows of a list: `await client.rows(calls.session_list(), "sessions")`."""
+        """Returns all rows of a list: `await client.rows(calls.session_list(),
+        "sessions")`."""
         return await self.run(every(call, member))
 
     async def next_event(self, wait: Optional[float] = None) -> Optional[Event]:
-        """The next event of this connection's subscriptions, or None after
-        `wait` seconds. `Feed` outlives the connection; this does not."""
+        """Returns the next event of this connection's subscriptions, or None
+        after `wait` seconds. Unlike `Feed`, it does not reconnect."""
         connection = self._connection
         if connection is None:
             raise ConnectionClosed("nothing was subscribed to")
@@ -212,7 +218,7 @@ class Client(ClientMethods):
         return await asyncio.sleep(step.seconds)
 
     def close(self) -> None:
-        """Closes the connection; edits that are bound to it end."""
+        """Closes the connection. Edits that are bound to it end."""
         if self._connection is not None:
             self._connection.close()
 

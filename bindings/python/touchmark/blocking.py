@@ -1,5 +1,5 @@
-"""A connection for code without an event loop. Threads may share it: each
-call has an id of its own, and answers find their callers."""
+"""A connection for code without an event loop. Threads may share it: each call
+has its own id, which assigns the answer to its caller."""
 
 import os
 import select
@@ -30,10 +30,11 @@ class Connection:
     def __init__(self, stream: socket.socket, root: bytes) -> None:
         self._stream = stream
         self._talk = Conversation(root)
-        # Held for moments, and never while waiting.
+        # This lock is never held while waiting.
         self._lock = threading.Lock()
         self._event = threading.Condition(self._lock)
-        # Held while a request goes out, so that they go out in their order.
+        # This lock is held while a request is sent, so that requests are sent
+        # in order.
         self._sending = threading.Lock()
         threading.Thread(target=self._read, name="touchmark-read", daemon=True).start()
 
@@ -69,7 +70,8 @@ class Connection:
             try:
                 self._write(rest, until, call.method)
             except TouchmarkError as error:
-                # Half a message may be out: nothing may follow it.
+                # A part of a message may have been sent, so nothing may follow
+                # it.
                 self.close(error)
                 raise
             return number
@@ -131,18 +133,18 @@ class Connection:
             self._talk.end(reason or ConnectionClosed("this client closed the connection"))
             self._event.notify_all()
         try:
-            # Wakes the reader, which closes the socket.
+            # This wakes the reading thread, which closes the socket.
             self._stream.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
 
 
 class Client(ClientMethods):
-    """A workspace's daemon, connected to at the first call, started where
-    none runs, and connected to again where it went away.
+    """A client of a workspace's daemon. It connects at the first call, starts
+    a daemon if none runs, and reconnects if the connection was lost.
 
-    `deadline`: how long a call waits unless told, in seconds. `start`: whether
-    a daemon is started where none runs, or how.
+    `deadline`: the default time to wait for an answer, in seconds. `start`:
+    whether to start a daemon if none runs, or how to start it.
     """
 
     def __init__(
@@ -157,13 +159,14 @@ class Client(ClientMethods):
         self.hello = Hello() if hello is None else hello
         self.start = start if isinstance(start, Start) else Start() if start else None
         self.deadline = deadline
-        # Who answers, since a connection was made.
+        # What the daemon answered to `initialize`; None before the first
+        # connection.
         self.server: Optional[Initialized] = None
         self._connection: Optional[Connection] = None
         self._connecting = threading.Lock()
 
     def connect(self) -> "Client":
-        """Connects now, where it is not connected."""
+        """Connects now, unless already connected."""
         self._connected(self.deadline)
         return self
 
@@ -175,22 +178,24 @@ class Client(ClientMethods):
             return self._connection
 
     def call(self, call: "Call[R]", *, within: Optional[float] = None) -> R:
-        """Asks, and waits for the answer no longer than `within` (the
-        client's deadline unless given)."""
+        """Sends a request and waits for its answer, at most `within` seconds
+        (default: the client's deadline)."""
         seconds = self.deadline if within is None else within
         return self._connected(seconds).call(call, seconds)
 
     def request(self, method: str, params: Optional[Mapping[str, Any]] = None, *, within: Optional[float] = None) -> Any:
-        """Asks without types."""
+        """Sends a request that has no function in `calls`, by its method's
+        name."""
         return self.call(Call[Any](method, params or {}), within=within)
 
     def rows(self, call: "Call[Any]", member: str) -> List[Any]:
-        """All rows of a list: `client.rows(calls.session_list(), "sessions")`."""
+        """Returns all rows of a list: `client.rows(calls.session_list(),
+        "sessions")`."""
         return self.run(every(call, member))
 
     def next_event(self, wait: Optional[float] = None) -> Optional[Event]:
-        """The next event of this connection's subscriptions, or None after
-        `wait` seconds. `feed` outlives the connection; this does not."""
+        """Returns the next event of this connection's subscriptions, or None
+        after `wait` seconds. Unlike `Feed`, it does not reconnect."""
         connection = self._connection
         if connection is None:
             raise ConnectionClosed("nothing was subscribed to")
@@ -228,7 +233,7 @@ class Client(ClientMethods):
         return time.sleep(step.seconds)
 
     def close(self) -> None:
-        """Closes the connection; edits that are bound to it end."""
+        """Closes the connection. Edits that are bound to it end."""
         with self._connecting:
             if self._connection is not None:
                 self._connection.close()

@@ -1,4 +1,4 @@
-"""A request as a value: asked by a client, blocking or not."""
+"""A request as a value. Both the blocking and the asyncio client send it."""
 
 from typing import Any, Generic, Mapping, TypeVar
 
@@ -6,7 +6,8 @@ R = TypeVar("R")
 
 
 class Call(Generic[R]):
-    """A request whose answer is an `R`. What is None is not sent."""
+    """A request whose answer is an `R`. Parameters that are None are not
+    sent."""
 
     __slots__ = ("method", "params")
 

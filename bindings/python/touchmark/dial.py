@@ -1,4 +1,5 @@
-"""Connecting without ever hanging, and to nobody else's daemon (LIFE-4, SEC-8)."""
+"""Connects without blocking, and never to another user's daemon (LIFE-4,
+SEC-8)."""
 
 import errno
 import os
@@ -11,14 +12,16 @@ from pathlib import Path
 from .errors import BadPlace, Deadline, NoDaemon
 from .trust import Me
 
-# The longest path of a socket that the kernel takes.
+# The length in bytes of the longest path of a socket that the kernel accepts.
 MAX_SOCKET_BYTES = 107
-# How long to wait between two tries while the queue of connections is full.
+# The pause in seconds between two attempts while the queue of connections is
+# full.
 AGAIN = 0.01
 
 
 def dial(path: Path, until: float) -> socket.socket:
-    """A connected socket that does not block, before `until` (monotonic)."""
+    """Returns a connected, non-blocking socket. `until` is the deadline
+    (`time.monotonic`)."""
     began = time.monotonic()
     while True:
         try:
@@ -35,7 +38,8 @@ def dial(path: Path, until: float) -> socket.socket:
 
 
 def try_dial(path: Path) -> socket.socket:
-    """One try; BlockingIOError says that the daemon's queue is full."""
+    """Tries to connect once. Raises BlockingIOError if the daemon's queue is
+    full."""
     stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
         stream.connect(os.fsencode(path))
@@ -47,7 +51,7 @@ def try_dial(path: Path) -> socket.socket:
 
 
 def check_peer(stream: socket.socket, path: Path) -> None:
-    """The daemon has to be this user's or root's (SEC-8)."""
+    """Raises BadPlace unless the daemon is this user's or root's (SEC-8)."""
     me = Me(os.geteuid())
     credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, peer, _ = struct.unpack("3i", credentials)
@@ -56,16 +60,17 @@ def check_peer(stream: socket.socket, path: Path) -> None:
 
 
 def listens(path: Path) -> bool:
-    """Whether something listens on that socket."""
+    """Returns whether a process listens on the socket."""
     try:
-        # A stat first: it costs less, and most directories have none.
+        # The file is checked first: a stat costs less, and most directories
+        # have no socket.
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             return False
         try_dial(path).close()
     except BadPlace:
         return False
     except OSError as error:
-        # A daemon that is stopped or busy is there all the same.
+        # A daemon that is stopped or busy exists nevertheless.
         return error.errno == errno.EAGAIN
     return True
 

@@ -1,5 +1,6 @@
-"""A guarded edit of one file: marked while it lasts, written against what it
-was computed from, committed at its end."""
+"""A guarded edit of one file. The file is marked when the edit begins. At its
+end the new content is written, if the file has not changed since, and
+committed."""
 
 import os
 from functools import partial
@@ -14,8 +15,8 @@ from .work import Work, replaced
 
 
 class Draft:
-    """What a file holds, and what it is to hold. Nothing is written before
-    the end of the `with` block."""
+    """The current and the new content of a file. Nothing is written before the
+    end of the `with` block."""
 
     def __init__(
         self,
@@ -30,9 +31,10 @@ class Draft:
     ) -> None:
         self.path = path
         self.target = work.target(path)
-        # The file as the session knows it at the mark; None without a daemon.
+        # The file's state for the session when the edit began; None without a
+        # daemon.
         self.before: Optional[FileState] = None
-        # What came of it; None before the end, without a daemon, and where
+        # The result of the write. None before the end, without a daemon, and if
         # nothing was written.
         self.written: Optional[FileWritten] = None
         self._work = work
@@ -41,7 +43,8 @@ class Draft:
         self._create_directories = create_directories
         self._tool = tool
         self._step = step
-        # Its own name of the edit: one whose answer never came can be aborted.
+        # The client's own id for the edit, which lets it abort an edit whose
+        # answer never came.
         self._call_id = os.urandom(8).hex()
         self._marked = False
         self._base: Optional[bytes] = None
@@ -49,30 +52,32 @@ class Draft:
 
     @property
     def exists(self) -> bool:
-        """Whether there was a file at the mark."""
+        """Whether the file existed when the edit began."""
         return self._base is not None
 
     @property
     def data(self) -> bytes:
-        """What the file holds or is to hold; empty for one that is not there."""
+        """The file's new content or, before a change, its current one; empty
+        if there is no file."""
         content = self._base if self._content is None else self._content
         return content or b""
 
     @property
     def text(self) -> str:
-        """The same as text."""
+        """`data` as text."""
         return as_text(self.data)
 
     def write(self, data: Data) -> None:
-        """This is what the file is to hold."""
+        """Sets the file's new content."""
         self._content = as_bytes(data)
 
     def replace(self, old: str, new: str, *, everywhere: bool = False) -> None:
-        """Replaces a text that is there once (`NoMatch` otherwise), or wherever it is."""
+        """Replaces a text that occurs exactly once (else raises `NoMatch`), or
+        every occurrence."""
         self.write(replaced(self.text, old, new, everywhere, self.path))
 
     def begin(self) -> Flow[None]:
-        """Marks the file, and reads what the draft starts from."""
+        """Marks the file, and reads the content that the draft starts with."""
         link = self._work.link
         call = calls.edit_begin(
             self._work.id,
@@ -97,11 +102,12 @@ class Draft:
             self._base = yield Aside(partial(files.read_or_none, self.target))
             if (None if self._base is None else hash_of(self._base)) == self.before.get("hash"):
                 return
-            # Saved since the mark: the next mark says whether it was read.
+            # The file was saved after the mark. The next mark is refused if the
+            # session has not read that content.
             yield from self.abort()
 
     def finish(self) -> Flow[None]:
-        """Writes what is new, and commits; without anything new, aborts."""
+        """Writes the new content and commits. Aborts if there is none."""
         content = self._content
         if content is None or content == self._base:
             yield from self.abort()
@@ -129,8 +135,9 @@ class Draft:
         try:
             self.written = yield from ask(link, call)
         except (Conflict, Stale):
-            # The mark took the save in between for the session's own. Asked
-            # again without it, the refusal says whose it was.
+            # The session's mark has attributed another writer's save to the
+            # session. Without the mark, the second try returns an error with
+            # the right author.
             yield from self.abort()
             self.written = yield from ask(link, call)
         except BaseException:
@@ -147,8 +154,8 @@ class Draft:
         try:
             yield from ask(link, commit)
         except UnknownEdit:
-            # It ended with a connection that was lost; the write is declared
-            # and recorded without it.
+            # The edit ended with a connection that was lost. The write was
+            # declared by itself and is recorded.
             pass
 
     def _plainly(self, content: bytes) -> Flow[None]:
@@ -162,14 +169,15 @@ class Draft:
         yield Aside(partial(files.write, self.target, content, self._create_directories))
 
     def abort(self) -> Flow[None]:
-        """Nothing of it counts."""
+        """Aborts the edit: none of its writes is the session's."""
         if not self._marked:
             return
         self._marked = False
         try:
             yield from ask(self._work.link, calls.edit_abort(session=self._work.id, call_id=self._call_id))
         except (Without, UnknownEdit):
-            # There is none; or the daemon ends it with the connection (ATTR-9).
+            # There is no daemon, or it has ended the edit with the connection
+            # (ATTR-9).
             pass
 
 

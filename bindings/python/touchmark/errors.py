@@ -1,27 +1,27 @@
-"""What can go wrong between a caller and the daemon.
+"""The errors of the client, and those that the daemon returns.
 
-One class for each error that a daemon answers (`touchmark.Stale`,
-`touchmark.Busy`; in `refusals`, generated from the schema): `except Stale` is
-what an agent's loop has to say. A code that this version does not know
-comes as `Refused` itself. What keeps a daemon from being asked at all is an
-`Unreachable`.
+There is one class for each error code of the daemon (`touchmark.Stale`,
+`touchmark.Busy`; generated from the schema into `refusals`), so an agent's
+loop can say `except Stale`. A code that this version does not know is raised
+as `Refused` itself. `Unreachable` means that the daemon could not be asked.
 """
 
 from typing import Any, Dict, Optional
 
 
 class TouchmarkError(Exception):
-    """Any of them. `code` is stable, `hint` says what to do."""
+    """The base class of all errors. `code` is stable, `hint` says what to
+    do."""
 
     code = "error"
     hint = ""
 
 
 class Refused(TouchmarkError):
-    """The daemon answered with an error.
+    """An error that the daemon returned.
 
-    `number` is JSON-RPC's, `data` holds the fields of the error's code
-    (docs/protocol.md), `code` and `hint` among them.
+    `number` is JSON-RPC's code. `data` has the fields of the error
+    (docs/protocol.md), including `code` and `hint`.
     """
 
     def __init__(self, message: str, number: int = 0, data: Optional[Dict[str, Any]] = None) -> None:
@@ -38,29 +38,30 @@ class Unreachable(TouchmarkError):
 
 
 class NoDaemon(Unreachable):
-    """Nothing listens on the socket."""
+    """No daemon listens on the socket."""
 
     code = "noDaemon"
     hint = "start one with `touchmark start`"
 
 
 class StartFailed(Unreachable):
-    """A daemon was started and did not come up."""
+    """A daemon was started and did not answer."""
 
     code = "startFailed"
     hint = "run `touchmark daemon` in the foreground to see why"
 
 
 class Deadline(Unreachable):
-    """No answer in time (LIFE-4). The request carried the same deadline, so
-    that a daemon that wakes up later does not act on it (ATTR-9)."""
+    """The answer did not come in time (LIFE-4). The request had the same
+    deadline, so a daemon that reads it later does not carry it out
+    (ATTR-9)."""
 
     code = "deadline"
     hint = "the daemon is stopped or very busy: look at `touchmark status`, or give it more time"
 
 
 class ConnectionClosed(Unreachable):
-    """The daemon closed the connection: what was asked on it may have taken
+    """The daemon closed the connection. Pending requests may have taken
     effect. The next call connects again."""
 
     code = "connectionClosed"
@@ -68,21 +69,21 @@ class ConnectionClosed(Unreachable):
 
 
 class Lagged(Unreachable):
-    """More events are waiting than a client keeps: nobody read them."""
+    """The client stopped reading events, and its queue is full."""
 
     code = "lagged"
     hint = "read events as they come, and subscribe again with `since`"
 
 
 class BadAnswer(Unreachable):
-    """What came over the socket is not an answer."""
+    """The bytes from the socket are not a valid answer."""
 
     code = "protocol"
     hint = "update the older of client and daemon"
 
 
 class BadPlace(Unreachable):
-    """The workspace or a place of touchmark's files cannot be used or
+    """The workspace, or a path of touchmark's own files, cannot be used or
     trusted (SEC-1)."""
 
     code = "place"
@@ -90,7 +91,8 @@ class BadPlace(Unreachable):
 
 
 class NotTracked(UserWarning):
-    """There is no daemon: files are read and written without tracking."""
+    """The warning that no daemon can be reached, so files are read and written
+    without tracking."""
 
 
 __all__ = [

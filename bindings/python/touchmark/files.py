@@ -1,4 +1,4 @@
-"""Files as this process reads and writes them itself."""
+"""Reads and writes files in this process, without the daemon."""
 
 import errno
 import hashlib
@@ -12,29 +12,31 @@ Data = Union[str, bytes]
 
 
 def hash_of(data: Data) -> str:
-    """The hash by which touchmark knows a content."""
+    """Returns the hash that identifies a content: SHA-256 as hex digits."""
     return hashlib.sha256(as_bytes(data)).hexdigest()
 
 
 def as_bytes(data: Data) -> bytes:
-    """A text as the bytes of a file; surrogates are bytes that were not UTF-8."""
+    """Returns a text as a file's bytes. Surrogates become the bytes that were
+    not UTF-8."""
     return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
 
 
 def as_text(data: bytes) -> str:
-    """The other way round, so that nothing is lost between the two."""
+    """Returns a file's bytes as text. `as_bytes` returns the same bytes
+    again."""
     return data.decode("utf-8", "surrogateescape")
 
 
 class Spoken(TypedDict, total=False):
-    """Either of the two."""
+    """A content as the text or base64 parameter of `file/write`."""
 
     text: str
     base64: str
 
 
 def spoken(data: bytes) -> Spoken:
-    """Bytes as `file/write` takes them."""
+    """Returns bytes as the parameters of `file/write`."""
     try:
         return {"text": data.decode("utf-8")}
     except UnicodeDecodeError:
@@ -42,7 +44,8 @@ def spoken(data: bytes) -> Spoken:
 
 
 def read(target: Path) -> bytes:
-    """A regular file's bytes. Nothing else is opened: a FIFO would wait."""
+    """Returns a regular file's bytes. Other files raise an error; opening a
+    FIFO would block."""
     with open(os.open(target, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISDIR(mode):
@@ -53,7 +56,7 @@ def read(target: Path) -> bytes:
 
 
 def read_or_none(target: Path) -> Optional[bytes]:
-    """The same; None where there is no file."""
+    """Returns a regular file's bytes, or None if there is no file."""
     try:
         return read(target)
     except FileNotFoundError:
@@ -61,7 +64,7 @@ def read_or_none(target: Path) -> Optional[bytes]:
 
 
 def write(target: Path, data: bytes, create_directories: bool = False) -> None:
-    """Writes plainly, in place."""
+    """Writes a file in place, without a guard."""
     if create_directories:
         target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as file:

@@ -1,6 +1,7 @@
-"""What has to be done in order, without saying how: generators that yield
-steps and are sent what came of them. The blocking client carries the steps
-out one way, the asyncio client another; the order is written once.
+"""Sequences of steps, independent of how they are carried out. A flow is a
+generator that yields steps and receives their results. The blocking client and
+the asyncio client carry the steps out in different ways; their order is
+written once.
 """
 
 import os
@@ -15,50 +16,54 @@ from .refusals import Denied, Incompatible, ShuttingDown
 
 R = TypeVar("R")
 
-# How long no daemon is looked for after there was none, in seconds.
+# How long to wait, in seconds, after a failed connection before the next
+# attempt.
 TRY_AGAIN = 30.0
 
-# What is no more the daemon's answer to the question than silence.
+# Errors that mean that no daemon answers the session's requests.
 NO_ANSWER = (Unreachable, ShuttingDown, Incompatible, Denied)
 
 
 class Aside:
-    """A function that may wait for the disk: done where that holds nobody up."""
+    """A step that runs a function which may wait for the disk, in another
+    thread if necessary."""
 
     def __init__(self, run: Callable[[], Any]) -> None:
         self.run = run
 
 
 class Tool:
-    """A tool of the caller's; may give an awaitable, where the client awaits."""
+    """A step that runs a tool of the caller's. For asyncio it may return an
+    awaitable."""
 
     def __init__(self, run: Callable[[], Any]) -> None:
         self.run = run
 
 
 class Pause:
-    """Wait so many seconds."""
+    """A step that waits for a number of seconds."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
 
 class NextEvent:
-    """Wait for an event; None if none comes in so many seconds."""
+    """A step that waits for an event. Its result is None if there is none
+    within `wait` seconds."""
 
     def __init__(self, wait: Optional[float]) -> None:
         self.wait = wait
 
 
 class Dial:
-    """Make a connection, starting a daemon where that is wanted."""
+    """A step that connects, and starts a daemon if that is allowed."""
 
     def __init__(self, until: float) -> None:
         self.until = until
 
 
 class Over:
-    """Ask over that very connection."""
+    """A step that sends a request on a given connection."""
 
     def __init__(self, connection: Any, call: Call[Any], within: float) -> None:
         self.connection = connection
@@ -71,7 +76,8 @@ Flow = Generator[Step, Any, R]
 
 
 class Without(Exception):
-    """There is no daemon to ask. `notice` is what to say of it, once."""
+    """There is no daemon. `notice` says so; it is None if that was already
+    reported."""
 
     def __init__(self, notice: Optional[str]) -> None:
         super().__init__(notice)
@@ -79,14 +85,16 @@ class Without(Exception):
 
 
 class Link:
-    """Whether one session has a daemon, and whether it was said that not."""
+    """Whether a session has a daemon, and whether a missing daemon was
+    reported."""
 
     def __init__(self) -> None:
         self.lost: Optional[float] = None
         self.told = False
 
     def rests(self) -> bool:
-        """A daemon that was not there is not looked for at every call."""
+        """Returns whether the last attempt failed too recently to try
+        again."""
         return self.lost is not None and time.monotonic() - self.lost < TRY_AGAIN
 
     def found(self) -> None:
@@ -99,10 +107,10 @@ class Link:
 
 
 def ask(link: Link, call: "Call[R]", repeatable: bool = True) -> Flow[R]:
-    """Asks the daemon, on a new connection if the old one is lost.
+    """Sends a request to the daemon. Reconnects if the connection was lost.
 
-    Raises `Without` where there is none, and what the daemon refuses with. A
-    call that is not repeatable and may have taken effect raises
+    Raises `Without` if there is no daemon, and the daemon's errors. If the
+    request is not repeatable and may have taken effect, raises
     `ConnectionClosed`.
     """
     if link.rests():
@@ -123,7 +131,7 @@ def ask(link: Link, call: "Call[R]", repeatable: bool = True) -> Flow[R]:
 
 
 def say(without: Without) -> None:
-    """Says, once, that files are not tracked."""
+    """Warns, once, that files are not tracked."""
     if without.notice is not None:
         warnings.warn(
             f"{without.notice}; files are read and written without tracking", NotTracked, stacklevel=_outside()
@@ -131,7 +139,8 @@ def say(without: Without) -> None:
 
 
 def _outside() -> int:
-    """How many calls up the caller of this package is."""
+    """Returns how many stack frames up the first caller outside this package
+    is."""
     here, level = os.path.dirname(__file__), 1
     frame = sys._getframe(1)
     while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:

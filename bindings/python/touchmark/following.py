@@ -1,5 +1,5 @@
-"""A subscription that outlives its daemon: it connects again and asks for
-what it missed."""
+"""A subscription that continues after the daemon was restarted. It reconnects
+and requests the missed events."""
 
 import enum
 import time
@@ -11,17 +11,17 @@ from .flow import Flow, NextEvent, Pause
 from .refusals import ShuttingDown, UnknownClock
 from .shapes import Event
 
-# How long to wait between two looks for a daemon, in seconds.
+# The pause between two attempts to connect to a daemon, in seconds.
 LOOK_AGAIN = 0.05
 
 
 class Gap(enum.Enum):
-    """What a feed says between events."""
+    """What a feed returns between events."""
 
-    # The daemon went away and another answers. Nothing was missed.
+    # The feed has reconnected to a daemon, and no event was missed.
     RECONNECTED = "reconnected"
-    # The same, but what happened in between is not known (DUR-2): what was
-    # believed about files has to be asked again.
+    # The feed has reconnected to a daemon, and events may be missing (DUR-2).
+    # Query the state of files again.
     MISSED = "missed"
 
 
@@ -33,14 +33,15 @@ class Following:
     ) -> None:
         self.kinds = kinds
         self.session = session
-        # The clock of the last event handed out: where another feed would go on.
+        # The clock of the last event that was returned. Another feed can
+        # continue after it.
         self.since = since
         self.patience = patience
         self.subscribed = False
 
     def next(self, wait: Optional[float]) -> Flow[Union[Event, Gap, None]]:
-        """The next thing to say, or None after `wait` seconds of a living
-        daemon. When it goes away, waits for another."""
+        """Returns the next event or gap, or None after `wait` seconds while
+        the daemon runs. If the daemon exits, waits for another one."""
         if not self.subscribed:
             return (yield from self.reconnect())
         try:
@@ -64,12 +65,12 @@ class Following:
             yield Pause(min(LOOK_AGAIN, self.patience))
 
     def subscribe(self) -> Flow[bool]:
-        """Subscribes from where the feed stopped; True if the daemon does not
-        know that place any more."""
+        """Subscribes after the last event that was returned. Returns True if
+        the daemon no longer has the events since then."""
         missed = False
         if self.since is None:
-            # So that a daemon that dies before the first event can be
-            # followed as well.
+            # This clock lets the feed continue if the daemon exits before the
+            # first event.
             status = yield calls.status()
             self.since = str(status["clock"])
         try:

@@ -1,4 +1,4 @@
-"""How a client introduces itself."""
+"""The client's identification, sent with `initialize`."""
 
 import time
 from functools import partial
@@ -16,7 +16,8 @@ from .start import wait_until_ended
 
 
 class Hello:
-    """The client's program, the session it works for, and what it is."""
+    """The client's name and version, the session it works for, and its
+    kind."""
 
     def __init__(
         self,
@@ -38,9 +39,9 @@ class Hello:
 
 
 def greet(hello: Hello, workspace: Workspace, within: float, may_replace: bool) -> Flow[Tuple[Any, Initialized]]:
-    """A connection on which hello was said. A daemon of an older protocol is
-    asked to end and replaced, where daemons may be started: its state, open
-    edits included, survives."""
+    """Returns a connection on which `initialize` was answered. A daemon of an
+    older protocol is shut down and replaced, if daemons may be started; its
+    state is kept, open edits included."""
     again = True
     while True:
         connection = yield Dial(time.monotonic() + within)
@@ -49,7 +50,7 @@ def greet(hello: Hello, workspace: Workspace, within: float, may_replace: bool) 
             workspace.check_served(welcome["workspace"])
             return connection, welcome
         except (ConnectionClosed, ShuttingDown):
-            # It was about to end.
+            # The daemon was shutting down.
             connection.close()
             if not again:
                 raise
@@ -61,7 +62,7 @@ def greet(hello: Hello, workspace: Workspace, within: float, may_replace: bool) 
             try:
                 yield Over(connection, calls.shutdown(), within)
             except TouchmarkError:
-                # It may be gone before it could answer.
+                # The daemon may exit before it answers.
                 pass
             connection.close()
             yield Aside(partial(wait_until_ended, workspace))

@@ -1,23 +1,26 @@
-"""Names of files, as Python has them and as the wire carries them.
+"""Names of files in Python and on the wire.
 
-Python has a name that is not UTF-8 as bytes, or as a str with surrogates
-(`os.fsdecode`); JSON cannot carry either, so it travels as a `file://` URI
-(docs/protocol.md).
+In Python a name that is not UTF-8 is bytes, or a str with surrogates
+(`os.fsdecode`). JSON cannot contain either, so the name is sent as a `file://`
+URI (docs/protocol.md).
 """
 
 import os
 from typing import Any, Mapping, Union
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-# Members that hold what a tool was given or answered: any JSON, not looked into.
+# Members that contain JSON of any shape, which is not changed: a tool's
+# arguments or result, or an agent's event.
 FREE = ("args", "result", "input")
 
-# Of a URI's path: RFC 3986's unreserved characters, which `quote` keeps, and this.
+# Characters that are not percent-encoded in a URI's path, in addition to RFC
+# 3986's unreserved characters, which `quote` never encodes.
 PLAIN = "/"
 
 
 def on_the_wire(params: Mapping[str, Any], root: bytes) -> Any:
-    """Parameters as JSON: without what is None, and names as the wire wants."""
+    """Returns parameters as JSON: without members that are None, and with
+    names that are not UTF-8 as URIs."""
     out = {}
     for name, value in params.items():
         if value is None:
@@ -52,13 +55,13 @@ def _is_raw(value: Any) -> bool:
 
 
 def uri(name: Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"], root: bytes) -> str:
-    """The `file://` URI of a name, relative to `root` or absolute."""
+    """Returns the `file://` URI of a name, relative to `root` or absolute."""
     return "file://" + quote_from_bytes(os.path.join(root, os.fsencode(name)), safe=PLAIN)
 
 
 def exact(row: Mapping[str, Any], root: "Union[str, bytes, os.PathLike[str]]", name: str = "path") -> str:
-    """The exact name in a reply's row, as `os.fsdecode` has it: relative to
-    the workspace, whose path is `root`."""
+    """Returns the exact name in a reply's row, as `os.fsdecode` returns it:
+    relative to the workspace, whose path is `root`."""
     spoken = row.get("uri" if name == "path" else name + "Uri")
     if not isinstance(spoken, str):
         return str(row[name])

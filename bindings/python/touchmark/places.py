@@ -1,4 +1,4 @@
-"""Which workspace, and where its daemon listens."""
+"""Finds the workspace of a directory, and the socket of its daemon."""
 
 import hashlib
 import os
@@ -11,22 +11,23 @@ from .errors import BadPlace
 from .trust import takes
 
 SOCKET_VARIABLE = "TOUCHMARK_SOCKET"
-# What marks a workspace without a daemon.
+# The names that mark a workspace even if no daemon runs.
 MARKS = (".touchmark.toml", ".git")
 
 
 class Workspace:
-    """A workspace's directory, and the socket that a daemon of this environment
-    would listen on: see `sockets`."""
+    """A workspace's directory, and the socket that a daemon of this
+    environment would listen on: see `sockets`."""
 
     def __init__(
         self, root: Path, socket: Path, private: Optional[Path] = None, lock: Optional[Path] = None
     ) -> None:
         self.root = root
         self.socket = socket
-        # What says where the daemon that runs listens.
+        # The lock file, which names the socket of the running daemon.
         self.lock = lock
-        # The directory of the socket, where that is touchmark's own to check.
+        # The directory of the socket if it is touchmark's own, whose
+        # permissions are checked; else None.
         self.private = private
 
     @classmethod
@@ -35,7 +36,7 @@ class Workspace:
         directory: Union[str, "os.PathLike[str]"] = ".",
         environ: Optional[Mapping[str, str]] = None,
     ) -> "Workspace":
-        """The workspace in that very directory."""
+        """Returns the workspace whose root is this directory."""
         environ = os.environ if environ is None else environ
         root = Path(directory).resolve(strict=True)
         if not root.is_dir():
@@ -48,17 +49,18 @@ class Workspace:
         return cls(root, runtime / f"{key(root)}.sock", runtime, lock)
 
     def sockets(self) -> List[Path]:
-        """Where its daemon may listen, in the order to look. One that was
-        started with another runtime directory listens elsewhere than one of
-        this environment would; its lock says where (SEC-1)."""
+        """Returns the sockets that the daemon may listen on, in the order to
+        try them. A daemon that was started with another runtime directory
+        listens elsewhere than this environment says; its lock file names the
+        socket (SEC-1)."""
         held = None if self.lock is None else held_socket(self.lock)
         if held is None or held == self.socket:
             return [self.socket]
-        # What is named outright comes first.
+        # A socket that `TOUCHMARK_SOCKET` names is tried first.
         return [self.socket, held] if self.private is None else [held, self.socket]
 
     def is_running(self) -> bool:
-        """Whether its daemon runs, or something else listens there."""
+        """Returns whether a process listens on one of the sockets."""
         return any(map(listens, self.sockets()))
 
     @classmethod
@@ -67,22 +69,25 @@ class Workspace:
         directory: Union[str, "os.PathLike[str]"] = ".",
         environ: Optional[Mapping[str, str]] = None,
     ) -> "Workspace":
-        """The innermost, going up from `directory`, that has a running daemon,
-        a `.touchmark.toml` or a `.git`; else `directory` itself. Marks that
-        others could have put there count as none (SEC-6)."""
+        """Returns the workspace of a directory: the innermost directory, going
+        up from `directory`, that has a running daemon, a `.touchmark.toml` or
+        a `.git`; else `directory` itself. Files that other users could have
+        put there are ignored (SEC-6)."""
         environ = os.environ if environ is None else environ
         start = Path(directory).resolve(strict=True)
         runtime = runtime_directory(environ)
         for one in (start, *start.parents):
             if any(takes(one / mark, environ, trusted_file(environ)) for mark in MARKS):
                 return cls.at(one, environ)
-            # A socket named outright is the same for every directory: it marks none.
+            # A socket that `TOUCHMARK_SOCKET` names is the same for every
+            # directory, so it is not used here.
             if cls(one, runtime / f"{key(one)}.sock", runtime, lock_of(one, environ)).is_running():
                 return cls.at(one, environ)
         return cls.at(start, environ)
 
     def check(self) -> None:
-        """Refuses places that others could have made (SEC-1)."""
+        """Raises BadPlace if other users could have created the socket
+        (SEC-1)."""
         length = len(os.fsencode(self.socket))
         if length > MAX_SOCKET_BYTES:
             raise BadPlace(
@@ -92,7 +97,8 @@ class Workspace:
         if self.private is None:
             return
         try:
-            # Not followed: a link could lead to a place of somebody's choosing.
+            # A symlink is not followed, since another user could have chosen
+            # its target.
             found = os.lstat(self.private)
         except FileNotFoundError:
             return
@@ -104,8 +110,8 @@ class Workspace:
             raise BadPlace(f"{self.private}: open to others (mode {found.st_mode & 0o777:03o})")
 
     def check_served(self, served: str) -> None:
-        """Refuses a daemon that serves another workspace: `TOUCHMARK_SOCKET`
-        is the same for every directory (SEC-8)."""
+        """Raises BadPlace if the daemon serves another workspace, since
+        `TOUCHMARK_SOCKET` is the same for every directory (SEC-8)."""
         meant = os.fsencode(self.root).decode(errors="replace")
         if served != meant:
             raise BadPlace(f"{self.socket}: its daemon serves {served}, not {meant}: unset {SOCKET_VARIABLE}")
@@ -115,12 +121,13 @@ class Workspace:
 
 
 def key(root: Path) -> str:
-    """A workspace's name among all of this user's."""
+    """Returns the workspace's key, which is unique among this user's
+    workspaces."""
     return hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
 
 
 def runtime_directory(environ: Mapping[str, str]) -> Path:
-    """The directory of this user's sockets."""
+    """Returns the directory of this user's sockets."""
     runtime = _absolute(environ.get("XDG_RUNTIME_DIR"))
     if runtime is not None:
         return runtime / "touchmark"
@@ -129,25 +136,28 @@ def runtime_directory(environ: Mapping[str, str]) -> Path:
 
 
 def lock_of(root: Path, environ: Mapping[str, str]) -> Path:
-    """The lock of a workspace's daemon, beside its state."""
+    """Returns the lock file of a workspace's daemon, which is next to its
+    state."""
     state = _absolute(environ.get("XDG_STATE_HOME")) or _home(environ) / ".local" / "state"
     return state / "touchmark" / f"{key(root)}.lock"
 
 
 def trusted_file(environ: Mapping[str, str]) -> Path:
-    """The list of directories that the user trusts though they are somebody
-    else's."""
+    """Returns the list of directories that the user trusts although they
+    belong to other users."""
     config = _absolute(environ.get("XDG_CONFIG_HOME")) or _home(environ) / ".config"
     return config / "touchmark" / "trusted"
 
 
 def held_socket(lock: Path) -> Optional[Path]:
-    """The socket that a lock names, if it is there and this user's."""
+    """Returns the socket that a lock file names, if it exists and is this
+    user's."""
     me = os.geteuid()
     try:
         if os.lstat(lock).st_uid != me:
             return None
-        # The daemon's number, its socket and the workspace, each with a line feed.
+        # The file has the daemon's process id, its socket and the workspace,
+        # each followed by a line feed.
         lines = lock.read_bytes().split(b"\n", 2)
         if len(lines) < 3 or not lines[2].endswith(b"\n") or not os.path.isabs(lines[1]):
             return None
@@ -163,7 +173,7 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 
 def _absolute(value: Optional[str]) -> Optional[Path]:
-    # The XDG specification has relative paths ignored.
+    # The XDG specification says that relative paths are to be ignored.
     return Path(value) if value and os.path.isabs(value) else None
 
 

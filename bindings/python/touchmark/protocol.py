@@ -1,5 +1,5 @@
-"""The protocol without a socket: bytes go in and out, answers find those who
-asked by their ids, events queue up."""
+"""The protocol without a socket: converts between bytes and messages, assigns
+answers to their callers by id, and queues events."""
 
 import copy
 import json
@@ -13,25 +13,25 @@ from .refusals import BY_CODE, TooLarge
 from .shapes import Event
 
 PROTOCOL = 1
-# The largest message (LIM-1).
+# The largest message, in bytes (LIM-1).
 MAX_MESSAGE = 16 << 20
-# How many events wait for a reader that does not come.
+# The maximum number of events that are queued until they are read.
 MAX_WAITING_EVENTS = 65536
 
-# Is told what came of a request: its result, or an error.
+# A callback for the end of a request: receives its result or an error.
 Done = Callable[[Any, Optional[TouchmarkError]], None]
 
 
 def refusal(error: Any) -> Refused:
-    """The exception for an error of the wire."""
+    """Returns the exception for an error object from the daemon."""
     data = error.get("data") or {}
     kind = BY_CODE.get(str(data.get("code")), Refused)
     return kind(str(error.get("message", "")), int(error.get("code", 0)), data)
 
 
 class Conversation:
-    """One connection's requests under way and events not yet read. Whoever
-    drives it sees to it that calls do not overlap."""
+    """The pending requests and the unread events of one connection. The caller
+    must make sure that calls do not overlap."""
 
     def __init__(self, root: bytes) -> None:
         self.root = root
@@ -43,8 +43,9 @@ class Conversation:
         self._length = 0
 
     def ask(self, call: "Call[Any]", within: Optional[float], done: Optional[Done]) -> Tuple[int, bytes]:
-        """The request's id and its bytes. The daemon is told the deadline too,
-        so that it does not act on what nobody waits for any more (ATTR-9)."""
+        """Returns the request's id and its bytes. The request includes the
+        deadline, so that the daemon does not carry it out after the caller has
+        stopped waiting (ATTR-9)."""
         if self.ended is not None:
             raise copy.copy(self.ended)
         params = on_the_wire(call.params, self.root)
@@ -63,11 +64,11 @@ class Conversation:
         return number, sent
 
     def give_up(self, number: int) -> None:
-        """Nobody waits for that answer any more: it is dropped when it comes."""
+        """Stops waiting for an answer. It is dropped if it arrives later."""
         self._waiting.pop(number, None)
 
     def receive(self, data: bytes) -> bool:
-        """Takes bytes as they came; whether events came with them."""
+        """Processes received bytes. Returns whether events were among them."""
         before = len(self._events)
         self._partial.append(data)
         self._length += len(data)
@@ -91,7 +92,7 @@ class Conversation:
                 raise Lagged(f"{MAX_WAITING_EVENTS} events were waiting unread, so the connection was ended")
             self._events.append(message["params"])
         elif number is None and error is not None:
-            # About the connection itself: `denied`, `tooLarge`.
+            # The error is about the connection itself: `denied` or `tooLarge`.
             raise refusal(error)
         else:
             done = self._waiting.pop(number, None)
@@ -102,8 +103,8 @@ class Conversation:
                     done(message.get("result"), None)
 
     def event(self) -> Optional[Event]:
-        """The next event that has come. Those that came before the end are
-        still handed out after it."""
+        """Returns the next event, or None if there is none. Events that were
+        received before the end of the connection are returned after it."""
         if self._events:
             return self._events.popleft()
         if self.ended is not None:
@@ -111,7 +112,7 @@ class Conversation:
         return None
 
     def end(self, reason: Optional[BaseException]) -> None:
-        """The connection is over: everybody who waits is told."""
+        """Ends the connection: each pending request gets the error."""
         if self.ended is None:
             if isinstance(reason, TouchmarkError):
                 self.ended = reason
@@ -119,7 +120,7 @@ class Conversation:
                 self.ended = ConnectionClosed(f"the daemon closed the connection{f': {reason}' if reason else ''}")
         waiting, self._waiting = self._waiting, {}
         for done in waiting.values():
-            # Each its own: a traceback belongs to one raise.
+            # Each caller gets a copy, since a traceback belongs to one raise.
             done(None, copy.copy(self.ended))
 
 

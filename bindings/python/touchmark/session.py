@@ -1,4 +1,4 @@
-"""A session, and what it does, over a blocking client."""
+"""A session and its operations, over a blocking client."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -23,9 +23,9 @@ R = TypeVar("R")
 class Session(SessionMethods):
     """One agent conversation or task.
 
-    Where there is no daemon to be had, `read`, `write`, `replace`, `edit`,
-    `changed` and wrapped tools go on without tracking and say so once, as a
-    warning; every other method raises `Unreachable`.
+    If no daemon can be reached, `read`, `write`, `replace`, `edit`, `changed`
+    and wrapped tools continue without tracking, with one warning. Every other
+    method raises `Unreachable`.
     """
 
     def __init__(
@@ -40,7 +40,9 @@ class Session(SessionMethods):
         self.client = client
         self.id = id
         self.work = Work(id, client.workspace.root)
-        # What changed while it was away (a look, not a take); None without a daemon.
+        # The session's state when it was opened, with what changed while it was
+        # away; these changes are not marked as delivered. None without a
+        # daemon.
         self.opened: Optional[SessionOpened] = client.run(
             self.work.open(calls.session_open(id, agent=agent, parent=parent, pid=pid))
         )
@@ -54,11 +56,13 @@ class Session(SessionMethods):
         return self.client.call(call, within=within)
 
     def read(self, path: Path, *, lines: Optional[Lines] = None, step: Optional[int] = None) -> str:
-        """A file's text, or lines (`(1, 20)`) of it, recorded as read."""
+        """Returns a file's text, or only some lines, such as `(1, 20)`, and
+        records the read."""
         return as_text(self.read_bytes(path, lines=lines, step=step))
 
     def read_bytes(self, path: Path, *, lines: Optional[Lines] = None, step: Optional[int] = None) -> bytes:
-        """The same as bytes."""
+        """Returns a file's bytes, or those of some lines, and records the
+        read."""
         return self.client.run(self.work.read(path, lines, step))
 
     def write(
@@ -70,8 +74,8 @@ class Session(SessionMethods):
         create_directories: bool = False,
         step: Optional[int] = None,
     ) -> Optional[FileWritten]:
-        """Writes a file through the daemon. Raises `NotRead`, `Stale`, `Busy`,
-        `Conflict`; None where nothing is tracked."""
+        """Writes a file through the daemon. Raises `NotRead`, `Stale`, `Busy`
+        or `Conflict`. Returns None if no daemon can be reached."""
         return self.client.run(self.work.write(path, data, force, create_directories, step))
 
     def replace(
@@ -84,7 +88,8 @@ class Session(SessionMethods):
         force: bool = False,
         step: Optional[int] = None,
     ) -> Optional[FileEdited]:
-        """Replaces a text that is there once (`NoMatch` otherwise), guarded likewise."""
+        """Replaces a text that occurs exactly once (else raises `NoMatch`),
+        with the same checks as `write`."""
         return self.client.run(self.work.replace(path, old, new, everywhere, force, step))
 
     @contextmanager
@@ -98,11 +103,13 @@ class Session(SessionMethods):
         tool: Optional[str] = None,
         step: Optional[int] = None,
     ) -> Iterator[Draft]:
-        """A guarded edit: `with session.edit("a.py") as f: f.replace("x", "y")`.
+        """Edits a file: `with session.edit("a.py") as f: f.replace("x", "y")`.
 
-        The file is marked while the block lasts (so that other sessions keep
-        off, for `wait` seconds where they hold it), written at its end if it
-        is still what `f.text` said, and committed; an exception aborts.
+        The file is marked during the block, so that other sessions do not edit
+        it. If another session edits it now, the call waits up to `wait`
+        seconds. At the end of the block the new text is written and committed,
+        if the file still has the content of `f.text` at the beginning. An
+        exception aborts the edit.
         """
         draft = Draft(
             self.work, path, wait=wait, force=force, create_directories=create_directories, tool=tool, step=step
@@ -116,24 +123,28 @@ class Session(SessionMethods):
         self.client.run(draft.finish())
 
     def status(self, *paths: Path) -> List[FileState]:
-        """What the session's copies of these files are worth now; of all it
-        knows, if none is named."""
+        """Returns the state of the session's copies of these files, or of all
+        that it tracks if none is named."""
         return self.client.run(self.work.states(paths or None))
 
     def changed(self) -> List[Change]:
-        """What others changed since this was asked last; each is told once."""
+        """Returns what others have changed since the last call. Each change is
+        returned once."""
         return self.client.run(self.work.changed())
 
     def rows(self, call: "Call[Any]", member: str) -> List[Any]:
-        """All rows of a list: `session.rows(calls.file_list(session.id), "files")`."""
+        """Returns all rows of a list:
+        `session.rows(calls.file_list(session.id), "files")`."""
         return self.client.rows(call, member)
 
     def tools(self, rules: Rules = Rules()) -> "Tools":
-        """Tools that do not do twice what was done already."""
+        """Returns the session's tools, whose repeated calls are answered from
+        the first result."""
         return Tools(self, rules)
 
     def close(self, *, forget: bool = False) -> Done:
-        """Ends the session: open edits are aborted; `forget` removes what it knew."""
+        """Closes the session. Its open edits are aborted; `forget` also
+        removes what it knew."""
         return self.session_close(forget=forget or None)
 
 
@@ -145,8 +156,9 @@ class Tools:
         self._tooling = Tooling(session.work, rules)
 
     def wrap(self, name: str, tool: Callable[..., Any]) -> Callable[..., Answer]:
-        """A tool, called by keyword. Its name decides how calls are compared,
-        and whether they are kept at all (`calls.rules`, `calls.never`)."""
+        """Wraps a tool that is called with keyword arguments. The name selects
+        how calls are compared (`calls.rules`), and whether they are stored
+        (`calls.never`)."""
 
         def wrapped(**args: Any) -> Answer:
             return self._client.run(self._tooling.call(name, args, partial(tool, **args)))
@@ -154,18 +166,20 @@ class Tools:
         return wrapped
 
     def read_file(self, path: Path) -> Answer:
-        """A file's text, or one line in place of what is in the context already."""
+        """Returns a file's text, or one sentence if the text is already in the
+        context."""
         return self._client.run(self._tooling.read_file(path))
 
     def write_file(self, path: Path, data: Data) -> Answer:
-        """Writes a file, guarded; the next read of it is full."""
+        """Writes a file, unless it has changed since the session saw it. The
+        session's next read of it returns the full text."""
         return self._client.run(self._tooling.write_file(path, data))
 
 
 class Feed:
-    """Events of a workspace, across restarts of its daemon. An iterator that
-    ends only with an error: `NoDaemon` when no other daemon came within
-    `patience` seconds."""
+    """The events of a workspace, also after its daemon was restarted. The
+    iterator ends only with an error, such as `NoDaemon` if no other daemon
+    answers within `patience` seconds."""
 
     def __init__(
         self,
@@ -177,18 +191,21 @@ class Feed:
         patience: float = 10.0,
     ) -> None:
         client.connect()
-        # A connection of its own, which starts nothing: whoever works starts.
+        # The feed has a separate connection, which never starts a daemon: that
+        # is left to clients that work.
         self._client = Client(client.workspace, hello=client.hello, start=False, deadline=client.deadline)
         self._following = Following(kinds, session, since, patience)
         self._client.run(self._following.reconnect())
 
     @property
     def since(self) -> Optional[str]:
-        """The clock of the last event handed out: where another feed would go on."""
+        """The clock of the last event that was returned. Another feed can
+        continue after it."""
         return self._following.since
 
     def next(self, wait: Optional[float] = None) -> Union[Event, Gap, None]:
-        """The next event or gap, or None after `wait` seconds of a living daemon."""
+        """Returns the next event or gap, or None after `wait` seconds while
+        the daemon runs."""
         return self._client.run(self._following.next(wait))
 
     def __iter__(self) -> Iterator[Union[Event, Gap]]:
@@ -214,8 +231,8 @@ def open_session(
     agent: Optional[Program] = None,
     parent: Optional[str] = None,
 ) -> Session:
-    """A session in the current directory's workspace, whose daemon is started
-    where none runs."""
+    """Opens a session in the current directory's workspace. Starts its daemon
+    if none runs."""
     return Session(Client(workspace), id, agent=agent, parent=parent)
 
 

@@ -1,4 +1,4 @@
-"""Starting a daemon where none runs."""
+"""Starts a daemon if none runs."""
 
 import os
 import socket
@@ -13,18 +13,19 @@ from .places import Workspace
 
 BINARY_VARIABLE = "TOUCHMARK_BIN"
 BINARY = "touchmark"
-# How long a daemon may take to come up, and to let go of its socket, in seconds.
+# How long a daemon may take to answer, and to close its socket, in seconds.
 START_DEADLINE = 10.0
 END_DEADLINE = 5.0
-# How long another starter's daemon may take once ours has given way to it.
+# How long the daemon of another starter may take, after this process's daemon
+# has found the lock taken, in seconds.
 WINNER_DEADLINE = 10.0
-# What a daemon ends with when another holds the lock (SEC-1).
+# The exit code of a daemon that finds the lock taken by another daemon (SEC-1).
 ANOTHER_RUNS = 1
 
 
 class Start:
-    """How to start a daemon: the program, how long it may take, and its
-    environment (this process's unless given)."""
+    """How to start a daemon: the program, how long it may take in seconds, and
+    its environment (default: this process's)."""
 
     def __init__(
         self,
@@ -38,9 +39,9 @@ class Start:
 
 
 def reach(workspace: Workspace, start: Optional[Start], until: float) -> socket.socket:
-    """A connection to the workspace's daemon, which is started where none
-    runs and `start` says how. Of two starters at the same moment one daemon
-    stays, and both connect to it."""
+    """Returns a connection to the workspace's daemon. If none runs and `start`
+    is given, starts one. If two processes start one at the same moment, one
+    daemon runs, and both processes connect to it."""
     workspace.check()
     try:
         return dial_any(workspace, until)
@@ -56,12 +57,13 @@ def reach(workspace: Workspace, start: Optional[Start], until: float) -> socket.
 
 
 def dial_any(workspace: Workspace, until: float) -> socket.socket:
-    """A connection to the workspace's daemon, wherever it was started."""
+    """Returns a connection to the workspace's daemon, wherever it was
+    started."""
     for path in workspace.sockets():
         try:
             return dial(path, until)
         except NoDaemon:
-            # Left by a daemon that was killed.
+            # This socket may be left from a daemon that was killed.
             pass
     raise NoDaemon(f"no daemon answers at {workspace.socket}")
 
@@ -69,8 +71,9 @@ def dial_any(workspace: Workspace, until: float) -> socket.socket:
 def spawn(workspace: Workspace, start: Start, said: IO[bytes]) -> "subprocess.Popen[bytes]":
     command = [start.binary, "daemon", "--on-demand", "--workspace", os.fspath(workspace.root)]
     try:
-        # No process group of its own: a group's leader could not become the
-        # session leader that the daemon makes itself (LIFE-1).
+        # The child does not get its own process group: the leader of a group
+        # could not become the leader of a session, which the daemon does
+        # (LIFE-1).
         return subprocess.Popen(
             command,
             cwd="/",
@@ -96,7 +99,8 @@ def wait_for(workspace: Workspace, child: "subprocess.Popen[bytes]", said: IO[by
             ended = True
             if child.returncode != ANOTHER_RUNS:
                 raise failed(child, said)
-            # Ours gave way to another starter's, which may not listen yet.
+            # The started daemon found the lock taken by another one, which may
+            # not listen yet.
             until = min(until, time.monotonic() + WINNER_DEADLINE)
         if time.monotonic() >= until:
             break
@@ -112,20 +116,20 @@ def failed(child: "subprocess.Popen[bytes]", said: IO[bytes]) -> StartFailed:
 
 
 def said_file() -> IO[bytes]:
-    """What a daemon says before it has a log: in memory, since a pipe would
-    break when this process ends."""
+    """Returns an unnamed file for what a daemon prints before it opens its
+    log. It is in memory; a pipe would break when this process exits."""
     return open(os.memfd_create("touchmark-start", os.MFD_CLOEXEC), "w+b", buffering=0)
 
 
 def leave(child: "subprocess.Popen[bytes]") -> None:
-    """Lets the daemon go its own way; a thread collects its exit status, so
-    that no zombie stays."""
+    """Detaches from the daemon. A thread collects its exit status, so that no
+    zombie remains."""
     if child.returncode is None:
         threading.Thread(target=child.wait, name="touchmark-reap", daemon=True).start()
 
 
 def wait_until_ended(workspace: Workspace, deadline: float = END_DEADLINE) -> None:
-    """Waits until nothing listens."""
+    """Waits until no process listens. `deadline` is in seconds."""
     until = time.monotonic() + deadline
     for _ in pauses():
         if not workspace.is_running():
@@ -135,8 +139,8 @@ def wait_until_ended(workspace: Workspace, deadline: float = END_DEADLINE) -> No
 
 
 def pauses() -> Iterator[None]:
-    """Ever longer ones: a daemon is up within milliseconds, and one that is
-    not should not be looked at all the time."""
+    """Pauses that double each time. A daemon usually answers within
+    milliseconds; one that does not should not be polled too often."""
     pause = 0.001
     while True:
         yield

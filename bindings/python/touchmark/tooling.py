@@ -1,6 +1,6 @@
-"""Tools that do not do twice what was done already: a repeated call is
-answered with the earlier result as long as every file it rests on holds what
-it held then."""
+"""Wraps an agent's tools. A repeated call is answered with the earlier result
+as long as every file that the result depends on has the same content as
+then."""
 
 import json
 from functools import partial
@@ -15,18 +15,19 @@ from .work import Work
 
 
 class Output(NamedTuple):
-    """What a tool answered, and which files that rests on beside those that
-    its arguments name."""
+    """The output of a tool, and the files that it depends on in addition to
+    those that the arguments name."""
 
     result: Any
     paths: Sequence[Path] = ()
 
 
 class Answer(NamedTuple):
-    """What is to be told in a tool's place.
+    """The answer to give for a call of a tool.
 
-    `cached`: the tool did not run. `message`: the line to say before a result
-    that is not new. `notice`: said once, why nothing is compared.
+    `cached`: whether the tool did not run. `message`: one sentence to put
+    before a result that is not new. `notice`: why calls are not compared with
+    earlier ones; reported once.
     """
 
     result: Any
@@ -36,14 +37,14 @@ class Answer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The result as text, with the message before it."""
+        """The result as text, preceded by the message."""
         result = self.result if isinstance(self.result, str) else json.dumps(self.result, ensure_ascii=False)
         return f"{self.message}\n\n{result}" if self.message else result
 
 
 class Rules(NamedTuple):
-    """How calls are compared: at all, and whether a call that is merely alike
-    is answered with the earlier result too."""
+    """How calls are compared. `enabled`: whether they are. `similar`: whether
+    the earlier result also answers a call that is only similar."""
 
     enabled: bool = True
     similar: bool = False
@@ -57,8 +58,9 @@ class Tooling:
         self.rules = rules
 
     def call(self, name: str, args: Mapping[str, Any], run: Callable[[], Any]) -> Flow[Answer]:
-        """The earlier result of such a call, or the tool's own, which is
-        remembered. What the tool raises is not."""
+        """Returns the result of an earlier call with these arguments, or runs
+        the tool and stores its result. An exception of the tool is raised and
+        not stored."""
         if not self.rules.enabled:
             return Answer(output((yield Tool(run)))[0])
         notice = None
@@ -70,7 +72,7 @@ class Tooling:
         except Without as without:
             notice = unwatched(without.notice)
         except Refused as error:
-            # The tool is not to blame for what the daemon thinks of the call.
+            # An error of the daemon must not make the tool's call fail.
             notice = unwatched(str(error))
         result, paths = output((yield Tool(run)))
         record = calls.call_record(self.work.id, name, args=args, result=result, paths=list(paths) or None)
@@ -89,7 +91,8 @@ class Tooling:
         return Answer(checked["result"], cached=True, message=checked.get("message"))
 
     def read_file(self, path: Path) -> Flow[Answer]:
-        """A file's text, or one line in place of what is in the context already."""
+        """Returns a file's text, or one sentence if the text is already in the
+        context."""
         call = calls.file_read_text(self.work.id, path, force=None if self.rules.enabled else True)
         try:
             return told((yield from ask(self.work.link, call)))
@@ -98,7 +101,8 @@ class Tooling:
             return Answer(as_text(data), notice=unwatched(without.notice))
 
     def write_file(self, path: Path, data: Data) -> Flow[Answer]:
-        """Writes a file, guarded; the next read of it is full."""
+        """Writes a file, unless it has changed since the session saw it. The
+        session's next read of it returns the full text."""
         content = files.as_bytes(data)
         name = path if isinstance(path, str) else str(self.work.target(path))
         notice = None
@@ -115,12 +119,13 @@ def output(made: Union[Output, Any]) -> Tuple[Any, Sequence[Path]]:
 
 
 def unwatched(notice: Optional[str]) -> Optional[str]:
-    """The line that says that tools run as if they were not wrapped."""
+    """Returns the sentence which reports that tools run as if they were not
+    wrapped."""
     return None if notice is None else f"[touchmark: {notice}; repeated calls are not recognised]"
 
 
 def told(read: FileText) -> Answer:
-    """A read as it is told."""
+    """Returns the answer for a read."""
     text, message = read.get("text"), read.get("message")
     if text is None:
         return Answer(message or "", cached=True)

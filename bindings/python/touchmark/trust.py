@@ -1,26 +1,28 @@
-"""Who is taken at their word: whose files mark a workspace (SEC-6), and who
-may answer as its daemon (SEC-8). The cases are in bindings/conformance/trust."""
+"""Which files and processes are trusted, by their owner: files that mark a
+workspace (SEC-6), and processes that answer as its daemon (SEC-8). The cases
+are in bindings/conformance/trust."""
 
 import os
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional
 
 OTHERS_WRITE = 0o002
-# Who may write in the directory may remove only what is theirs.
+# In a sticky directory, a user may remove only their own files.
 STICKY = 0o1000
-# The longest list of trusted directories that is read.
+# The longest list of trusted directories that is read, in bytes.
 MOST_LIST = 1 << 20
 
 
 class Owned(NamedTuple):
-    """Owner and mode of a file, as `lstat` tells them."""
+    """Owner and mode of a file, as `lstat` returns them."""
 
     uid: int
     mode: int = 0
 
 
 class Me(NamedTuple):
-    """Whose process this is; whom root works for, if `SUDO_UID` says so."""
+    """The user of this process. `sudo` is the user in `SUDO_UID`, who runs
+    this process as root; None if it is not set."""
 
     uid: int
     sudo: Optional[int] = None
@@ -29,13 +31,14 @@ class Me(NamedTuple):
         return uid in (self.uid, 0) or (self.uid == 0 and self.sudo == uid)
 
     def takes(self, directory: Owned, file: Owned) -> bool:
-        """Whether a file in a directory is taken over: both belong to who is
-        trusted, and not everybody may put another in its place."""
+        """Returns whether a file in a directory is trusted: both belong to
+        trusted users, and not every user may replace the file."""
         open_to_all = directory.mode & OTHERS_WRITE and not directory.mode & STICKY
         return self.trusts(file.uid) and self.trusts(directory.uid) and not open_to_all
 
     def hears(self, peer: int) -> bool:
-        """Whether a process of `peer` may answer as this user's daemon."""
+        """Returns whether a process of the user `peer` may answer as this
+        user's daemon."""
         return peer in (self.uid, 0)
 
 
@@ -45,7 +48,8 @@ def this_process(environ: Mapping[str, str]) -> Me:
 
 
 def takes(mark: Path, environ: Mapping[str, str], trusted: Path) -> bool:
-    """Whether a mark is there and taken over. Its directory is canonical."""
+    """Returns whether a mark exists and is trusted. The path of its directory
+    must be canonical."""
     try:
         file, directory = os.lstat(mark), os.lstat(mark.parent)
     except OSError:
@@ -61,8 +65,9 @@ def takes(mark: Path, environ: Mapping[str, str], trusted: Path) -> bool:
 
 
 def is_listed(listing: bytes, directory: bytes) -> bool:
-    """Whether a list names a directory: a line is its canonical path, that of
-    one above it and `/*`, or `*` for all."""
+    """Returns whether a list names a directory. Each line is the directory's
+    canonical path, the path of a directory above it followed by `/*`, or `*`
+    for all directories."""
     for line in listing.split(b"\n"):
         line = line.strip(b" \t\r\f")
         if line == b"*" or (line.startswith(b"/") and line == directory):

@@ -1,4 +1,5 @@
-"""What a session does, in order (see `flow`): the same for blocking and asyncio."""
+"""The operations of a session as flows (see `flow`), for both the blocking and
+the asyncio client."""
 
 import os
 from functools import partial
@@ -16,7 +17,7 @@ Lines = Tuple[int, int]
 
 
 class Work:
-    """One session's flows."""
+    """The flows of one session."""
 
     def __init__(self, id: str, root: Directory) -> None:
         self.id = id
@@ -24,7 +25,7 @@ class Work:
         self.link = Link()
 
     def target(self, path: Path) -> Directory:
-        """Where a file is on disk."""
+        """Returns the file's path on disk."""
         return self.root / os.fsdecode(path)
 
     def open(self, call: "Call[SessionOpened]") -> Flow[Optional[SessionOpened]]:
@@ -35,7 +36,8 @@ class Work:
             return None
 
     def read(self, path: Path, lines: Optional[Lines], step: Optional[int]) -> Flow[bytes]:
-        """The disk's bytes, recorded as what entered the context (SEEN-1)."""
+        """Returns the bytes on disk, and records them as what entered the
+        context (SEEN-1)."""
         data: bytes = yield Aside(partial(files.read, self.target(path)))
         kept = data.splitlines(keepends=True) if lines else []
         call = calls.file_read(
@@ -54,8 +56,8 @@ class Work:
     def write(
         self, path: Path, data: Data, force: bool, create_directories: bool, step: Optional[int]
     ) -> Flow[Optional[FileWritten]]:
-        """Through the daemon, unless the file is something else by then than
-        the session has seen (GUARD-4)."""
+        """Writes a file through the daemon, unless its content differs from
+        what the session saw last (GUARD-4)."""
         content = as_bytes(data)
         call = calls.file_write(
             self.id,
@@ -79,7 +81,8 @@ class Work:
             self.id, path, old, new, replace_all=everywhere or None, force=force or None, step=step
         )
         try:
-            # Twice is not once: the text to replace may be in the new one.
+            # The request is not repeated, because the text to replace may occur
+            # in the new one again.
             return (yield from ask(self.link, call, repeatable=False))
         except Without as without:
             say(without)
@@ -93,13 +96,14 @@ class Work:
         return (yield from every(calls.file_status(self.id, paths=paths), "files"))
 
     def changed(self) -> Flow[List[Change]]:
-        """What others changed since this was asked last; each is told once
-        (MOD-2). Nothing where nothing is tracked."""
+        """Returns what others have changed since the last call. Each change is
+        returned once (MOD-2). Empty if no daemon can be reached."""
         changes: List[Change] = []
         more: Optional[bool] = True
         while more:
             try:
-                # Taken, and the answer lost, would be told to nobody.
+                # With an implicit acknowledgement, changes whose answer is lost
+                # would never be delivered.
                 taken = yield from ask(self.link, calls.modified_take(self.id, ack="explicit"))
                 changes.extend(taken["changes"])
                 if taken["changes"]:
@@ -112,7 +116,8 @@ class Work:
 
 
 def every(call: "Call[Any]", member: str) -> Flow[List[Any]]:
-    """All rows of a list, asked for until there is no more (LIM-2)."""
+    """Returns all rows of a list. Sends requests until the list is complete
+    (LIM-2)."""
     rows: List[Any] = []
     cursor: Optional[str] = None
     name = "before" if call.method == "file/history" else "cursor"
@@ -126,7 +131,8 @@ def every(call: "Call[Any]", member: str) -> Flow[List[Any]]:
 
 
 def replaced(text: str, old: str, new: str, everywhere: bool, path: Path) -> str:
-    """A text replaced in another: once, unless everywhere."""
+    """Returns a text with another text replaced: exactly one occurrence, or
+    every one."""
     matches = text.count(old) if old else 0
     if matches == 0 or (matches > 1 and not everywhere):
         name = os.fsdecode(path)

@@ -1,4 +1,4 @@
-// Connections with the protocol's types.
+// A client: a connection to a daemon, with a method for each request.
 
 import { Connection, DEFAULT_DEADLINE } from "./connection.js";
 import { TouchmarkError } from "./errors.js";
@@ -9,34 +9,39 @@ import type { Environment } from "./places.js";
 import { START_DEADLINE, dialWorkspace, startDaemon } from "./start.js";
 import { Workspace } from "./workspace.js";
 
-/** How long a daemon may take to let go of its socket after `shutdown`. */
+/**
+ * How long a daemon may take to close its socket after `shutdown`, in
+ * milliseconds.
+ */
 const END_DEADLINE = 5_000;
 
-/** How to reach a daemon, and as whom. */
+/** How to reach a daemon, and how the client identifies itself. */
 export interface ConnectOptions {
-  /** The workspace, or a directory in it: the current directory unless told. */
+  /** The workspace, or a directory in it; default: the current directory. */
   workspace?: Workspace | string | Uint8Array;
-  /** The variables that say where things are: the process's own unless told. */
+  /** The environment variables that determine paths; default: the process's. */
   environment?: Environment;
-  /** Start a daemon where none runs; true unless told. */
+  /** Whether to start a daemon if none runs; default true. */
   start?: boolean;
-  /** How long a daemon may take to come up, in milliseconds. */
+  /** How long a daemon may take to start, in milliseconds; default 10,000. */
   startWithinMs?: number;
-  /** How long each call waits for its answer, in milliseconds; 10,000 unless told. */
+  /**
+   * How long to wait for the answer to a call, in milliseconds; default 10,000.
+   */
   withinMs?: number;
-  /** The program that asks. */
+  /** The client's name and version. */
   program?: Program;
-  /** The session that the connection works for. */
+  /** The session that the connection works for; default: for no single one. */
   session?: string;
-  /** What the client is. */
+  /** The kind of the client; default: not given. */
   role?: Role;
 }
 
-/** A connection to a daemon: a method for each request. */
+/** A connection to a daemon, with a method for each request. */
 export class Client extends Requests {
-  /** Who answers. */
+  /** What the daemon answered to `initialize`. */
   readonly server: Initialized;
-  /** Whose daemon it is. */
+  /** The daemon's workspace. */
   readonly workspace: Workspace;
   readonly #connection: Connection;
   readonly #withinMs: number;
@@ -49,7 +54,7 @@ export class Client extends Requests {
     this.#withinMs = withinMs;
   }
 
-  /** Says hello on a connection. */
+  /** Sends `initialize` on a connection, and returns a client that uses it. */
   static async over(connection: Connection, workspace: Workspace, options: ConnectOptions = {}): Promise<Client> {
     const withinMs = options.withinMs ?? DEFAULT_DEADLINE;
     const hello: Initialize = {
@@ -68,7 +73,7 @@ export class Client extends Requests {
     }
   }
 
-  /** Why the connection ended, if it has. */
+  /** Why the connection ended; undefined while it is open. */
   get ended(): TouchmarkError | undefined {
     return this.#connection.ended;
   }
@@ -78,7 +83,10 @@ export class Client extends Requests {
     return answer as Methods[M]["result"];
   }
 
-  /** Hands out the events of this connection's subscriptions, and says when it has ended. */
+  /**
+   * Passes each event of this connection's subscriptions to `onEvent`, and the
+   * end of the connection to `onEnd`.
+   */
   listen(onEvent: (event: Event) => void, onEnd: (error: TouchmarkError) => void): void {
     this.#connection.onEvent = (event) => onEvent(event as Event);
     this.#connection.onEnd = onEnd;
@@ -86,15 +94,15 @@ export class Client extends Requests {
     if (this.#connection.ended !== undefined) onEnd(this.#connection.ended);
   }
 
-  /** Ends the connection, and with it the edits that are bound to it. */
+  /** Closes the connection. Edits that are bound to it end. */
   close(): void {
     this.#connection.close();
   }
 }
 
 /**
- * Connects to the daemon of a workspace, and starts one where none runs. One of
- * an older protocol is asked to end and replaced; its state survives.
+ * Connects to the daemon of a workspace. Starts one if none runs. A daemon of
+ * an older protocol is shut down and replaced; its state is kept.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   const workspace = await workspaceOf(options);
@@ -110,7 +118,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
   return Client.over(connection, workspace, options);
 }
 
-/** The workspace that the options name. */
+/** Returns the workspace that the options name. */
 export async function workspaceOf(options: ConnectOptions): Promise<Workspace> {
   if (options.workspace instanceof Workspace) return options.workspace;
   return Workspace.find(options.workspace ?? ".", options.environment ?? process.env);
@@ -123,7 +131,7 @@ function isOlder(error: TouchmarkError): boolean {
 
 async function replace(workspace: Workspace, withinMs: number): Promise<void> {
   const old = await dialWorkspace(workspace, withinMs);
-  // What it answers does not matter: it may be gone before it could.
+  // The answer is ignored: the daemon may exit before it answers.
   await old.call("shutdown", {}, withinMs).catch(() => undefined);
   old.close();
   const until = performance.now() + END_DEADLINE;

@@ -1,18 +1,24 @@
-// One connection: JSON-RPC 2.0, one message a line. Every call has a deadline:
-// a daemon that is gone, hung or slow becomes an error at that time, never a
-// hang (LIFE-4).
+// One connection: JSON-RPC 2.0, one message per line. Every call has a
+// deadline: a daemon that has exited, hangs or is slow causes an error at that
+// time (LIFE-4).
 
 import { type Socket, createConnection } from "node:net";
 
 import { type ErrorFields, TouchmarkError, systemCode } from "./errors.js";
 
-/** How long a call waits unless told, in milliseconds. */
+/** The default time to wait for an answer, in milliseconds. */
 export const DEFAULT_DEADLINE = 10_000;
 
-/** How long to wait between two tries while a daemon's queue is full. */
+/**
+ * The pause between two attempts while a daemon's queue is full, in
+ * milliseconds.
+ */
 const AGAIN = 10;
 
-/** The answer's own bound is 16 MiB (LIM-1); no end in sight means no daemon. */
+/**
+ * The most bytes without a line feed that are accepted. An answer has at most
+ * 16 MiB (LIM-1), so what is longer does not come from a daemon.
+ */
 const MAX_MESSAGE = 64 * 1024 * 1024;
 
 interface Waiting {
@@ -30,7 +36,7 @@ interface Message {
   error?: { code: number; message: string; data?: ErrorFields };
 }
 
-/** A connection to a daemon. Calls may be under way side by side. */
+/** A connection to a daemon. Calls may run concurrently. */
 export class Connection {
   /** Called with the parameters of each notification `event`. */
   onEvent: ((event: unknown) => void) | undefined;
@@ -53,7 +59,10 @@ export class Connection {
     this.#hold();
   }
 
-  /** Connects, within that many milliseconds. A full queue is waited for. */
+  /**
+   * Connects within `withinMs` milliseconds. Retries while the daemon's queue
+   * of connections is full.
+   */
   static async open(socket: string, withinMs: number): Promise<Connection> {
     const until = performance.now() + withinMs;
     for (;;) {
@@ -70,23 +79,28 @@ export class Connection {
     }
   }
 
-  /** Why it ended, if it has. */
+  /** Why the connection ended; undefined while it is open. */
   get ended(): TouchmarkError | undefined {
     return this.#ended;
   }
 
-  /** Keeps the process alive while events are waited for. */
+  /**
+   * Whether to keep the process alive while no call is pending, to receive
+   * events.
+   */
   set listening(listening: boolean) {
     this.#listening = listening;
     this.#hold();
   }
 
-  /** Asks, and waits for the answer for at most that many milliseconds. */
+  /**
+   * Sends a request and waits for its answer, at most `withinMs` milliseconds.
+   */
   call(method: string, params: object, withinMs: number): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     const id = this.#nextId++;
-    // The daemon hears the deadline too: what nobody waits for any more has
-    // no effect (ATTR-9).
+    // The request includes the deadline, so that the daemon does not carry it
+    // out after the caller has stopped waiting (ATTR-9).
     const asked = { withinMs: Math.max(1, Math.ceil(withinMs)), ...params };
     const line = `${JSON.stringify({ jsonrpc: "2.0", id, method, params: asked })}\n`;
     return new Promise((resolve, reject) => {
@@ -101,13 +115,16 @@ export class Connection {
     });
   }
 
-  /** Ends the connection. */
+  /** Closes the connection. */
   close(): void {
     this.#end("closed by this client");
     this.#socket.destroy();
   }
 
-  /** An idle connection keeps no process alive. */
+  /**
+   * Keeps the process alive only while a call is pending or events are
+   * expected.
+   */
   #hold(): void {
     if (this.#listening || this.#waiting.size > 0) this.#socket.ref();
     else this.#socket.unref();
@@ -142,7 +159,7 @@ export class Connection {
       return;
     }
     const waiting = typeof message.id === "number" ? this.#waiting.get(message.id) : undefined;
-    // An answer that came after its deadline has no reader.
+    // No caller waits for an answer that came after its deadline.
     if (waiting === undefined) return;
     this.#waiting.delete(message.id as number);
     clearTimeout(waiting.timer);
@@ -190,7 +207,7 @@ function dial(path: string, until: number, withinMs: number): Promise<Socket> {
 function refused(socket: string, error: unknown, withinMs: number): TouchmarkError {
   if (error instanceof TouchmarkError) return error;
   switch (systemCode(error)) {
-    // Reset: it ended before it had let anybody in.
+    // ECONNRESET: the daemon exited before it accepted the connection.
     case "ENOENT": case "ECONNREFUSED": case "ENOTDIR": case "ECONNRESET":
       return new TouchmarkError("noDaemon", `no daemon answers at ${socket}`, { cause: error });
     case "EAGAIN":
@@ -208,7 +225,7 @@ function gone(reason: string): TouchmarkError {
   return new TouchmarkError("connectionClosed", `the daemon closed the connection${reason && `: ${reason}`}`);
 }
 
-/** Waits that many milliseconds. */
+/** Waits for a number of milliseconds. */
 export function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -6,55 +6,65 @@ import { hashOf } from "./hash.js";
 import { type Path, asText, named } from "./names.js";
 import { type Session, carried, neverAsked } from "./session.js";
 
-/** How an edit is begun. */
+/** How to begin an edit. */
 export interface EditOptions {
-  /** Refuse a file that was not read (GUARD-4); true unless told. */
+  /**
+   * Whether to refuse a file that the session has not read (GUARD-4); default
+   * true.
+   */
   requireRead?: boolean;
-  /** Overrides `notRead` and `stale`; what is overwritten unseen is kept. */
+  /**
+   * Whether to proceed where `notRead` or `stale` would refuse; default false.
+   * Bytes that are overwritten unseen are kept for recovery.
+   */
   force?: boolean;
-  /** Wait so long, in milliseconds, for another session's edit to end (GUARD-5). */
+  /**
+   * How long to wait for another session's edit to end, in milliseconds
+   * (GUARD-5); default: do not wait.
+   */
   waitMs?: number;
   /** How long the edit may stay open, in milliseconds. */
   ttlMs?: number;
-  /** The tool's name. */
+  /** The name of the tool that writes. */
   tool?: string;
-  /** The agent's step. */
+  /** The agent's number for its current step. touchmark only stores it. */
   step?: number;
 }
 
-/** What became of an edit. */
+/** The result of an edit. */
 export interface Committed {
-  /** The file; nothing without a daemon. */
+  /** The committed file; undefined without a daemon. */
   file: CommittedFile | undefined;
-  /** What others did to it meanwhile. */
+  /** The changes that others made to the file during the edit. */
   changes: Change[];
 }
 
-/** The same, with what the work gave. */
+/** The result of an edit, with the value that `work` returned. */
 export interface EditDone<T> extends Committed {
   value: T;
 }
 
-/** `using` calls what this names; older runtimes have no name for it. */
+/** The symbol that `await using` calls. Older runtimes do not define it. */
 const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
 /**
- * The session is about to write a file. It ends by `commit` or `abort`, and with
- * the connection, should this process die (ATTR-9).
+ * An open edit: the session is about to write a file. End it by `commit` or
+ * `abort`. If this process exits, the daemon ends it with the connection
+ * (ATTR-9).
  */
 export class Edit {
   /** The file. */
   readonly path: Path;
-  /** The file as it was when the edit began; nothing without a daemon. */
+  /** The file's state when the edit began; undefined without a daemon. */
   readonly before: FileState | undefined;
   readonly #session: Session;
   readonly #options: EditOptions;
-  /** The daemon's name of the edit; taken by whatever ends it. */
+  /** The edit's id; undefined after the edit was ended. */
   #id: string | undefined;
-  /** The content that the next write is computed from. */
+  /** The hash of the content that the next write is computed from. */
   #base: string | undefined;
   #written: string | undefined;
-  /** What became of it by guarded writes: the last that changed something. */
+  /** The result of the last guarded write that changed something. */
   #done: FileWritten | undefined;
 
   private constructor(session: Session, path: Path, options: EditOptions, id?: string, before?: FileState) {
@@ -66,7 +76,7 @@ export class Edit {
     this.#base = before?.hash ?? undefined;
   }
 
-  /** Says that a session is about to write a file. */
+  /** Begins an edit: declares that a session is about to write a file. */
   static async begin(session: Session, path: Path, options: EditOptions = {}): Promise<Edit> {
     const files = [named(path, session.workspace.rootBytes)];
     return session.link.orWithout(
@@ -78,19 +88,22 @@ export class Edit {
     );
   }
 
-  /** Whether the daemon knows of it. */
+  /** Whether a daemon tracks the edit. */
   get isTracked(): boolean {
     return this.before !== undefined;
   }
 
-  /** The file's bytes now; the next write is computed from them. */
+  /** Returns the file's current bytes. The next write is computed from them. */
   async bytes(): Promise<Buffer> {
     const { bytes } = await this.#session.read(this.path);
     this.#base = hashOf(bytes);
     return bytes;
   }
 
-  /** The same as text. A file that is not UTF-8 is an error: take its bytes. */
+  /**
+   * Returns the file's current text. Throws if it is not UTF-8; use `bytes`
+   * then.
+   */
   async text(): Promise<string> {
     const text = asText(await this.bytes());
     if (text === undefined) {
@@ -100,8 +113,8 @@ export class Edit {
   }
 
   /**
-   * Writes the whole file, unless it is something else by then than the edit
-   * began with, or was last read in it: `conflict` (GUARD-1).
+   * Writes the whole file. Throws `conflict` if its content is not the one with
+   * which the edit began, or that was last read in the edit (GUARD-1).
    */
   async write(content: string | Uint8Array): Promise<void> {
     if (this.isTracked) {
@@ -121,7 +134,10 @@ export class Edit {
     this.#base = this.#written = hashOf(content);
   }
 
-  /** Without a daemon: still not over what somebody has written since it was read. */
+  /**
+   * Writes the file without a daemon. Throws `conflict` if it has changed since
+   * it was read.
+   */
   async #writeUntracked(content: string | Uint8Array): Promise<void> {
     if (this.#base !== undefined) {
       const now = await this.#session.bytes(this.path).then(hashOf, () => undefined);
@@ -135,8 +151,9 @@ export class Edit {
   }
 
   /**
-   * The edit is done. What `write` wrote is claimed by its hash; where it was
-   * written otherwise, what is found is the session's (ATTR-4).
+   * Commits the edit. The content that `write` wrote is claimed by its hash. If
+   * the file was written otherwise, the content found is the session's
+   * (ATTR-4).
    */
   async commit(): Promise<Committed> {
     const edit = this.#take();
@@ -146,7 +163,8 @@ export class Edit {
       const done = await this.#session.editCommit({ edit, files: [{ ...file, hash: this.#written ?? null }] });
       return { file: this.#outcome(done.files[0]), changes: done.changes };
     } catch (error) {
-      // A guarded write declares itself: its mark may end before it.
+      // A guarded write declares itself, so its mark may have ended before the
+      // commit.
       const spoken = this.#written !== undefined && error instanceof TouchmarkError;
       if (spoken && (error.code === "unknownEdit" || (error.isOutage && !neverAsked(error)))) {
         return { file: this.#outcome(undefined), changes: [] };
@@ -155,7 +173,10 @@ export class Edit {
     }
   }
 
-  /** A guarded write is an edit of its own: to the mark around it nothing is left. */
+  /**
+   * Returns the result of the guarded write if the commit found no change. The
+   * guarded write has its own edit, so the mark around it finds none.
+   */
   #outcome(file: CommittedFile | undefined): CommittedFile | undefined {
     const written = this.#done;
     const path = file?.path ?? this.before?.path;
@@ -163,11 +184,15 @@ export class Edit {
     return { ...file, path, outcome: written.outcome, version: written.version ?? null };
   }
 
-  /** Nothing of it counts. An edit that has ended stays so. */
+  /**
+   * Aborts the edit: none of its writes is the session's. Has no effect on an
+   * edit that has ended.
+   */
   async abort(): Promise<void> {
     const edit = this.#take();
     if (edit === undefined) return;
-    // A daemon that does not hear it ends the edit by itself.
+    // If the daemon does not receive this, it ends the edit with the
+    // connection.
     await this.#session.editAbort({ edit }).catch(() => undefined);
   }
 

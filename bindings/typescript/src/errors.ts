@@ -1,13 +1,13 @@
-// What can go wrong between a client and its daemon.
+// The errors of the client, and those that the daemon returns.
 
-/** What stands beside a daemon's error: the fields of docs/protocol.md's table. */
+/** The fields of a daemon's error, as listed in docs/protocol.md. */
 export interface ErrorFields {
   code?: string;
   hint?: string;
   [field: string]: unknown;
 }
 
-/** What to do about the errors that do not come from a daemon. */
+/** The hints of the errors that do not come from a daemon, by code. */
 const HINTS: Record<string, string> = {
   noDaemon: "start one with `touchmark start`",
   startFailed: "run `touchmark daemon` in the foreground to see why",
@@ -22,19 +22,19 @@ const HINTS: Record<string, string> = {
 };
 
 /**
- * Why a call gave no answer, or which error the daemon answered. `code` is a
- * stable name: the daemon's own (`stale`, `busy`, ...), or `noDaemon`,
- * `startFailed`, `deadline`, `connectionClosed`, `lagged`, `protocol`,
- * `place`, `io`.
+ * Why a call failed: an error of the client, or one that the daemon returned.
+ * `code` is a stable name: the daemon's (`stale`, `busy`, ...), or `noDaemon`,
+ * `startFailed`, `deadline`, `connectionClosed`, `lagged`, `protocol`, `place`,
+ * `io`.
  */
 export class TouchmarkError extends Error {
   /** The error's stable name. */
   readonly code: string;
-  /** What to do about it. */
+  /** What to do about the error. */
   readonly hint: string;
-  /** The fields that belong to the code: `path`, `changedBy`, ... */
+  /** The fields of the error: `path`, `changedBy`, ... */
   readonly data: ErrorFields;
-  /** JSON-RPC's number, where the daemon answered the error. */
+  /** JSON-RPC's number, if the daemon returned the error. */
   readonly number: number | undefined;
 
   constructor(code: string, message: string, more: { data?: ErrorFields; number?: number; cause?: unknown } = {}) {
@@ -46,30 +46,36 @@ export class TouchmarkError extends Error {
     this.hint = this.data.hint ?? HINTS[code] ?? "";
   }
 
-  /** The error of an answer. */
+  /** Returns the error of a daemon's answer. */
   static answered(error: { code: number; message: string; data?: ErrorFields }): TouchmarkError {
     const data = error.data ?? {};
     return new TouchmarkError(data.code ?? "internalError", error.message, { data, number: error.code });
   }
 
-  /** Another connection may succeed: the daemon went away or was never there. */
+  /**
+   * Whether another connection may succeed: the daemon does not run, or has
+   * closed this connection.
+   */
   get isDisconnected(): boolean {
     return ["noDaemon", "connectionClosed", "shuttingDown"].includes(this.code);
   }
 
-  /** There is no daemon to be had, as opposed to one that said no. */
+  /**
+   * Whether no daemon can be reached, as opposed to a daemon that returned an
+   * error.
+   */
   get isOutage(): boolean {
     return this.isDisconnected || (this.number === undefined && ["startFailed", "deadline", "lagged", "protocol", "place"].includes(this.code));
   }
 }
 
-/** What the system's error is called: `ENOENT`, ... */
+/** Returns the name of the system's error: `ENOENT`, ... */
 export function systemCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 }
 
-/** Any error as one of ours. */
+/** Returns any error as a TouchmarkError. */
 export function wrapped(error: unknown, doing: string): TouchmarkError {
   if (error instanceof TouchmarkError) return error;
   const said = error instanceof Error ? error.message : String(error);

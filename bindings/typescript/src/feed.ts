@@ -1,5 +1,5 @@
-// A subscription that outlives its daemon: it connects again and asks for what
-// it missed.
+// A subscription that continues after the daemon was restarted. It reconnects
+// and requests the missed events.
 
 import { type Client, type ConnectOptions, connect, workspaceOf } from "./client.js";
 import { pause } from "./connection.js";
@@ -7,36 +7,39 @@ import { TouchmarkError } from "./errors.js";
 import type { Clock, Event, Subscribe } from "./generated/protocol.js";
 import type { Workspace } from "./workspace.js";
 
-/** How long to wait between two looks for a daemon, in milliseconds. */
+/** The pause between two attempts to connect to a daemon, in milliseconds. */
 const LOOK_AGAIN = 50;
 
-/** How many events are kept for a reader that does not come. */
+/** The maximum number of events that are buffered until they are read. */
 const MAX_WAITING = 65_536;
 
-/** What a feed has to say. */
+/** What a feed returns. */
 export type Next =
-  /** Something happened. */
+  /** An event. */
   | { kind: "event"; event: Event }
-  /** The daemon went away and another answers. Nothing was missed. */
+  /** The feed has reconnected to a daemon, and no event was missed. */
   | { kind: "reconnected" }
   /**
-   * The same, but what happened in between is not known (DUR-2): what was
-   * believed about files has to be asked again.
+   * The feed has reconnected to a daemon, and events may be missing (DUR-2).
+   * Query the state of files again.
    */
   | { kind: "missed" };
 
-/** What is wanted, and how patiently. */
+/** Which events a feed subscribes to, and how it connects. */
 export interface FeedOptions extends ConnectOptions, Pick<Subscribe, "kinds" | "since"> {
-  /** Only what concerns this session. */
+  /** Only events that concern this session; default: all. */
   about?: string;
-  /** How long another daemon is looked for before giving up, in milliseconds; 30,000 unless told. */
+  /**
+   * How long to try to connect to another daemon, in milliseconds; default
+   * 30,000.
+   */
   patience?: number;
 }
 
 /**
- * Events of one workspace, across restarts of its daemon. An iterator: `for
- * await (const next of feed)`. It ends by `close`, or throws when no daemon came
- * within its patience.
+ * The events of one workspace, also after its daemon was restarted. It is an
+ * iterator: `for await (const next of feed)`. It ends by `close`, or throws if
+ * no daemon answers within its patience.
  */
 export class Feed implements AsyncIterable<Next> {
   readonly #workspace: Workspace;
@@ -44,7 +47,7 @@ export class Feed implements AsyncIterable<Next> {
   readonly #queue: Next[] = [];
   #client: Client | undefined;
   #since: Clock | undefined;
-  /** Why the present connection is of no more use. */
+  /** Why the current connection can no longer be used. */
   #lost: TouchmarkError | undefined;
   #wake: (() => void) | undefined;
   #closed = false;
@@ -55,19 +58,22 @@ export class Feed implements AsyncIterable<Next> {
     this.#since = options.since ?? undefined;
   }
 
-  /** Subscribes; where no daemon runs, one is started, unless `start` is false. */
+  /** Subscribes. Starts a daemon if none runs, unless `start` is false. */
   static async open(options: FeedOptions = {}): Promise<Feed> {
     const feed = new Feed(await workspaceOf(options), options);
     await feed.#subscribe(options.start ?? true);
     return feed;
   }
 
-  /** The clock of the last event handed out: where another feed would go on. */
+  /**
+   * The clock of the last event that was returned. Another feed can continue
+   * after it.
+   */
   get since(): Clock | undefined {
     return this.#since;
   }
 
-  /** The next thing to say; nothing once the feed is closed. */
+  /** Returns the next event or gap; undefined after the feed was closed. */
   async next(): Promise<Next | undefined> {
     for (;;) {
       if (this.#closed) return undefined;
@@ -112,7 +118,10 @@ export class Feed implements AsyncIterable<Next> {
     }
   }
 
-  /** Subscribes from where the feed stopped; true if that place is not known any more. */
+  /**
+   * Subscribes after the last event that was returned. Returns true if the
+   * daemon no longer has the events since then.
+   */
   async #subscribe(start: boolean): Promise<boolean> {
     const client = await connect({ ...this.#options, workspace: this.#workspace, start });
     if (this.#closed) client.close();
@@ -130,7 +139,8 @@ export class Feed implements AsyncIterable<Next> {
       await client.subscribe(wanted);
       missed = true;
     }
-    // So that a daemon that dies before the first event can be followed too.
+    // This clock lets the feed continue if the daemon exits before the first
+    // event.
     this.#since ??= client.server.clock;
     return missed;
   }

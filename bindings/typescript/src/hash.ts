@@ -1,8 +1,8 @@
-// How contents are known.
+// The hash of contents.
 
 import { createHash } from "node:crypto";
 
-/** The hash by which touchmark knows a content: SHA-256 of the file's bytes. */
+/** Returns the hash that identifies a content: SHA-256 of the file's bytes. */
 export function hashOf(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }

@@ -1,5 +1,5 @@
-// Finds, starts and talks to a touchmark daemon: which of an agent's file copies
-// are out of date, and who changed each file.
+// Finds a touchmark daemon, starts it and talks to it. touchmark tracks which
+// of an agent's file copies are out of date, and who changed each file.
 
 export { Client, type ConnectOptions, connect } from "./client.js";
 export { type Committed, Edit, type EditDone, type EditOptions } from "./edit.js";

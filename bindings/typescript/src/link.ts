@@ -1,5 +1,5 @@
-// A connection that is made again when it is lost, and that is done without
-// where there is no daemon to be had.
+// A session's connection. It reconnects when the connection was lost, and lets
+// the session continue if no daemon can be reached.
 
 import { type Client, type ConnectOptions, connect, workspaceOf } from "./client.js";
 import { TouchmarkError } from "./errors.js";
@@ -7,22 +7,31 @@ import type { Methods } from "./generated/protocol.js";
 import type { Ask, Method } from "./generated/requests.js";
 import type { Workspace } from "./workspace.js";
 
-/** Without a daemon, no other is looked for so long, in milliseconds. */
+/**
+ * How long to wait, in milliseconds, after a failed connection before the next
+ * attempt.
+ */
 const TRY_AGAIN = 30_000;
 
-/** What may have taken effect before its connection was lost, and would do so again. */
+/**
+ * Requests that are not repeated on a new connection: the first one may have
+ * taken effect, and a second one would have its own effect.
+ */
 const ONCE: ReadonlySet<string> = new Set([
   "file/write", "file/edit", "checkpoint/create", "warning/take", "modified/take",
   "edit/begin", "edit/mark", "command/begin", "recovery/restore", "recovery/delete", "call/record",
 ] satisfies Method[]);
 
-/** How a link is made. */
+/** How to connect. */
 export interface LinkOptions extends ConnectOptions {
-  /** Said once, when files are no longer tracked; a warning of the process unless told. */
+  /**
+   * Called once when files are no longer tracked; default: a warning of the
+   * process.
+   */
   onNotice?: (notice: string) => void;
 }
 
-/** The way to a workspace's daemon. */
+/** A connection to a workspace's daemon, replaced when it is lost. */
 export class Link {
   /** The workspace. */
   readonly workspace: Workspace;
@@ -40,24 +49,27 @@ export class Link {
     this.#greet = greet;
   }
 
-  /** To the daemon of a workspace; `greet` speaks first on each connection. */
+  /**
+   * Returns a link to the daemon of a workspace. `greet` is called with each
+   * new connection before any other request.
+   */
   static async to(options: LinkOptions, greet: (client: Client) => Promise<void>): Promise<Link> {
     return new Link(await workspaceOf(options), options, greet);
   }
 
-  /** Over a connection that is there. */
+  /** Returns a link that starts with an open connection. */
   static over(client: Client, options: LinkOptions, greet: (client: Client) => Promise<void>): Link {
     const link = new Link(client.workspace, options, greet);
     link.#client = client;
     return link;
   }
 
-  /** Whether a daemon answers, as far as is known. */
+  /** Whether the connection is open, as far as is known. */
   get isUp(): boolean {
     return this.#client !== undefined && this.#client.ended === undefined;
   }
 
-  /** A connection, a new one if the old one is lost. */
+  /** Returns the connection, or a new one if it was lost. */
   async client(): Promise<Client> {
     if (this.#closed) throw new TouchmarkError("connectionClosed", "this session was closed");
     if (this.#client !== undefined && this.#client.ended === undefined) return this.#client;
@@ -82,7 +94,10 @@ export class Link {
     return client;
   }
 
-  /** Asks; once more on a new connection, where the old one was lost and asking twice does no harm. */
+  /**
+   * Sends a request. If the connection was lost, sends it again on a new one,
+   * unless that could take effect twice.
+   */
   async call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]> {
     const first = await this.client();
     try {
@@ -91,13 +106,16 @@ export class Link {
       if (!(error instanceof TouchmarkError) || !error.isDisconnected) throw error;
       if (first === this.#client) this.#client = undefined;
       first.close();
-      // One that shuts down says so before it does anything.
+      // A daemon that is shutting down says so before it carries anything out.
       if (this.#closed || (ONCE.has(method) && error.code !== "shuttingDown")) throw error;
     }
     return (await this.client()).call(method, params, ask);
   }
 
-  /** Runs `ask`, or `without` where there is no daemon to be had, and says so once. */
+  /**
+   * Runs `ask`, or `without` if no daemon can be reached; that is reported
+   * once.
+   */
   async orWithout<T>(ask: () => Promise<T>, without: (error: TouchmarkError) => Promise<T> | T): Promise<T> {
     try {
       return await ask();
@@ -111,27 +129,33 @@ export class Link {
     }
   }
 
-  /** It does not answer: not every later call is to wait for it. */
+  /**
+   * Drops a connection that does not answer, so that later calls do not wait
+   * for it.
+   */
   #lose(error: TouchmarkError): void {
     this.#client?.close();
     this.#client = undefined;
     this.#lost = { at: performance.now(), error };
   }
 
-  /** What to say of an outage; nothing, where that was said. */
+  /**
+   * Returns the sentence that reports an outage; undefined if it was already
+   * reported.
+   */
   notice(error: TouchmarkError): string | undefined {
     if (this.#told) return undefined;
     this.#told = true;
     return `[touchmark: ${error.message}; going on without tracking]`;
   }
 
-  /** Says something to whoever listens. */
+  /** Reports a notice by `onNotice`, or as a warning of the process. */
   say(notice: string): void {
     if (this.#options.onNotice !== undefined) this.#options.onNotice(notice);
     else process.emitWarning(notice, "TouchmarkWarning");
   }
 
-  /** Ends it for good. */
+  /** Closes the connection for good. */
   close(): void {
     this.#closed = true;
     this.#client?.close();

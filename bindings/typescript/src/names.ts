@@ -1,23 +1,23 @@
-// Names of files, as they travel (docs/protocol.md).
+// Names of files on the wire (docs/protocol.md).
 
 import { TextDecoder } from "node:util";
 
 /**
  * A path relative to the workspace, or absolute inside it: a string, or its
- * bytes, where the name is not UTF-8.
+ * bytes if it is not UTF-8.
  */
 export type Path = string | Uint8Array;
 
-/** A file in a request: its `path`, or its `uri` where the name is not UTF-8. */
+/** A file in a request: its `path`, or its `uri` if the name is not UTF-8. */
 export type Named = { path: string } | { uri: string };
 
 const SLASH = 0x2f;
 const strict = new TextDecoder("utf-8", { fatal: true });
 
-/** Bytes as text, or nothing where they are not UTF-8. */
+/** Returns bytes as text; undefined if they are not UTF-8. */
 export function asText(bytes: Uint8Array): string | undefined {
   try {
-    // The decoder passes over a byte order mark, which is a part of the content.
+    // The decoder drops a byte order mark, which is part of the content.
     const text = strict.decode(bytes);
     return Buffer.byteLength(text) === bytes.length ? text : `\ufeff${text}`;
   } catch {
@@ -25,26 +25,32 @@ export function asText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** A file as a request names it, in the workspace with that root. */
+/** Returns a file's name for a request. `root` is the workspace's path. */
 export function named(path: Path, root: Uint8Array): Named {
   const text = typeof path === "string" ? path : asText(path);
   return text === undefined ? { uri: uriOf(path as Uint8Array, root) } : { path: text };
 }
 
-/** The same where a list holds names and URIs by themselves. */
+/**
+ * Returns a file's name for a list of names and URIs. `root` is the workspace's
+ * path.
+ */
 export function listed(path: Path, root: Uint8Array): string {
   const one = named(path, root);
   return "path" in one ? one.path : one.uri;
 }
 
-/** The bytes of a file's absolute path. */
+/** Returns the bytes of a file's absolute path. */
 export function absolute(path: Path, root: Uint8Array): Buffer {
   const bytes = Buffer.from(path);
   if (bytes[0] === SLASH) return bytes;
   return Buffer.concat([root, Buffer.from(root.at(-1) === SLASH ? "" : "/"), bytes]);
 }
 
-/** The exact name of a file that an answer tells of, relative to the workspace where it is inside. */
+/**
+ * Returns the exact name of a file in an answer, relative to the workspace if
+ * it is inside.
+ */
 export function nameIn(answer: { path: string; uri?: string | null }, root: Uint8Array): Path {
   if (answer.uri == null) return answer.path;
   const bytes = bytesOf(answer.uri);

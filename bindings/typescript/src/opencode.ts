@@ -1,6 +1,7 @@
-// The opencode plug-in. It tells the daemon what happens (`hook/opencode`) and
-// does what that says; the rules are the daemon's. It never holds the agent up:
-// after 150 ms, without a daemon, or at an error, nothing happens.
+// The opencode plug-in. It sends what happens to the daemon (`hook/opencode`)
+// and does what the answer says; the daemon has the rules. The plug-in never
+// blocks the agent: after 150 ms, without a daemon, or on an error, it does
+// nothing.
 
 import { dirname, resolve } from "node:path";
 
@@ -9,34 +10,42 @@ import { TouchmarkError, systemCode } from "./errors.js";
 import { START_DEADLINE, dialWorkspace, startDaemon } from "./start.js";
 import { Workspace } from "./workspace.js";
 
-/** How long a hook may take unless told, in milliseconds. */
+/** The default time that a hook may take, in milliseconds. */
 const HOOK_DEADLINE = 150;
 
-/** Nobody waits for this. */
+/**
+ * How long the acknowledgement may take, in milliseconds. No hook waits for it.
+ */
 const ACK_DEADLINE = 1_000;
 
-/** After a daemon could not be started, no other is for so long, in milliseconds. */
+/**
+ * How long to wait after a failed start before the next attempt, in
+ * milliseconds.
+ */
 const START_AGAIN = 30_000;
 
-/** A session's workspaces are remembered for at most so many sessions. */
+/** The maximum number of sessions whose workspaces are remembered. */
 const MAX_SESSIONS = 1_000;
 
-/** Tools that name one file, by the arguments that do. */
+/** The names of arguments that name a tool's file. */
 const FILE_ARGUMENTS = ["filePath", "file_path", "path"];
 
 interface Fields {
   [name: string]: unknown;
 }
 
-/** What the daemon wants done. */
+/** What the daemon's answer says to do. */
 interface Wanted {
   deny?: string;
   append?: string;
-  /** Says that `deny` or `append` has arrived. */
+  /** Confirms that `deny` or `append` was delivered. */
   delivered(): void;
 }
 
-/** One workspace's daemon: dialled when needed, started beside the agent's work. */
+/**
+ * The connection to one workspace's daemon. It is made when needed; the daemon
+ * is started in the background.
+ */
 class Daemon {
   readonly #workspace: Workspace;
   #connection: Connection | undefined;
@@ -53,7 +62,7 @@ class Daemon {
     const said = JSON.parse(answer.stdout || "{}") as { deny?: string; append?: string };
     const ack = answer.ack;
     const delivered = () => {
-      // Not heard: it is told again.
+      // If the acknowledgement is lost, the daemon returns the text again.
       if (ack != null) void connection.call("hook/ack", { ack }, ACK_DEADLINE).catch(() => undefined);
     };
     return { ...said, delivered };
@@ -70,7 +79,7 @@ class Daemon {
     }
   }
 
-  /** Starts it where it does not run, for the next hook. */
+  /** Starts the daemon, if it does not run, for the next hook. */
   async start(): Promise<void> {
     const lately = this.#failedAt !== undefined && performance.now() - this.#failedAt < START_AGAIN;
     if (this.#starting || lately) return;
@@ -80,7 +89,7 @@ class Daemon {
         if (error instanceof TouchmarkError && error.isDisconnected) return startDaemon(this.#workspace);
         throw error;
       });
-      // A hook may have come by itself meanwhile, and be asking.
+      // A hook may have connected meanwhile and be using that connection.
       if (this.#connection !== undefined && this.#connection.ended === undefined) running.close();
       else this.#connection = running;
     } catch {
@@ -100,7 +109,10 @@ class Daemons {
   readonly #directory: string;
   readonly #withinMs: number;
   readonly #bySocket = new Map<string, Daemon>();
-  /** Where each session's files are: what concerns the session is told there. */
+  /**
+   * The daemons of each session's files. They receive the events about the
+   * session.
+   */
   readonly #bySession = new Map<string, Set<Daemon>>();
 
   constructor(directory: string, withinMs: number) {
@@ -108,7 +120,11 @@ class Daemons {
     this.#withinMs = withinMs;
   }
 
-  /** Tells the daemon of a file's workspace, or all of the session's. Nothing, where none can be asked. */
+  /**
+   * Sends an event to the daemon of a file's workspace or, without a file, to
+   * all of the session's daemons. Returns the answers; daemons that cannot be
+   * reached give none.
+   */
   async tell(input: Fields, file: string | undefined): Promise<Wanted[]> {
     const until = performance.now() + this.#withinMs;
     const session = String(input["sessionID"]);
@@ -116,14 +132,17 @@ class Daemons {
     const known = this.#bySession.get(session) ?? new Set();
     if (here !== undefined) known.add(here);
     this.#remember(session, known);
-    // A file outside of every workspace passes in silence.
+    // A file outside of every workspace has no daemon, so nothing is sent.
     const asked = file === undefined ? [...known] : here === undefined ? [] : [here];
     const sent = { ...input, cwd: this.#directory };
     const answers = await Promise.allSettled(asked.map((daemon) => daemon.ask(sent, until)));
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  /** Starts the daemon of the agent's own directory, so that the first hook finds it. */
+  /**
+   * Starts the daemon of the agent's directory, so that it runs before the
+   * first hook.
+   */
   async start(): Promise<void> {
     await (await this.#around(this.#directory))?.start();
   }
@@ -148,7 +167,7 @@ class Daemons {
   }
 }
 
-/** The workspace around a directory that may not be there yet. */
+/** Returns the workspace around a directory that may not exist yet. */
 async function existing(directory: string): Promise<Workspace | undefined> {
   for (let at = directory; ; at = dirname(at)) {
     try {
@@ -170,7 +189,9 @@ function fileOf(args: unknown): string | undefined {
   return named.find((name): name is string => typeof name === "string" && name !== "");
 }
 
-/** What an event tells the daemon; nothing, where it is not about its business. */
+/**
+ * Returns what to send for an event; undefined if the daemon does not need it.
+ */
 function told(event: { type: string; properties?: Fields }): Fields | undefined {
   const properties = event.properties ?? {};
   const info = (properties["info"] ?? {}) as Fields;
@@ -181,7 +202,7 @@ function told(event: { type: string; properties?: Fields }): Fields | undefined 
     case "session.compacted": case "session.idle": case "session.deleted":
       return { phase: event.type, sessionID };
     case "message.part.updated": {
-      // A tool that threw comes back by no hook of its own.
+      // No other hook reports that a tool has thrown an error.
       const part = (properties["part"] ?? {}) as Fields;
       const state = (part["state"] ?? {}) as Fields;
       if (part["type"] !== "tool" || state["status"] !== "error") return undefined;
@@ -199,12 +220,13 @@ interface Part extends Fields {
 }
 
 /**
- * opencode calls this once, and then what it returns. Of the options that its
- * configuration may give, `withinMs` is how long a hook may take.
+ * The plug-in, which opencode calls once; it returns the hooks. The option
+ * `withinMs` is how long a hook may take, in milliseconds.
  */
 export const TouchmarkPlugin = async ({ directory }: { directory: string }, options: { withinMs?: number } = {}) => {
   const daemons = new Daemons(directory, options.withinMs ?? HOOK_DEADLINE);
-  // Beside the agent's own start; the first hooks do without, if need be.
+  // The daemon starts in parallel with the agent. The first hooks may run
+  // without it.
   void daemons.start().catch(() => undefined);
   const tell = async (input: Fields, file?: string): Promise<Wanted[]> => {
     try {
@@ -222,7 +244,7 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
       const wanted = await tell({ phase: "before", ...input, args: output.args }, fileOf(output.args));
       const refused = wanted.find(({ deny }) => typeof deny === "string" && deny !== "");
       if (refused === undefined) return;
-      // What is thrown here is what the model is told in the tool's place.
+      // The model gets the message of this error as the tool's result.
       refused.delivered();
       throw new Error(refused.deny);
     },
@@ -233,7 +255,8 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
     ) => {
       const { metadata, output: text, content } = output;
       for (const { append, delivered } of await tell({ phase: "after", ...input, metadata, output: text }, fileOf(input.args))) {
-        // What an MCP server has answered comes as it is: the model gets its parts.
+        // The result of an MCP server is passed on unchanged, so the text is
+        // added as another part.
         if (append && Array.isArray(content)) content.push({ type: "text", text: append });
         else if (append) output.output = output.output ? `${output.output}\n\n${append}` : append;
         delivered();
@@ -256,7 +279,8 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
       });
       const last = texts.at(-1);
       for (const { append, delivered } of wanted) {
-        // Without a part to take after, it is told with the next tool.
+        // Without a part to copy, the text is not delivered; the daemon returns
+        // it with the next tool.
         if (append && last === undefined) continue;
         if (append) output.parts.push({ ...last, id: `${last?.id}t${output.parts.length}`, text: append, synthetic: true });
         delivered();

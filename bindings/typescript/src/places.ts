@@ -1,5 +1,5 @@
-// Where the daemon of a workspace listens. Daemon and clients must agree on
-// this (proto/src/places.rs).
+// Where the daemon of a workspace listens. Daemon and clients must agree on it
+// (proto/src/places.rs).
 
 import { createHash } from "node:crypto";
 import { lstatSync, readFileSync } from "node:fs";
@@ -12,10 +12,12 @@ import { refusal, thisProcess } from "./trust.js";
 /** The variables of an environment. */
 export type Environment = Record<string, string | undefined>;
 
-/** The longest path of a socket that the kernel takes, in bytes. */
+/**
+ * The length in bytes of the longest path of a socket that the kernel accepts.
+ */
 const MAX_SOCKET_BYTES = 107;
 
-/** The directory of all sockets of this user. */
+/** Returns the directory of all sockets of this user. */
 export function runtimeDirectory(environment: Environment): string {
   const runtime = absolute(environment["XDG_RUNTIME_DIR"]);
   if (runtime !== undefined) return join(runtime, "touchmark");
@@ -23,7 +25,7 @@ export function runtimeDirectory(environment: Environment): string {
   return join(cache, "touchmark", "run");
 }
 
-/** The directory of all states and locks of this user. */
+/** Returns the directory of all states and locks of this user. */
 function stateDirectory(environment: Environment): string {
   const state = absolute(environment["XDG_STATE_HOME"]) ?? join(home(environment), ".local", "state");
   return join(state, "touchmark");
@@ -33,22 +35,30 @@ function home(environment: Environment): string {
   return environment["HOME"] || homedir();
 }
 
-/** A relative name in one of these variables is not valid, and passed over. */
+/**
+ * Returns an absolute path. A relative path in one of these variables is
+ * invalid and ignored.
+ */
 function absolute(named: string | undefined): string | undefined {
   return named !== undefined && isAbsolute(named) ? named : undefined;
 }
 
-/** The first 16 hex digits of the SHA-256 of a canonical path's bytes. */
+/**
+ * Returns the workspace's key: the first 16 hex digits of the SHA-256 of its
+ * canonical path's bytes.
+ */
 export function keyOf(root: Uint8Array): string {
   return createHash("sha256").update(root).digest("hex").slice(0, 16);
 }
 
-/** The socket of a workspace, named by its canonical path. */
+/** Returns the socket of the workspace with this canonical path. */
 export function socketOf(root: Uint8Array, environment: Environment): string {
   return join(runtimeDirectory(environment), `${keyOf(root)}.sock`);
 }
 
-/** The socket as `TOUCHMARK_SOCKET` names it, or the workspace's own. */
+/**
+ * Returns the socket that `TOUCHMARK_SOCKET` names, or else the workspace's.
+ */
 export function chosenSocket(root: Uint8Array, environment: Environment): string {
   const socket = environment["TOUCHMARK_SOCKET"] || socketOf(root, environment);
   const length = Buffer.byteLength(socket);
@@ -60,29 +70,33 @@ export function chosenSocket(root: Uint8Array, environment: Environment): string
 }
 
 /**
- * Where to look for the workspace's daemon, in order. One that was started
- * with another runtime directory listens elsewhere than one of this
- * environment would; its lock says where (SEC-1).
+ * Returns the sockets that the workspace's daemon may listen on, in the order
+ * to try them. A daemon that was started with another runtime directory listens
+ * elsewhere than this environment says; its lock file names the socket (SEC-1).
  */
 export function socketsOf(root: Uint8Array, own: string, environment: Environment): string[] {
   const held = heldSocket(root, environment);
   if (held === undefined || held === own) return [own];
-  // What is named outright comes first.
+  // A socket that `TOUCHMARK_SOCKET` names is tried first.
   return environment["TOUCHMARK_SOCKET"] ? [own, held] : [held, own];
 }
 
-/** The socket that the workspace's lock names, if it is there and this user's. */
+/**
+ * Returns the socket that the workspace's lock file names, if it exists and is
+ * this user's.
+ */
 function heldSocket(root: Uint8Array, environment: Environment): string | undefined {
   try {
     const lock = join(stateDirectory(environment), `${keyOf(root)}.lock`);
     if (!isOwn(lstatSync(lock).uid)) return undefined;
-    // The daemon's number, its socket and the workspace, each with a line feed.
+    // The file has the daemon's process id, its socket and the workspace, each
+    // followed by a line feed.
     const [, socket, workspace] = readFileSync(lock, "utf8").split("\n");
     if (socket === undefined || !isAbsolute(socket) || !workspace) return undefined;
     const there = lstatSync(socket);
     return there.isSocket() && isOwn(there.uid) ? socket : undefined;
   } catch {
-    // No daemon runs, or none that this user may ask.
+    // No daemon runs, or only one that this user may not use.
     return undefined;
   }
 }
@@ -93,8 +107,8 @@ function isOwn(owner: number): boolean {
 }
 
 /**
- * Refuses a socket that somebody else may have put there (SEC-8): Node does not
- * tell who listens. `false` where there is no socket.
+ * Returns whether a socket exists. Throws if another user may have created it
+ * (SEC-8): Node does not report which user listens.
  */
 export function isOurs(socket: string, environment: Environment): boolean {
   const stat = look(socket);
@@ -107,7 +121,10 @@ export function isOurs(socket: string, environment: Environment): boolean {
   return true;
 }
 
-/** The list of directories that the user trusts though they are somebody else's. */
+/**
+ * Returns the list of directories that the user trusts although they belong to
+ * other users.
+ */
 export function trustedFile(environment: Environment): string {
   const config = absolute(environment["XDG_CONFIG_HOME"]) ?? join(home(environment), ".config");
   return join(config, "touchmark", "trusted");

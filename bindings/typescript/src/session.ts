@@ -21,45 +21,49 @@ import { Link, type LinkOptions } from "./link.js";
 import { type Path, absolute, asText, listed, named } from "./names.js";
 import type { Workspace } from "./workspace.js";
 
-/** Who a session is, and how its daemon is reached. */
+/** The agent of a session, and how to reach the daemon. */
 export interface SessionOptions extends LinkOptions {
   /** The agent's program. */
   agent?: Program;
-  /** For a sub-agent: the session that it works for (SEEN-5). */
+  /** For a sub-agent: the session that started it (SEEN-5). */
   parent?: string;
 }
 
-/** What a read gave. */
+/** The result of a read. */
 export interface Read {
   /** The bytes, as they entered the context. */
   bytes: Buffer;
-  /** The same as text, with replacement characters where they are not UTF-8. */
+  /** The bytes as text, with replacement characters if they are not UTF-8. */
   text: string;
-  /** What the session's copy was worth; nothing without a daemon. */
+  /** How the read relates to earlier ones; undefined without a daemon. */
   known: FileReadResult | undefined;
 }
 
-/** How a file is read by the daemon. */
+/** How to read a file through the daemon. */
 export interface ReadTextOptions {
-  /** The lines; the whole file unless told. */
+  /** The lines to read; default: the whole file. */
   range?: LineRange;
-  /** The agent's step. */
+  /** The agent's number for its current step. touchmark only stores it. */
   step?: number;
-  /** The text even of what is in the context already. */
+  /**
+   * Whether to return the text even if it is already in the context; default
+   * false.
+   */
   force?: boolean;
 }
 
-/** What `Session.write` did. */
+/** The result of `Session.write`. */
 export interface Written {
-  /** What became of it; nothing without a daemon. */
+  /** The daemon's answer; undefined without a daemon. */
   done: Methods["file/write"]["result"] | undefined;
 }
 
 /**
- * A session: a method for each request that is about one, and what agents do
- * most. Its connection is made again when it is lost. Where there is no daemon
- * to be had, `read`, `readText`, `write`, `edit`, `changed` and `status` go on
- * without tracking, which is said once; every other request is `noDaemon`.
+ * A session: a method for each request of a session, and the operations that
+ * agents use most. It reconnects when the connection was lost. If no daemon can
+ * be reached, `read`, `readText`, `write`, `edit`, `changed` and `status`
+ * continue without tracking, which is reported once; every other request throws
+ * `noDaemon`.
  */
 export class Session extends SessionRequests {
   override readonly id: string;
@@ -73,8 +77,8 @@ export class Session extends SessionRequests {
   }
 
   /**
-   * Opens a session in the workspace of the current directory, or comes back to
-   * it. Without a daemon it goes on without tracking.
+   * Opens or reopens a session in the workspace of the current directory.
+   * Without a daemon the session continues without tracking.
    */
   static async open(id: string, options: SessionOptions = {}): Promise<Session> {
     let session: Session | undefined;
@@ -87,7 +91,7 @@ export class Session extends SessionRequests {
     return session;
   }
 
-  /** Opens a session over a connection that is there. */
+  /** Opens or reopens a session over an open connection. */
   static async over(client: Client, id: string, options: SessionOptions = {}): Promise<Session> {
     const link = Link.over(client, { ...options, session: id }, async (again) => void (await opening(again, id, options)));
     const session = new Session(id, link);
@@ -95,7 +99,10 @@ export class Session extends SessionRequests {
     return session;
   }
 
-  /** What was known of the session when it was opened: what changed while it was away, a warning. */
+  /**
+   * The session's state when it was opened: what changed while it was away, and
+   * a pending warning.
+   */
   get opened(): SessionOpened | undefined {
     return this.#opened;
   }
@@ -110,7 +117,7 @@ export class Session extends SessionRequests {
     return this.#link.workspace;
   }
 
-  /** The way to the daemon. */
+  /** The session's connection to the daemon. */
   get link(): Link {
     return this.#link;
   }
@@ -119,14 +126,14 @@ export class Session extends SessionRequests {
     return this.#link.call(method, params, ask);
   }
 
-  /** A file's absolute path. */
+  /** Returns a file's absolute path. */
   target(path: Path): Buffer {
     return absolute(path, this.workspace.rootBytes);
   }
 
   /**
    * Reads a file, and records that exactly these bytes entered the context,
-   * whatever the disk holds by then (SEEN-1).
+   * even if the file has changed since (SEEN-1).
    */
   async read(path: Path, options: { step?: number } = {}): Promise<Read> {
     const bytes = await this.bytes(path);
@@ -139,8 +146,8 @@ export class Session extends SessionRequests {
   }
 
   /**
-   * Has the daemon read a file for the session. What is in the context already
-   * comes without text: its `message` is to be said in its place.
+   * Reads a file through the daemon and records the read. A text that is
+   * already in the context is not returned; `message` replaces it.
    */
   async readText(path: Path, options: ReadTextOptions = {}): Promise<FileText> {
     return this.#link.orWithout(
@@ -149,7 +156,10 @@ export class Session extends SessionRequests {
     );
   }
 
-  /** What the session's copies are worth now; of all files it knows, unless some are named. */
+  /**
+   * Returns the state of the session's copies of these files; default: of all
+   * files that it tracks.
+   */
   async status(paths?: Path[]): Promise<FileState[]> {
     const names = paths?.map((path) => listed(path, this.workspace.rootBytes)) ?? null;
     return this.#link.orWithout(async () => {
@@ -163,7 +173,10 @@ export class Session extends SessionRequests {
     }, () => []);
   }
 
-  /** What others changed since this was last asked; each change is told once (MOD-2). */
+  /**
+   * Returns what others have changed since the last call. Each change is
+   * returned once (MOD-2).
+   */
   async changed(): Promise<Change[]> {
     return this.#link.orWithout(async () => {
       const changes: Change[] = [];
@@ -176,8 +189,8 @@ export class Session extends SessionRequests {
   }
 
   /**
-   * Writes a file through the daemon, unless it is something else by then than
-   * the session has seen (GUARD-4), or than `base`.
+   * Writes a file through the daemon, unless its content differs from what the
+   * session saw last, or from `base` (GUARD-4).
    */
   async write(path: Path, content: string | Uint8Array, options: { base?: string; createDirectories?: boolean; step?: number } = {}): Promise<Written> {
     return this.#link.orWithout<Written>(
@@ -191,11 +204,11 @@ export class Session extends SessionRequests {
   }
 
   /**
-   * Edits a file: says that the session is about to write it, lets `work` do
-   * so, and commits. Where `work` throws, the edit is aborted.
+   * Edits a file: begins an edit, runs `work`, and commits. If `work` throws,
+   * the edit is aborted.
    *
-   * Without `work` the edit is handed out: commit or abort it, or hold it by
-   * `await using`, which aborts what was not committed.
+   * Without `work` the edit is returned: commit or abort it, or declare it with
+   * `await using`, which aborts it if it was not committed.
    */
   edit(path: Path, options?: EditOptions): Promise<Edit>;
   edit<T>(path: Path, work: (file: Edit) => T | Promise<T>, options?: EditOptions): Promise<EditDone<T>>;
@@ -212,7 +225,10 @@ export class Session extends SessionRequests {
     return { value, ...(await edit.commit()) };
   }
 
-  /** Ends the session: its open edits are aborted. `forget` removes what it knew. */
+  /**
+   * Closes the session. Its open edits are aborted. `forget` also removes what
+   * it knew.
+   */
   async close(options: { forget?: boolean } = {}): Promise<void> {
     try {
       if (this.#link.isUp) await this.sessionClose({ forget: options.forget ?? false });
@@ -221,12 +237,12 @@ export class Session extends SessionRequests {
     }
   }
 
-  /** Lets go of the connection; the session stays open for whoever comes back to it. */
+  /** Closes the connection. The session stays open and can be reopened. */
   leave(): void {
     this.#link.close();
   }
 
-  /** A file's bytes on disk. */
+  /** Returns a file's bytes on disk. */
   async bytes(path: Path): Promise<Buffer> {
     try {
       return await readFile(this.target(path));
@@ -235,7 +251,7 @@ export class Session extends SessionRequests {
     }
   }
 
-  /** Writes without a daemon. */
+  /** Writes a file without a daemon. */
   async plainly(path: Path, content: string | Uint8Array): Promise<void> {
     try {
       await writeFile(this.target(path), content);
@@ -245,12 +261,15 @@ export class Session extends SessionRequests {
   }
 }
 
-/** Whether an outage is known to have left a write undone. */
+/**
+ * Returns whether an outage is known to have happened before the daemon could
+ * carry out a write.
+ */
 export function neverAsked(outage: TouchmarkError): boolean {
   return outage.code !== "connectionClosed" && outage.code !== "deadline" && outage.code !== "protocol";
 }
 
-/** Bytes as a request carries them. */
+/** Returns a content as the parameters of a request. */
 export function carried(content: string | Uint8Array): { text: string } | { base64: string } {
   const text = typeof content === "string" ? content : asText(content);
   return text === undefined ? { base64: Buffer.from(content).toString("base64") } : { text };
@@ -268,7 +287,7 @@ function systemError(error: unknown, path: Path, doing: string): TouchmarkError 
   return wrapped(error, `${doing} ${name}`);
 }
 
-/** A text as the daemon would tell it the first time. */
+/** Returns a text as the daemon would for a first read. */
 function textOf(bytes: Buffer, range: LineRange | undefined): FileText {
   const whole = asText(bytes);
   const lines = (whole ?? "").split(/(?<=\n)/).filter((line) => line !== "");

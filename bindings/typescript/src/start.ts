@@ -1,4 +1,4 @@
-// Starting a daemon where none runs.
+// Starts a daemon if none runs.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
@@ -10,22 +10,28 @@ import { TouchmarkError } from "./errors.js";
 import { isOurs } from "./places.js";
 import type { Workspace } from "./workspace.js";
 
-/** How long a daemon may take to come up, in milliseconds. */
+/** How long a daemon may take to start, in milliseconds. */
 export const START_DEADLINE = 10_000;
 
-/** What a daemon says when another holds the lock (SEC-1). */
+/**
+ * The exit code of a daemon that finds the lock taken by another daemon
+ * (SEC-1).
+ */
 const ANOTHER_RUNS = 1;
 
-/** How long another starter's daemon may take to listen after ours gave way to it. */
+/**
+ * How long the daemon of another starter may take to listen, after this
+ * process's daemon has found the lock taken, in milliseconds.
+ */
 const WINNER_DEADLINE = 10_000;
 
-/** How much of a failed daemon's words is told. */
+/** The most bytes of a failed daemon's output that are reported. */
 const MAX_SAID = 16 * 1024;
 
 /**
- * Connects to a workspace's daemon, if one runs and its socket is this user's. A
- * socket that is named outright is the same for every directory, so its daemon
- * is asked which workspace it serves (SEC-8).
+ * Connects to a workspace's daemon, if one runs and its socket is this user's.
+ * If `TOUCHMARK_SOCKET` names the socket, the daemon is asked which workspace
+ * it serves, since the variable is the same for every directory (SEC-8).
  */
 export async function dialWorkspace(workspace: Workspace, withinMs: number): Promise<Connection> {
   for (const socket of workspace.sockets()) {
@@ -35,7 +41,7 @@ export async function dialWorkspace(workspace: Workspace, withinMs: number): Pro
       if (socket === workspace.environment["TOUCHMARK_SOCKET"]) await askWhose(connection, workspace, withinMs);
       return connection;
     } catch (error) {
-      // Left by a daemon that was killed.
+      // This socket may be left from a daemon that was killed.
       if (!(error instanceof TouchmarkError) || error.code !== "noDaemon") throw error;
     }
   }
@@ -53,16 +59,17 @@ async function askWhose(connection: Connection, workspace: Workspace, withinMs: 
 }
 
 /**
- * Starts a daemon and waits until it takes a connection. Of two starters at the
- * same moment one daemon stays, by its lock, and both connect to it.
+ * Starts a daemon and waits until it accepts a connection. If two processes
+ * start one at the same moment, the lock lets one daemon run, and both
+ * processes connect to it.
  */
 export async function startDaemon(workspace: Workspace, withinMs = START_DEADLINE): Promise<Connection> {
   const starting = new Starting(workspace);
   let until = performance.now() + withinMs;
   let gaveWay = false;
   try {
-    // Ever longer pauses: a daemon is up within milliseconds, and one that is
-    // not should not be looked at all the time.
+    // The pauses double each time. A daemon usually answers within
+    // milliseconds; one that does not should not be polled too often.
     for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
       try {
         return await dialWorkspace(workspace, Math.max(1, until - performance.now()));
@@ -82,13 +89,18 @@ export async function startDaemon(workspace: Workspace, withinMs = START_DEADLIN
   }
 }
 
-/** A daemon that is coming up. */
+/** A daemon that was started and does not answer yet. */
 class Starting {
-  /** Its exit code, or the signal, or why it could not be started at all. */
+  /**
+   * Its exit code, the signal that ended it, or why it could not be started.
+   */
   ended: number | string | undefined;
   readonly #binary: string;
   readonly #child: ChildProcess;
-  /** What it writes before it has a log: a file without a name, since a pipe would break when this process ends. */
+  /**
+   * What the daemon prints before it opens its log, in an unnamed file. A pipe
+   * would break when this process exits.
+   */
   readonly #said: number;
   readonly #root: number | undefined;
 
@@ -98,12 +110,13 @@ class Starting {
     this.#said = nameless();
     let root = workspace.root;
     if (!Buffer.from(root).equals(workspace.rootBytes)) {
-      // A program's arguments are text here: a name that is not goes by its descriptor.
+      // Node passes arguments as text, so a name that is not UTF-8 is passed by
+      // its descriptor.
       this.#root = openSync(workspace.rootBytes, "r");
       root = `/proc/${process.pid}/fd/${this.#root}`;
     }
-    // Not detached: a group's leader could not become the session leader that
-    // the daemon makes itself (LIFE-1).
+    // The child is not detached: the leader of a group could not become the
+    // leader of a session, which the daemon does (LIFE-1).
     this.#child = spawn(this.#binary, ["daemon", "--on-demand", "--workspace", root], {
       cwd: "/",
       env: environment,
@@ -129,7 +142,7 @@ class Starting {
   }
 }
 
-/** An open file of this user's alone, without a name. */
+/** Returns an open, unnamed file that only this user can read. */
 function nameless(): number {
   const directory = mkdtempSync(join(tmpdir(), "touchmark-start-"));
   try {

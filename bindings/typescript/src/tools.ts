@@ -1,6 +1,6 @@
-// Tools of an agent that do not do twice what was done already: a repeated call
-// is answered with the earlier result as long as every file it rests on holds
-// what it held then.
+// Wraps an agent's tools. A repeated call is answered with the earlier result
+// as long as every file that the result depends on has the same content as
+// then.
 
 import { TouchmarkError } from "./errors.js";
 import type { CallChecked, FileText, LineRange } from "./generated/protocol.js";
@@ -9,22 +9,22 @@ import type { Session } from "./session.js";
 
 /** How calls are compared. */
 export interface Rules {
-  /** Whether they are at all; true unless told. */
+  /** Whether calls are compared with earlier ones; default true. */
   enabled?: boolean;
   /**
-   * Whether a call that is merely alike (another one of the same file, say) is
-   * answered with the earlier result too; false unless told.
+   * Whether the earlier result also answers a call that is only similar, for
+   * example another call about the same file; default false.
    */
   similar?: boolean;
 }
 
-/** What is to be told in a tool's place. */
+/** The answer to give for a call of a tool. */
 export class Answer<T = unknown> {
-  /** The tool's result, of this call or of an earlier one. */
+  /** The tool's result, from this call or an earlier one. */
   readonly result: T;
-  /** The tool did not run: the result is an earlier call's. */
+  /** Whether the tool did not run, because the result is an earlier call's. */
   readonly cached: boolean;
-  /** The line to say before a result that is not new. */
+  /** One sentence for the model, to put before a result that is not new. */
   readonly message: string | undefined;
 
   constructor(result: T, cached = false, message?: string | null) {
@@ -33,14 +33,17 @@ export class Answer<T = unknown> {
     this.message = message ?? undefined;
   }
 
-  /** The result as text, with the message before it. */
+  /** The result as text, preceded by the message. */
   get text(): string {
     const text = typeof this.result === "string" ? this.result : (JSON.stringify(this.result) ?? "");
     return this.message === undefined ? text : `${this.message}\n\n${text}`;
   }
 }
 
-/** A result, and the files it rests on beside those that the arguments name. */
+/**
+ * A result, with the files that it depends on in addition to those that the
+ * arguments name.
+ */
 export class Resting<T> {
   readonly result: T;
   readonly paths: Path[];
@@ -51,7 +54,7 @@ export class Resting<T> {
   }
 }
 
-/** Says which files a tool's result rests on. */
+/** Returns a tool's result with the files that it depends on. */
 export function restsOn<T>(result: T, ...paths: Path[]): Resting<T> {
   return new Resting(result, paths);
 }
@@ -59,15 +62,18 @@ export function restsOn<T>(result: T, ...paths: Path[]): Resting<T> {
 /** A tool: any function of its arguments. */
 export type Tool<A, T> = (args: A) => T | Resting<T> | Promise<T | Resting<T>>;
 
-/** The same, wrapped. */
+/** A wrapped tool. */
 export type Wrapped<A, T> = (args: A) => Promise<Answer<T>>;
 
-/** Tools by name, wrapped. */
+/** Wrapped tools by name. */
 export type AllWrapped<Named> = {
   [Name in keyof Named]: Named[Name] extends Tool<infer A, infer T> ? Wrapped<A, T> : never;
 };
 
-/** The tools of one session. Without a daemon they run as if they were not wrapped. */
+/**
+ * The tools of one session. Without a daemon they run as if they were not
+ * wrapped.
+ */
 export class Tools {
   readonly session: Session;
   readonly rules: Required<Rules>;
@@ -78,8 +84,8 @@ export class Tools {
   }
 
   /**
-   * Wraps a tool. Its name decides how calls are compared, and whether they are
-   * kept at all (`calls.rules`, `calls.never`). A call that failed is not kept.
+   * Wraps a tool. The name selects how calls are compared (`calls.rules`), and
+   * whether they are stored (`calls.never`). A failed call is not stored.
    */
   wrap<A, T>(name: string, tool: Tool<A, T>): Wrapped<A, T> {
     return async (args) => {
@@ -95,32 +101,41 @@ export class Tools {
     };
   }
 
-  /** Wraps tools by their names. */
+  /** Wraps tools under their names. */
   wrapAll<Named extends Record<string, Tool<never, unknown>>>(tools: Named): AllWrapped<Named> {
     const all = Object.entries(tools).map(([name, tool]) => [name, this.wrap(name, tool)]);
     return Object.fromEntries(all) as AllWrapped<Named>;
   }
 
-  /** Reads a file as a tool does: its text, or one line in place of what is in the context already. */
+  /**
+   * Reads a file as a tool: returns its text, or a sentence that replaces a
+   * text which is already in the context.
+   */
   async readFile(path: Path, range?: LineRange): Promise<Answer<string>> {
     const force = !this.rules.enabled;
     return told(await this.session.readText(path, range === undefined ? { force } : { force, range }));
   }
 
-  /** Writes a file as a tool does, guarded, as the session's. The next read of it is full. */
+  /**
+   * Writes a file as a tool, unless it has changed since the session saw it.
+   * The session's next read of it returns the full text.
+   */
   async writeFile(path: Path, content: string | Uint8Array): Promise<Answer<string>> {
     await this.session.write(path, content);
     return new Answer(`File written: ${typeof path === "string" ? path : Buffer.from(path).toString("utf8")}`);
   }
 
-  /** The earlier result, if it may stand in place of running the tool. */
+  /** Returns the earlier result if it may replace running the tool. */
   #serve<T>(checked: CallChecked): Answer<T> | undefined {
     const serves = checked.cached || (this.rules.similar && checked.duplicate === "similar");
     if (!serves || checked.result === undefined) return undefined;
     return new Answer(checked.result as T, true, checked.message);
   }
 
-  /** Asks about a call. The tool is not to blame for what comes of that. */
+  /**
+   * Sends a request about a call. An error of the daemon must not make the
+   * tool's call fail.
+   */
   async #ask<R>(ask: () => Promise<R>): Promise<R | undefined> {
     try {
       return await this.session.link.orWithout<R | undefined>(ask, () => undefined);
@@ -137,7 +152,7 @@ function unrested<T>(output: T | Resting<T>): Resting<T> {
   return output instanceof Resting ? output : new Resting(output, []);
 }
 
-/** A read as it is told. */
+/** Returns the answer for a read. */
 function told(read: FileText): Answer<string> {
   if (read.text == null) return new Answer(read.message ?? "", true);
   const lines = [];

@@ -1,22 +1,26 @@
-// Who is taken at their word: whose files mark a workspace (SEC-6), and which
-// sockets are dialled (SEC-8). The cases are in bindings/conformance/trust.
+// Which files and sockets are trusted, by their owner: files that mark a
+// workspace (SEC-6), and sockets of its daemon (SEC-8). The cases are in
+// bindings/conformance/trust.
 
 import { closeSync, lstatSync, openSync, readSync } from "node:fs";
 
 const OTHERS_WRITE = 0o002;
 const GROUP_WRITES = 0o020;
-/** Who may write in the directory may remove only what is theirs. */
+/** In a sticky directory, a user may remove only their own files. */
 const STICKY = 0o1000;
 /** The longest list of trusted directories that is read, in bytes. */
 const MOST_LIST = 1 << 20;
 
-/** Owner and mode of a file, as `lstat` tells them. */
+/** Owner and mode of a file, as `lstat` returns them. */
 export type Owned = { uid: number; mode?: number };
 
-/** Whose process this is; whom root works for, if `SUDO_UID` says so. */
+/**
+ * The user of this process. `sudo` is the user in `SUDO_UID`, who runs this
+ * process as root.
+ */
 export type Me = { uid: number; sudo?: number | undefined };
 
-/** This process. Nothing where the system has no such users. */
+/** Returns the user of this process; undefined on systems without user ids. */
 export function thisProcess(variables: Record<string, string | undefined>): Me | undefined {
   const uid = process.geteuid?.();
   if (uid === undefined) return undefined;
@@ -25,8 +29,8 @@ export function thisProcess(variables: Record<string, string | undefined>): Me |
 }
 
 /**
- * Whether a file in a directory is taken over: both belong to who is trusted,
- * and not everybody may put another in its place.
+ * Returns whether a file in a directory is trusted: both belong to trusted
+ * users, and not every user may replace the file.
  */
 export function takes(me: Me, directory: Owned, file: Owned): boolean {
   const trusts = (uid: number) => uid === me.uid || uid === 0 || (me.uid === 0 && uid === me.sudo);
@@ -35,14 +39,18 @@ export function takes(me: Me, directory: Owned, file: Owned): boolean {
   return trusts(file.uid) && trusts(directory.uid) && !openToAll;
 }
 
-/** Whether a process of `peer` may answer as this user's daemon. */
+/**
+ * Returns whether a process of the user `peer` may answer as this user's
+ * daemon.
+ */
 export function hears(me: Me, peer: number): boolean {
   return peer === me.uid || peer === 0;
 }
 
 /**
- * The same by the socket, since Node does not tell a peer's user: nobody else
- * can have put it into its directory. Why not, or nothing.
+ * Returns why a socket must not be used; undefined if it may be. Decides by the
+ * socket's owner, and by whether other users can put a socket into its
+ * directory, since Node does not report the peer's user.
  */
 export function refusal(me: Me, directory: Owned, socket: Owned): string | undefined {
   if (!hears(me, socket.uid)) return `belongs to user ${socket.uid}, not to ${me.uid}`;
@@ -53,8 +61,9 @@ export function refusal(me: Me, directory: Owned, socket: Owned): string | undef
 }
 
 /**
- * Whether a list names a directory: a line is its canonical path, that of one
- * above it and `/*`, or `*` for all.
+ * Returns whether a list names a directory. Each line is the directory's
+ * canonical path, the path of a directory above it followed by `/*`, or `*` for
+ * all directories.
  */
 export function isListed(list: Uint8Array, directory: Uint8Array): boolean {
   const named = Buffer.from(directory).toString("latin1");
@@ -69,7 +78,10 @@ export function isListed(list: Uint8Array, directory: Uint8Array): boolean {
     });
 }
 
-/** Whether a mark is there and taken over, in a directory that is named without links. */
+/**
+ * Returns whether a mark exists and is trusted. `directory` must have no
+ * symlinks in its path.
+ */
 export function marks(name: string, directory: Buffer, variables: Record<string, string | undefined>, list: string): boolean {
   try {
     const file = lstatSync(Buffer.concat([directory, Buffer.from(`/${name}`)]));

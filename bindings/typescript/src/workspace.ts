@@ -1,4 +1,4 @@
-// Which workspace, and where its daemon listens.
+// Finds the workspace of a directory, and the socket of its daemon.
 
 import { realpathSync, statSync } from "node:fs";
 
@@ -7,20 +7,26 @@ import { TouchmarkError } from "./errors.js";
 import { type Environment, chosenSocket, isOurs, socketOf, socketsOf, trustedFile } from "./places.js";
 import { marks } from "./trust.js";
 
-/** How long a look at a socket may take: a daemon that is stopped takes no connection. */
+/**
+ * How long checking a socket may take, in milliseconds: a stopped daemon
+ * accepts no connection.
+ */
 const LOOK = 1_000;
 
 const SLASH = 0x2f;
 
-/** A workspace and where its daemon listens. */
+/** A workspace, and the socket of its daemon. */
 export class Workspace {
-  /** Its canonical path; lossy, where the name is not UTF-8. */
+  /** The workspace's canonical path; lossy if it is not UTF-8. */
   readonly root: string;
-  /** The same, byte for byte. */
+  /** The bytes of the workspace's canonical path. */
   readonly rootBytes: Buffer;
-  /** The socket that a daemon of this environment would listen on: see `sockets`. */
+  /**
+   * The socket that a daemon of this environment would listen on: see
+   * `sockets`.
+   */
   readonly socket: string;
-  /** The variables that say so. */
+  /** The environment variables that determine paths. */
   readonly environment: Environment;
 
   private constructor(root: Buffer, environment: Environment) {
@@ -30,26 +36,31 @@ export class Workspace {
     this.socket = chosenSocket(root, environment);
   }
 
-  /** The workspace in that very directory. */
+  /** Returns the workspace whose root is this directory. */
   static at(directory: string | Uint8Array, environment: Environment = process.env): Workspace {
     return new Workspace(canonical(directory), environment);
   }
 
   /**
-   * The innermost workspace, going up from `directory`, that has a running
-   * daemon, a `.touchmark.toml` or a `.git`; else `directory` itself. So a
-   * daemon in the home directory does not swallow the projects below it. Marks
-   * that others could have put there count as none (SEC-6).
+   * Returns the workspace of a directory: the innermost directory, going up
+   * from `directory`, that has a running daemon, a `.touchmark.toml` or a
+   * `.git`; else `directory` itself. The innermost one is used so that a daemon
+   * in the home directory does not serve the projects below it. Files that
+   * other users could have put there are ignored (SEC-6).
    */
   static async find(directory: string | Uint8Array = ".", environment: Environment = process.env): Promise<Workspace> {
     const start = canonical(directory);
     return (await Workspace.around(start, environment)) ?? new Workspace(start, environment);
   }
 
-  /** The same without the last resort: nothing, where nothing marks one. */
+  /**
+   * Returns the workspace of a directory as `find` does, but undefined if no
+   * directory has a daemon or a mark.
+   */
   static async around(directory: string | Uint8Array, environment: Environment = process.env): Promise<Workspace | undefined> {
     for (let at: Buffer | undefined = canonical(directory); at !== undefined; at = above(at)) {
-      // TOUCHMARK_SOCKET is the same for every directory, so it marks none.
+      // `TOUCHMARK_SOCKET` is the same for every directory, so it is not used
+      // here.
       const unnamed = { ...environment, TOUCHMARK_SOCKET: undefined };
       if (isMarked(at, environment) || (await listensAtAny(socketsOf(at, socketOf(at, unnamed), unnamed), unnamed))) {
         return new Workspace(at, environment);
@@ -59,21 +70,22 @@ export class Workspace {
   }
 
   /**
-   * Where its daemon may listen, in the order to look: one that was started
-   * with another runtime directory listens where its lock says (SEC-1).
+   * Returns the sockets that the daemon may listen on, in the order to try
+   * them. The lock file names the socket of a daemon that was started with
+   * another runtime directory (SEC-1).
    */
   sockets(): string[] {
     return socketsOf(this.rootBytes, this.socket, this.environment);
   }
 
-  /** Refuses a daemon that serves another workspace (SEC-8). */
+  /** Throws if the daemon serves another workspace (SEC-8). */
   checkServed(served: string): void {
     if (served === this.root) return;
     const both = `its daemon serves ${served}, not ${this.root}`;
     throw new TouchmarkError("place", `${this.socket}: ${both}: unset TOUCHMARK_SOCKET`);
   }
 
-  /** Whether its daemon runs, or something else listens there. */
+  /** Returns whether a process listens on one of the sockets. */
   isRunning(): Promise<boolean> {
     return listensAtAny(this.sockets(), this.environment);
   }
@@ -84,15 +96,15 @@ async function listensAtAny(sockets: string[], environment: Environment): Promis
   return false;
 }
 
-/** Whether something of this user's listens on a socket. */
+/** Returns whether a process of this user listens on a socket. */
 async function listens(socket: string, environment: Environment): Promise<boolean> {
   try {
-    // The file is looked at first: most directories have none.
+    // The file is checked first, since most directories have no socket.
     if (!isOurs(socket, environment)) return false;
     (await Connection.open(socket, LOOK)).close();
     return true;
   } catch (error) {
-    // A daemon that is stopped or busy is there all the same.
+    // A daemon that is stopped or busy exists nevertheless.
     return error instanceof TouchmarkError && error.code === "deadline";
   }
 }

@@ -1,4 +1,4 @@
-// The vectors of bindings/conformance, over this client.
+// Plays the vectors of bindings/conformance with this client.
 
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, renameSync, rmSync } from "node:fs";
@@ -24,7 +24,7 @@ class Names {
     return `${pathToFileURL(this.world.root).href}/${name}`;
   }
 
-  /** A text that begins with `$`, as parameters mean it. */
+  /** Returns the value of a text that begins with `$` in parameters. */
   speak(text) {
     const [, word, rest] = /^\$(\w+):?(.*)$/s.exec(text);
     switch (word) {
@@ -108,7 +108,7 @@ async function step(of, { client, world, names, events }, where) {
       try {
         return names.match(event, of.event, where);
       } catch (error) {
-        // Another one; those before it are passed over.
+        // An event that does not match is skipped.
         if (!(error instanceof assert.AssertionError)) throw error;
       }
     }

@@ -1,6 +1,6 @@
-// Runs the snippets of docs/agents: each block of `ts run` is checked, and run
-// by itself in a workspace of its own. A block of `text` with `prints` after it
-// says what it prints.
+// Runs the snippets of docs/agents. Each block of `ts run` is type-checked and
+// run in a separate workspace. A block of `text prints` after it is its
+// expected output.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -11,10 +11,10 @@ import test from "node:test";
 import { compile, home } from "./typescript.mjs";
 import { inWorld } from "./world.mjs";
 
-/** What the snippets find. */
+/** The files in the snippets' workspaces. */
 const FILES = { "src/parser.ts": "export const limit = 10;\n", "notes.txt": "one\n" };
 
-// Inside of the package, so that they import it by its name.
+// The snippets are inside the package, so that they can import it by its name.
 const directory = join(home, "dist", "snippets");
 
 function snippets(page) {

@@ -26,7 +26,8 @@ test("a feed outlives its daemon and misses nothing", inWorld({ "a.txt": "one\n"
   assert.equal(first.at(-1).event.version.author.kind, "user");
   await world.stop();
   world.write("b.txt", "two\n");
-  // Another daemon comes with the session's next request, and finds the change by itself.
+  // The session's next request starts another daemon, which finds the change
+  // itself.
   assert.equal((await session.status(["b.txt"]))[0].state, "stale");
   const rest = await until(feed, version("b.txt"));
   assert.ok(rest.some(({ kind }) => kind === "reconnected"), JSON.stringify(rest));

@@ -1,5 +1,5 @@
-// The plug-in as `touchmark hook install opencode` copies it, in a host that
-// calls it as opencode does.
+// Tests the plug-in as `touchmark hook install opencode` copies it, in a host
+// that calls it as opencode does.
 
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { World, standIn, touchmark } from "./world.mjs";
 const copied = mkdtempSync(join(tmpdir(), "tmoc"));
 after(() => rmSync(copied, { recursive: true, force: true }));
 
-/** The file alone, away from the package. */
+/** Loads a copy of the plug-in's file, outside of the package. */
 async function load() {
   const file = join(copied, "touchmark.mts");
   copyFileSync(fileURLToPath(new URL("../opencode/touchmark.ts", import.meta.url)), file);
@@ -24,13 +24,13 @@ async function load() {
 
 const plugin = await load();
 
-/** opencode, as far as a plug-in sees it. */
+/** opencode, as a plug-in sees it. */
 class Host {
-  // A busy machine is not what these tests are about: the hooks get time,
-  // but where the lack of it is.
+  // The long deadline keeps a busy machine from changing the result. Only tests
+  // of the deadline set a short one.
   static async start(directory, options = { withinMs: 10_000 }) {
     const host = new Host();
-    // It calls everything that the file exports.
+    // opencode calls every function that the file exports.
     host.plugins = await Promise.all(Object.values(plugin).map((make) => make({ directory, worktree: directory }, options)));
     return host;
   }
@@ -41,14 +41,14 @@ class Host {
     for (const hooks of this.plugins) await hooks[name]?.(...given);
   }
 
-  /** Runs a tool; what it throws is what the model is told. */
+  /** Runs a tool. An error that it throws is what the model gets. */
   async tool(tool, args, run, sessionID = "ses_1") {
     const call = { tool, sessionID, callID: `call_${++this.calls}` };
     let output;
     try {
       await this.hook("tool.execute.before", call, { args });
       const ran = await run();
-      // An MCP server's answer comes as it is.
+      // The result of an MCP server is passed on unchanged.
       output = Array.isArray(ran?.content) ? ran : { title: tool, output: ran, metadata: {} };
     } catch (error) {
       const part = { type: "tool", sessionID, callID: call.callID, tool, state: { status: "error", input: args, error: error.message } };
@@ -77,7 +77,10 @@ class Host {
   }
 }
 
-/** Runs a test in a workspace whose places are this process's own. */
+/**
+ * Runs a test in a workspace whose directories are set in this process's
+ * environment.
+ */
 function inOwnWorld(files, run) {
   return async () => {
     const world = new World(files);
@@ -177,11 +180,12 @@ test("a file's own workspace is told, what is outside of all passes in silence",
   assert.equal(server.heard.length, 2, "another workspace's");
   await host.end();
   await server.close();
-  // The inner workspace's daemon was started beside the work.
+  // The inner workspace's daemon is started in the background.
   const inner = touchmark.Workspace.at(world.path("inner"), world.environment);
   const pause = () => new Promise((resolve) => setTimeout(resolve, 25));
   for (let tries = 0; tries < 400 && !(await inner.isRunning()); tries++) await pause();
-  // Each of the tool's two events starts one; the second may come up when the first has ended.
+  // Each of the tool's two events starts a daemon. The second one may start
+  // after the first has exited.
   for (let quiet = 0; quiet < 40; quiet++) {
     if (await inner.isRunning()) {
       const client = await touchmark.connect({ workspace: inner, environment: world.environment, start: false });
@@ -195,7 +199,7 @@ test("a file's own workspace is told, what is outside of all passes in silence",
 
 const schema = JSON.parse(readFileSync(new URL("../../../docs/protocol.schema.json", import.meta.url), "utf8"));
 test("with a daemon: a stale file is not written, and a change is told once", { skip: !("hook/opencode" in schema.methods) && "this daemon has no hooks" }, inOwnWorld({ "a.txt": "one\n" }, async (world) => {
-  // The daemon is up before the agent, so that the first hook is heard.
+  // The daemon is started before the agent, so that it receives the first hook.
   (await touchmark.connect(world.options)).close();
   const host = await Host.start(world.root);
   const file = { filePath: world.path("a.txt") };
@@ -207,7 +211,8 @@ test("with a daemon: a stale file is not written, and a change is told once", { 
   world.write("a.txt", "theirs\n");
   await assert.rejects(write("again\n"), /a\.txt/);
   assert.equal(readFileSync(world.path("a.txt"), "utf8"), "theirs\n");
-  // What a refusal has shown is not told again, and the next try goes through.
+  // What a refusal has shown is not reported again, and the next try is
+  // allowed.
   assert.equal((await host.prompt("go on")).length, 1);
   await write("again\n");
   world.write("a.txt", "theirs too\n");

@@ -1,4 +1,4 @@
-// The plug-in's file as it is, in whichever runtime runs this: one that takes
+// Runs the plug-in's file without compiling it. The runtime must accept
 // TypeScript by stripping its types.
 
 import assert from "node:assert/strict";

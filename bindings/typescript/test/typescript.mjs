@@ -1,4 +1,4 @@
-// The compiler, from where this package's development dependencies are.
+// The TypeScript compiler from this package's development dependencies.
 
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -14,7 +14,10 @@ export const tools = process.env.TOUCHMARK_TOOLS ?? own;
 
 export const ts = createRequire(pathToFileURL(join(tools, "package.json")))("typescript");
 
-/** Checks files and compiles each beside itself; what is wrong is thrown. */
+/**
+ * Type-checks files and compiles each next to its source. Throws the compiler's
+ * errors.
+ */
 export function compile(files) {
   const program = ts.createProgram(files, {
     target: ts.ScriptTarget.ES2022,

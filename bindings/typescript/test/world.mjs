@@ -1,4 +1,4 @@
-// A workspace, a home and a runtime directory of its own, for one test.
+// A workspace with separate home and runtime directories, for one test.
 
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -6,7 +6,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** The compiled package; where it is not in its own place, `TOUCHMARK_DIST` names it. */
+/**
+ * The compiled package. `TOUCHMARK_DIST` names it if it is not in its usual
+ * place.
+ */
 const dist = process.env.TOUCHMARK_DIST;
 export const touchmark = await import(dist ? pathToFileURL(join(dist, "index.js")) : "../dist/index.js");
 
@@ -24,7 +27,7 @@ export class World {
     };
   }
 
-  /** What every connection of this world is told. */
+  /** The options for every connection in this world. */
   get options() {
     return { workspace: this.workspace, environment: this.environment };
   }
@@ -37,13 +40,13 @@ export class World {
     return join(this.root, name);
   }
 
-  /** Somebody writes a file. */
+  /** Writes a file, as another process would. */
   write(name, content) {
     mkdirSync(dirname(this.path(name)), { recursive: true });
     writeFileSync(this.path(name), content);
   }
 
-  /** Ends the daemon, if one runs, and waits until it is gone. */
+  /** Stops the daemon, if one runs, and waits until it has exited. */
   async stop() {
     const { workspace } = this;
     if (!(await workspace.isRunning())) return;
@@ -52,7 +55,7 @@ export class World {
       await client.shutdown().catch(() => undefined);
       client.close();
     } catch (error) {
-      // It is ending already.
+      // The daemon is already shutting down.
       if (!error.isDisconnected) throw error;
     }
     while (await workspace.isRunning()) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -60,12 +63,12 @@ export class World {
 
   async end() {
     await this.stop();
-    // A daemon that was told to end may still be writing its state.
+    // A daemon that was stopped may still be writing its state.
     rmSync(this.base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 
-/** Runs a test in a world of its own. */
+/** Runs a test in a separate world. */
 export function inWorld(files, test) {
   return async () => {
     const world = new World(files);
@@ -77,7 +80,10 @@ export function inWorld(files, test) {
   };
 }
 
-/** Something that listens where a daemon would, and answers as `answer` says: nothing, for nothing. */
+/**
+ * Listens where a daemon would, and answers with what `answer` returns;
+ * undefined sends no answer.
+ */
 export async function standIn(world, answer) {
   mkdirSync(join(world.base, "run/touchmark"), { recursive: true, mode: 0o700 });
   const sockets = new Set();
@@ -98,7 +104,8 @@ export async function standIn(world, answer) {
     });
   });
   await new Promise((resolve) => server.listen(world.workspace.socket, resolve));
-  // A test that fails before it closes this must not keep the process waiting.
+  // A test that fails before it closes the server must not keep the process
+  // alive.
   server.unref();
   const close = () => {
     for (const socket of sockets) socket.destroy();

@@ -1,10 +1,10 @@
-// Writes opencode/touchmark.ts: the plug-in with what it needs of the client, in
-// one file. Its modules are put one after another; what they take from each
-// other is there already, and nothing but the plug-in is exported, since
-// opencode calls everything that a plug-in's file exports.
+// Writes opencode/touchmark.ts: the plug-in with the parts of the client that
+// it needs, in one file. The modules are put one after another, without their
+// imports of each other. Only the plug-in is exported, since opencode calls
+// every function that a plug-in's file exports.
 //
-//   node tools/bundle.mjs          writes
-//   node tools/bundle.mjs --check  exit code 1 if what is there is stale
+//   node tools/bundle.mjs          writes the file
+//   node tools/bundle.mjs --check  exit code 1 if the file is out of date
 
 import { readFileSync } from "node:fs";
 import { settle } from "./settle.mjs";

@@ -1,8 +1,8 @@
 // Writes src/generated/ from docs/protocol.schema.json: the types of every
 // request, answer, error and event, and a method for each request.
 //
-//   node tools/generate.mjs          writes
-//   node tools/generate.mjs --check  exit code 1 if what is there is stale
+//   node tools/generate.mjs          writes the files
+//   node tools/generate.mjs --check  exit code 1 if they are out of date
 
 import { readFileSync } from "node:fs";
 import { settle } from "./settle.mjs";
@@ -24,7 +24,7 @@ function comment(text, indent = "") {
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join("\n")}\n${indent} */\n`;
 }
 
-/** The type of a schema, as TypeScript writes it. */
+/** Returns the TypeScript type of a schema. */
 function type(of, indent = "") {
   if (of === true || of === undefined) return "unknown";
   if (of.$ref) return nameOf(of.$ref);
@@ -75,18 +75,19 @@ function protocol() {
   text += `\n/** The version of the protocol. */\nexport const PROTOCOL = ${schema.protocol};\n`;
   for (const [name, of] of Object.entries(definitions)) {
     text += `\n${comment(of.description)}`;
-    // An answer that may grow: what a client does not know it passes over.
+    // An interface allows further members, so an answer may have fields that a
+    // client does not know.
     text += of.type === "object" && of.properties
       ? `export interface ${name} ${object(of, "")}\n`
       : `export type ${name} = ${type(of)};\n`;
   }
-  text += "\n/** Every request: its parameters and its answer. */\nexport interface Methods {\n";
+  text += "\n/** The parameters and the result of each method. */\nexport interface Methods {\n";
   for (const [name, { params, result }] of Object.entries(schema.methods)) {
     text += `  ${JSON.stringify(name)}: { params: ${type(params)}; result: ${type(result)} };\n`;
   }
-  text += "}\n\n/** What happened, as a subscription tells it. */\nexport type Event =\n";
+  text += "}\n\n/** An event of a subscription. */\nexport type Event =\n";
   text += Object.values(schema.events).map((event) => `  | ${object(event, "    ")}`).join("\n");
-  text += ";\n\n/** The errors that a daemon answers: name and JSON-RPC's code. */\nexport const ERRORS = {\n";
+  text += ";\n\n/** The errors that the daemon returns: name and JSON-RPC code. */\nexport const ERRORS = {\n";
   for (const { name, code, hint } of schema.errors) text += `${comment(hint, "  ")}  ${name}: ${code},\n`;
   text += "} as const;\n";
   return text;
@@ -103,7 +104,7 @@ function requests() {
       params: params_,
       fields: Object.keys(of.properties ?? {}),
       session: Object.keys(of.properties ?? {}).includes("session"),
-      // Without a required field, no parameters have to be named.
+      // If no field is required, the parameters may be omitted.
       bare: (of.required ?? []).length === 0 && !of.oneOf,
       bareBeside: (of.required ?? []).every((field) => field === "session") && !of.oneOf,
       description: of.description,
@@ -112,18 +113,18 @@ function requests() {
   let text = HEAD;
   text += `\nimport type {\n  Methods,\n${[...used].sort().map((name) => `  ${name},\n`).join("")}} from "./protocol.js";\n`;
   text += `
-/** How a request is asked. */
+/** Options of a request. */
 export interface Ask {
-  /** How long the answer may take, in milliseconds (LIFE-4). */
+  /** How long to wait for the answer, in milliseconds (LIFE-4). */
   withinMs?: number;
 }
 
-/** The name of a request. */
+/** The name of a method. */
 export type Method = keyof Methods;
 
-/** A method for each request. */
+/** The requests of a client, one method each. */
 export abstract class Requests {
-  /** Asks, and waits for the answer no longer than it may take. */
+  /** Sends a request and waits for its answer. */
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 `;
   for (const { name, params, bare, description } of methods) {
@@ -132,16 +133,19 @@ export abstract class Requests {
   }
   text += `}
 
-/** A method for each request that is about a session: its own. */
+/**
+ * The requests of a session, one method each. They are sent with the session's
+ * id.
+ */
 export abstract class SessionRequests {
-  /** The session's name. */
+  /** The session's id. */
   abstract readonly id: string;
-  /** Asks, and waits for the answer no longer than it may take. */
+  /** Sends a request and waits for its answer. */
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 `;
   for (const { name, params, fields, session, bareBeside, description } of methods) {
     if (!session || name === "initialize" || name === "subscribe") continue;
-    // Where something of the session's has a name of its own, it goes by that.
+    // A request that names an edit or a command by its id needs no session.
     const own = ["edit", "command"].find((field) => fields.includes(field));
     const whole = own
       ? `params.${own} == null ? { session: this.id, ...params } : params`

@@ -1,4 +1,5 @@
-// Writes a generated file, or with --check says that it is stale.
+// Writes a generated file. With --check, reports a file that is out of date
+// instead.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,7 +12,7 @@ export function settle(url, text) {
   try {
     before = readFileSync(file, "utf8");
   } catch {
-    // Not there yet: as good as stale.
+    // A file that does not exist yet is out of date as well.
   }
   if (before === text) return;
   if (check) {
