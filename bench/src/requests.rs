@@ -33,13 +33,13 @@ struct Measure {
     repetition: fn(&mut Stage, &mut Samples) -> Result<()>,
     /// The number of repetitions per round.
     block: usize,
-    /// The program that it belongs to, if it is plotted.
+    /// The program that the measurement belongs to, if it is plotted.
     drawn: Option<Who>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
-    /// It is a floor, so it is compared with nothing.
+    /// A floor, which is compared with nothing.
     Nothing,
     Echo,
     Write,

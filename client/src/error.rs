@@ -48,7 +48,7 @@ pub enum Error {
     /// The workspace, or a path of touchmark's own files, cannot be used.
     #[error("{}: {reason}", path.display())]
     Place {
-        /// The path.
+        /// The path that cannot be used.
         path: PathBuf,
         /// The reason.
         reason: String,

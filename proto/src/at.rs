@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn moments_are_of_the_zone_of_whoever_asks() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        // 2026-11-22T12:00:00+02:00
+        // The local time is 2026-11-22T12:00:00+02:00.
         let now: Timestamp = "2026-11-22T10:00:00Z".parse().unwrap();
         let now = u64::try_from(now.as_millisecond()).unwrap();
         let exact = |text: &str| at(text).exact(now, &zone).to_string();

@@ -20,7 +20,8 @@ pub struct CallCheck {
     /// Whether to answer with the state as of now, after a fence (SYNC-1);
     /// default true.
     pub sync: Option<bool>,
-    /// Read and hash the files that the kept result rests on (SYNC-4).
+    /// Whether to read and hash the files that the stored result depends on
+    /// first (SYNC-4); default false.
     pub verify: Option<bool>,
 }
 

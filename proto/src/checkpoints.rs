@@ -91,7 +91,7 @@ pub struct CheckpointDelete {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeletedOperation {
-    /// What file.
+    /// The file.
     pub path: ClientPath,
     /// The name of the tool. Operations that only read (`read_tool`,
     /// `read_file`, `file_mentioned`) do not count.
@@ -136,7 +136,7 @@ pub struct CheckpointDetect {
     pub cursor: Option<String>,
 }
 
-/// A file edited after a moment.
+/// A file that was edited after a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EditedFile {

@@ -113,13 +113,13 @@ pub struct CommandRows {
     pub commands: Vec<CommandRow>,
 }
 
-/// A command, open or ended.
+/// A command of a session, running or ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandRow {
     /// The command's id, such as `c5`.
     pub command: String,
-    /// The session that ran it.
+    /// The session that ran the command.
     pub session: SessionId,
     /// The session's label; `None` if it has none (SES-2).
     pub session_label: Option<String>,

@@ -76,17 +76,17 @@ pub struct Status {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Counters {
-    /// Hints from the watcher.
+    /// The number of hints from the watcher.
     pub events: u64,
-    /// Versions recorded.
+    /// The number of versions recorded.
     pub versions: u64,
-    /// Fences made.
+    /// The number of fences made.
     pub fences: u64,
-    /// Overflows of the system's queue of events.
+    /// The number of overflows of the system's queue of events.
     pub overflows: u64,
-    /// Comparisons of everything tracked with the disk.
+    /// The number of times that everything tracked was compared with the disk.
     pub rescans: u64,
-    /// Requests answered.
+    /// The number of requests answered.
     pub requests: u64,
 }
 
@@ -127,7 +127,7 @@ pub struct StoreStatus {
 pub struct KeptContents {
     /// Bytes in the store, after compression; `contents.total` limits this.
     pub bytes: u64,
-    /// The same contents' size in bytes before compression.
+    /// The size in bytes of the stored contents before compression.
     pub original_bytes: u64,
     /// Bytes in the store, after compression, of contents that are pinned
     /// (KEEP-2).
@@ -158,7 +158,7 @@ pub struct AgentHeard {
     pub agent: String,
     /// The number of its events that were understood.
     pub events: u64,
-    /// The newest of these events, by the agent's name for it.
+    /// The newest event that was understood, by the agent's name for it.
     pub last_event: String,
     /// The session of the newest event.
     pub last_session: SessionId,
@@ -199,7 +199,7 @@ pub struct StatusReport {
     /// The places where touchmark sees less than it should, with the cause of
     /// each.
     pub degraded: Vec<Degraded>,
-    /// The store.
+    /// The state of the store.
     pub store: StoreStatus,
     /// The daemon's resident memory, in bytes.
     pub rss_bytes: u64,
@@ -285,7 +285,8 @@ pub struct Shutdown {}
 pub struct Subscribe {
     /// Only events that concern this session; `None` means all.
     pub session: Option<SessionId>,
-    /// Only events of these kinds, as in `Happening::KINDS`; empty means all.
+    /// Only events of these types, such as `version` or `stale`; empty means
+    /// all.
     #[serde(default)]
     pub kinds: Vec<String>,
     /// Sends first the events since this clock; `None` sends only new ones.
@@ -321,8 +322,8 @@ pub struct Stats {
 pub struct Savings {
     /// Reads whose lines were already in the context (SEEN-4).
     pub repeats: u64,
-    /// The bytes of the lines of those reads, where the number is known
-    /// exactly.
+    /// The bytes that were not sent again because a read repeated an earlier
+    /// one, where the number is known exactly.
     pub bytes_not_sent: u64,
     /// Edits that were refused because the session's copy was out of date
     /// (GUARD-4).
@@ -335,7 +336,7 @@ pub struct Savings {
     pub conflicts: u64,
     /// Tool calls that were answered with the result of an earlier call.
     pub duplicate_calls: u64,
-    /// The bytes of the results of those calls.
+    /// The bytes of results that were answered from an earlier call.
     pub duplicate_bytes: u64,
     /// Changes by others that were reported to the session.
     pub notices: u64,

@@ -120,7 +120,7 @@ pub struct CommittedFile {
     /// Whether the commit declares a write that was made before its edit
     /// (ATTR-14).
     pub late: Option<bool>,
-    /// The version that was written; `None` if there is none.
+    /// The version that was written; `None` if no version was recorded.
     pub version: Option<Version>,
 }
 
@@ -130,7 +130,7 @@ pub struct CommittedFile {
 pub struct EditCommitted {
     /// One row per file.
     pub files: Vec<CommittedFile>,
-    /// The changes that others made to these files during the edit.
+    /// The changes that others made to the edit's files while it was open.
     pub changes: Vec<Change>,
 }
 

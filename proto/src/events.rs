@@ -92,7 +92,7 @@ pub enum Happening {
     },
     /// Bytes that a guarded write would have destroyed were kept for recovery.
     Recovered {
-        /// The path of the file that had these bytes.
+        /// The path of the file that had the kept bytes.
         path: RelPath,
         /// The absolute path of the copy.
         kept: String,

@@ -73,15 +73,16 @@ impl Author {
 )]
 #[serde(rename_all = "camelCase")]
 pub enum Evidence {
-    /// The content is the one its writer declared (ATTR-1).
+    /// The content is the one that its writer declared (ATTR-1).
     Declared,
-    /// A mark without a declared content was open (ATTR-4).
+    /// A mark without a declared content covered the change (ATTR-4).
     Marked,
-    /// A command window was open (ATTR-6).
+    /// A command window covered the change (ATTR-6).
     Command,
     /// An editor reported the save (ATTR-2).
     Editor,
-    /// The kernel named the process (ATTR-3).
+    /// The kernel named the process that wrote (ATTR-3). This version never
+    /// uses it.
     Process,
     /// No rule names another author, so it is the user's (ATTR-7).
     Unmarked,
@@ -135,20 +136,21 @@ pub struct Version {
     /// Whether the content was declared by its writer and never read from disk
     /// (ATTR-10).
     pub unobserved: Option<bool>,
-    /// Whether the mark that covers it is still open, so the author may change
-    /// (ATTR-4).
+    /// Whether the mark that covers the version is still open, so its author
+    /// may change (ATTR-4).
     pub provisional: Option<bool>,
-    /// Whether it was declared after it was written (ATTR-14).
+    /// Whether the version was declared after it was written (ATTR-14).
     pub late: Option<bool>,
-    /// Whether a formatter wrote it after an edit (ATTR-17).
+    /// Whether a formatter wrote the version after an edit (ATTR-17).
     pub formatted: Option<bool>,
-    /// The sessions that may have written it: those whose command windows
-    /// covered it (ATTR-6), or whose mark is open (ATTR-4).
+    /// The sessions that may have written the version: those whose command
+    /// windows covered it (ATTR-6), or whose mark is open (ATTR-4).
     pub candidates: Option<Vec<SessionId>>,
-    /// The id of the edit that wrote it. `None` if no edit did, or if it is not
-    /// certain (ATTR-4).
+    /// The id of the edit that wrote the version. `None` if no edit did, or if
+    /// it is not certain (ATTR-4).
     pub edit: Option<String>,
-    /// The id of the command in whose window it was written (ATTR-6).
+    /// The id of the command in whose window the version was written (ATTR-6);
+    /// `None` if there is none.
     pub command: Option<String>,
 }
 
@@ -176,12 +178,11 @@ pub struct Change {
     pub hash: Option<Hash>,
     /// The authors, in the order of their first version.
     pub changed_by: Vec<Author>,
-    /// The kinds of evidence for these authors, in the order of their first
-    /// use.
+    /// The kinds of evidence for the authors, in the order of their first use.
     pub evidence: Vec<Evidence>,
-    /// When the daemon saw the first of these versions.
+    /// When the daemon saw the first of the change's versions.
     pub first_time: Millis,
-    /// When the daemon saw the last of these versions.
+    /// When the daemon saw the last of the change's versions.
     pub last_time: Millis,
     /// The number of versions.
     pub versions: u32,
@@ -194,10 +195,10 @@ pub struct Change {
     /// The session's own edits that this change reverted, oldest first
     /// (SEEN-7).
     pub reverts: Option<Vec<String>>,
-    /// The lines that those edits had written, numbered in the content that the
-    /// session wrote last. Without `reverts`: the lines of the session's last
-    /// edits that have their previous text again. `None` if there are none, or
-    /// if the texts are not kept.
+    /// The lines that the edits in `reverts` had written, numbered in the
+    /// content that the session wrote last. Without `reverts`: the lines of the
+    /// session's last edits that have their previous text again. `None` if
+    /// there are none, or if the texts are not kept.
     pub reverted_lines: Option<Vec<LineRange>>,
 }
 
@@ -259,8 +260,9 @@ pub struct FileState {
     /// The lines of the saved file that the unsaved changes affect, from the
     /// first to the last. `None` if no editor has named them.
     pub unsaved_lines: Option<LineRange>,
-    /// The authors of the changes since the session saw the file.
+    /// The authors of the changes since the session saw the file; `None` if
+    /// there are none.
     pub changed_by: Option<Vec<Author>>,
-    /// When the daemon saw the first of those changes.
+    /// When the daemon saw the first change since the session saw the file.
     pub since: Option<Millis>,
 }

@@ -14,7 +14,7 @@ use crate::{
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// A tool read it.
+    /// A tool read the file.
     ReadTool,
     /// The session wrote the file.
     AgentEdited,
@@ -62,9 +62,10 @@ pub struct FileRead {
 pub enum Verdict {
     /// The session had not read the file.
     First,
-    /// The session has these lines of this content in its context already.
+    /// The requested lines of the current content are in the session's context
+    /// already.
     Repeat,
-    /// The session has read this content, but other lines of it.
+    /// The session has read other lines of the current content.
     Extends,
     /// The content differs from what the session read before.
     Changed,
@@ -80,16 +81,16 @@ pub struct FileReadResult {
     pub read_count: u32,
     /// The hash of the content that was recorded.
     pub hash: Option<Hash>,
-    /// The number of lines of that content.
+    /// The number of lines of the content that was recorded.
     pub line_count: u32,
     /// One sentence for the model: it replaces the text of a repeat, or reports
     /// a change. `None` if there is nothing to report.
     pub message: Option<String>,
     /// The authors of the changes since the session's earlier read.
     pub changed_by: Option<Vec<Author>>,
-    /// When the daemon saw the first of those changes.
+    /// When the daemon saw the first change since the session's earlier read.
     pub since: Option<Millis>,
-    /// Those changes, folded into one.
+    /// The changes since the session's earlier read, folded into one.
     pub change: Option<Change>,
 }
 
@@ -291,7 +292,7 @@ pub struct FileRecord {
     pub was_modified: bool,
 }
 
-/// Records of files.
+/// A list of records of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileRecords {
@@ -322,7 +323,7 @@ pub struct FileHistory {
     pub verify: Option<bool>,
 }
 
-/// Versions of one path.
+/// A list of versions of one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Versions {

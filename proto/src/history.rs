@@ -85,11 +85,11 @@ pub struct DiffLine {
     pub text: String,
     /// The line's bytes as base64, if they are not UTF-8; else `None`.
     pub base64: Option<String>,
-    /// Whether it is the last line of the file and has no line feed.
+    /// Whether the line is the last of the file and has no line feed.
     pub no_newline: Option<bool>,
     /// The author who added the line or, for a removed line, removed it.
     pub author: Author,
-    /// When the daemon saw that version.
+    /// When the daemon saw the version that added or removed the line.
     pub time: Millis,
     /// The evidence for the author.
     pub evidence: Evidence,
@@ -183,7 +183,7 @@ pub struct BlameLine {
     /// version on record, or if versions of several authors count as one
     /// because not all are kept.
     pub author: Author,
-    /// When the daemon saw that version.
+    /// When the daemon saw the version that added the line.
     pub time: Millis,
     /// The evidence for the author.
     pub evidence: Evidence,
@@ -268,11 +268,11 @@ pub struct FileRestore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Restoration {
-    /// The file has the content of that version again.
+    /// The file has the content of the requested version again.
     Restored,
-    /// The file was removed, as in that version.
+    /// The file was removed, since there was no file at the requested version.
     Removed,
-    /// The file already had that content.
+    /// The file already had the content of that version.
     Unchanged,
 }
 

@@ -62,9 +62,9 @@ pub enum Priority {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RetentionAction {
-    /// Keep it.
+    /// Keep the result.
     Keep,
-    /// Replace it with `text`.
+    /// Replace the result with `text`.
     Stub,
 }
 
@@ -76,7 +76,7 @@ pub struct RankedItem {
     pub id: String,
     /// How much the result is worth.
     pub priority: Priority,
-    /// The same priority as a number: 0 is removed first, 4 is never removed.
+    /// `priority` as a number: 0 is removed first, 4 is never removed.
     pub rank: u32,
     /// What the agent should do with the result.
     pub action: RetentionAction,

@@ -25,7 +25,7 @@ pub struct ReviewList {
 pub struct ReviewHunks {
     /// The changes.
     pub hunks: Vec<ReviewHunk>,
-    /// True if there are more changes; `None` if these are all.
+    /// True if the queue has more changes; `None` if the list is complete.
     pub more: Option<bool>,
 }
 
@@ -48,9 +48,9 @@ pub struct ReviewHunk {
     pub created: Option<bool>,
     /// True if the change deleted the file; else `None`.
     pub deleted: Option<bool>,
-    /// The authors who changed these lines.
+    /// The authors who changed the lines.
     pub authors: Vec<Author>,
-    /// When the daemon saw the newest of these changes.
+    /// When the daemon saw the newest change of the lines.
     pub time: Millis,
 }
 

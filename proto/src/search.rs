@@ -38,7 +38,7 @@ pub struct SearchGrep {
     pub max_matches: Option<u32>,
 }
 
-/// A match.
+/// A match of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Match {

@@ -24,11 +24,11 @@ pub struct SessionOpen {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
-    /// The files it is about.
+    /// The files that the warning is about.
     pub files: Vec<crate::RelPath>,
     /// The text of the warning.
     pub note: Option<String>,
-    /// When it was stored.
+    /// When the warning was stored.
     pub created_at: Millis,
 }
 
@@ -77,7 +77,7 @@ pub struct SessionList {
     pub cursor: Option<String>,
 }
 
-/// One session.
+/// A row of the list of sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
@@ -85,7 +85,7 @@ pub struct SessionRow {
     pub session: SessionId,
     /// The agent's program; `None` if not known.
     pub agent: Option<Program>,
-    /// The session that started it, for a sub-agent.
+    /// For a sub-agent: the session that started it.
     pub parent: Option<SessionId>,
     /// When the session was first opened.
     pub opened_at: Millis,
@@ -141,7 +141,7 @@ pub struct SessionTruncated {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Truncated {
-    /// The file.
+    /// The file whose text was cut.
     pub path: ClientPath,
     /// The lines that were cut; `None` means all.
     pub range: Option<LineRange>,

@@ -26,7 +26,7 @@ pub struct Task {
     /// The kind of the task.
     #[serde(rename = "type")]
     pub task_type: TaskType,
-    /// The command line; `None` if there is none.
+    /// The command line that the task runs; `None` if there is none.
     pub command: Option<String>,
     /// The id of the task's process. The process's start time is stored with
     /// it, so that a later process with the same id is not mistaken for it.
@@ -71,7 +71,7 @@ pub struct TaskRow {
     /// The kind of the task.
     #[serde(rename = "type")]
     pub task_type: TaskType,
-    /// The command line; `None` if there is none.
+    /// The command line that the task runs; `None` if there is none.
     pub command: Option<String>,
     /// The id of the task's process.
     pub pid: Option<u32>,

@@ -81,15 +81,15 @@ pub struct UndoRows {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoRow {
-    /// Its id, such as `u2`.
+    /// The id of the undo or redo, such as `u2`.
     pub undo: String,
-    /// When it was carried out.
+    /// When the undo or redo was carried out.
     pub time: Millis,
     /// A description of what was undone, for people.
     pub what: String,
     /// The id of the undo that this redoes; `None` if this is an undo.
     pub redo_of: Option<String>,
-    /// The files that it wrote.
+    /// The files that the undo or redo wrote.
     pub paths: Vec<RelPath>,
 }
 
@@ -101,7 +101,7 @@ pub struct Undone {
     pub undo: Option<String>,
     /// Each file that the changes affect, by path.
     pub files: Vec<UndoneFile>,
-    /// The authors of those changes.
+    /// The authors of the changes that were undone.
     pub authors: Vec<Author>,
 }
 

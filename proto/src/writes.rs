@@ -51,7 +51,7 @@ pub struct FileEdit {
     /// The text to replace. It must occur exactly once, unless `replaceAll` is
     /// true.
     pub old_string: String,
-    /// The text that replaces it.
+    /// The text that replaces `oldString`.
     pub new_string: String,
     /// Whether to replace every occurrence; default false.
     #[serde(default)]
@@ -141,13 +141,13 @@ pub struct FileEdited {
 pub struct RecoveryItem {
     /// The item's id.
     pub id: String,
-    /// The path of the file that had these bytes.
+    /// The path of the file that had the kept bytes.
     pub path: RelPath,
     /// The hash of the bytes.
     pub hash: Hash,
     /// The author of the bytes, if it is known.
     pub author: Option<Author>,
-    /// When they were kept.
+    /// When the bytes were kept.
     pub time: Millis,
     /// The size in bytes.
     pub size: u64,
@@ -251,7 +251,7 @@ pub struct QuotesMatch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotesFound {
-    /// Always true.
+    /// Always true. Without a match, the whole result is null.
     pub matched: bool,
     /// The position of the match in the haystack, in code points from 0.
     pub position: u32,

@@ -209,7 +209,7 @@ impl Watched {
     }
 }
 
-/// Returns how many of the changes are of a tree's files.
+/// Returns the number of changed files that belong to a tree.
 pub(crate) fn files_of(changes: &Changes) -> usize {
     let files = changes.files.iter();
     files.filter(|name| name.ends_with(".txt")).count()

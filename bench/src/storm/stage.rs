@@ -30,7 +30,7 @@ pub(super) struct Stage {
 pub(super) struct Round {
     /// The time of reading and hashing the same number of files.
     pub(super) hashed: Duration,
-    /// The time of writing them where no program watches.
+    /// The time of writing the files where no program watches.
     pub(super) unwatched: Duration,
     pub(super) own: Watching,
     /// The number of changes that were reported, but not attributed to the

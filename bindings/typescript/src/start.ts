@@ -92,7 +92,8 @@ export async function startDaemon(workspace: Workspace, withinMs = START_DEADLIN
 /** A daemon that was started and does not answer yet. */
 class Starting {
   /**
-   * Its exit code, the signal that ended it, or why it could not be started.
+   * The daemon's exit code, the signal that ended it, or why it could not be
+   * started.
    */
   ended: number | string | undefined;
   readonly #binary: string;
