@@ -9,8 +9,8 @@ use crate::{Change, ClientPath, Clock, RelPath, SessionId};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModifiedList {
-    /// The session for which changes are listed (MOD-1); `None` lists all
-    /// changes, whoever made them.
+    /// The session for which changes are listed (MOD-1); `None` lists the
+    /// changes by all authors.
     pub session: Option<SessionId>,
     /// Only changes since this clock.
     pub since: Option<Clock>,

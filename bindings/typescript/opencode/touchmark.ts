@@ -12,16 +12,16 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 
 // ---- errors
 
-// What can go wrong between a client and its daemon.
+// The errors of the client, and those that the daemon returns.
 
-/** What stands beside a daemon's error: the fields of docs/protocol.md's table. */
+/** The fields of a daemon's error, as listed in docs/protocol.md. */
 interface ErrorFields {
   code?: string;
   hint?: string;
   [field: string]: unknown;
 }
 
-/** What to do about the errors that do not come from a daemon. */
+/** The hints of the errors that do not come from a daemon, by code. */
 const HINTS: Record<string, string> = {
   noDaemon: "start one with `touchmark start`",
   startFailed: "run `touchmark daemon` in the foreground to see why",
@@ -36,19 +36,19 @@ const HINTS: Record<string, string> = {
 };
 
 /**
- * Why a call gave no answer, or which error the daemon answered. `code` is a
- * stable name: the daemon's own (`stale`, `busy`, ...), or `noDaemon`,
- * `startFailed`, `deadline`, `connectionClosed`, `lagged`, `protocol`,
- * `place`, `io`.
+ * Why a call failed: an error of the client, or one that the daemon returned.
+ * `code` is a stable name: the daemon's (`stale`, `busy`, ...), or `noDaemon`,
+ * `startFailed`, `deadline`, `connectionClosed`, `lagged`, `protocol`, `place`,
+ * `io`.
  */
 class TouchmarkError extends Error {
   /** The error's stable name. */
   readonly code: string;
-  /** What to do about it. */
+  /** What to do about the error. */
   readonly hint: string;
-  /** The fields that belong to the code: `path`, `changedBy`, ... */
+  /** The fields of the error: `path`, `changedBy`, ... */
   readonly data: ErrorFields;
-  /** JSON-RPC's number, where the daemon answered the error. */
+  /** JSON-RPC's number, if the daemon returned the error. */
   readonly number: number | undefined;
 
   constructor(code: string, message: string, more: { data?: ErrorFields; number?: number; cause?: unknown } = {}) {
@@ -60,30 +60,36 @@ class TouchmarkError extends Error {
     this.hint = this.data.hint ?? HINTS[code] ?? "";
   }
 
-  /** The error of an answer. */
+  /** Returns the error of a daemon's answer. */
   static answered(error: { code: number; message: string; data?: ErrorFields }): TouchmarkError {
     const data = error.data ?? {};
     return new TouchmarkError(data.code ?? "internalError", error.message, { data, number: error.code });
   }
 
-  /** Another connection may succeed: the daemon went away or was never there. */
+  /**
+   * Whether another connection may succeed: the daemon does not run, or has
+   * closed this connection.
+   */
   get isDisconnected(): boolean {
     return ["noDaemon", "connectionClosed", "shuttingDown"].includes(this.code);
   }
 
-  /** There is no daemon to be had, as opposed to one that said no. */
+  /**
+   * Whether no daemon can be reached, as opposed to a daemon that returned an
+   * error.
+   */
   get isOutage(): boolean {
     return this.isDisconnected || (this.number === undefined && ["startFailed", "deadline", "lagged", "protocol", "place"].includes(this.code));
   }
 }
 
-/** What the system's error is called: `ENOENT`, ... */
+/** Returns the name of the system's error: `ENOENT`, ... */
 function systemCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 }
 
-/** Any error as one of ours. */
+/** Returns any error as a TouchmarkError. */
 function wrapped(error: unknown, doing: string): TouchmarkError {
   if (error instanceof TouchmarkError) return error;
   const said = error instanceof Error ? error.message : String(error);
@@ -92,24 +98,28 @@ function wrapped(error: unknown, doing: string): TouchmarkError {
 
 // ---- trust
 
-// Who is taken at their word: whose files mark a workspace (SEC-6), and which
-// sockets are dialled (SEC-8). The cases are in bindings/conformance/trust.
+// Which files and sockets are trusted, by their owner: files that mark a
+// workspace (SEC-6), and sockets of its daemon (SEC-8). The cases are in
+// bindings/conformance/trust.
 
 
 const OTHERS_WRITE = 0o002;
 const GROUP_WRITES = 0o020;
-/** Who may write in the directory may remove only what is theirs. */
+/** In a sticky directory, a user may remove only their own files. */
 const STICKY = 0o1000;
 /** The longest list of trusted directories that is read, in bytes. */
 const MOST_LIST = 1 << 20;
 
-/** Owner and mode of a file, as `lstat` tells them. */
+/** Owner and mode of a file, as `lstat` returns them. */
 type Owned = { uid: number; mode?: number };
 
-/** Whose process this is; whom root works for, if `SUDO_UID` says so. */
+/**
+ * The user of this process. `sudo` is the user in `SUDO_UID`, who runs this
+ * process as root.
+ */
 type Me = { uid: number; sudo?: number | undefined };
 
-/** This process. Nothing where the system has no such users. */
+/** Returns the user of this process; undefined on systems without user ids. */
 function thisProcess(variables: Record<string, string | undefined>): Me | undefined {
   const uid = process.geteuid?.();
   if (uid === undefined) return undefined;
@@ -118,8 +128,8 @@ function thisProcess(variables: Record<string, string | undefined>): Me | undefi
 }
 
 /**
- * Whether a file in a directory is taken over: both belong to who is trusted,
- * and not everybody may put another in its place.
+ * Returns whether a file in a directory is trusted: both belong to trusted
+ * users, and not every user may replace the file.
  */
 function takes(me: Me, directory: Owned, file: Owned): boolean {
   const trusts = (uid: number) => uid === me.uid || uid === 0 || (me.uid === 0 && uid === me.sudo);
@@ -128,14 +138,18 @@ function takes(me: Me, directory: Owned, file: Owned): boolean {
   return trusts(file.uid) && trusts(directory.uid) && !openToAll;
 }
 
-/** Whether a process of `peer` may answer as this user's daemon. */
+/**
+ * Returns whether a process of the user `peer` may answer as this user's
+ * daemon.
+ */
 function hears(me: Me, peer: number): boolean {
   return peer === me.uid || peer === 0;
 }
 
 /**
- * The same by the socket, since Node does not tell a peer's user: nobody else
- * can have put it into its directory. Why not, or nothing.
+ * Returns why a socket must not be used; undefined if it may be. Decides by the
+ * socket's owner, and by whether other users can put a socket into its
+ * directory, since Node does not report the peer's user.
  */
 function refusal(me: Me, directory: Owned, socket: Owned): string | undefined {
   if (!hears(me, socket.uid)) return `belongs to user ${socket.uid}, not to ${me.uid}`;
@@ -146,8 +160,9 @@ function refusal(me: Me, directory: Owned, socket: Owned): string | undefined {
 }
 
 /**
- * Whether a list names a directory: a line is its canonical path, that of one
- * above it and `/*`, or `*` for all.
+ * Returns whether a list names a directory. Each line is the directory's
+ * canonical path, the path of a directory above it followed by `/*`, or `*` for
+ * all directories.
  */
 function isListed(list: Uint8Array, directory: Uint8Array): boolean {
   const named = Buffer.from(directory).toString("latin1");
@@ -162,7 +177,10 @@ function isListed(list: Uint8Array, directory: Uint8Array): boolean {
     });
 }
 
-/** Whether a mark is there and taken over, in a directory that is named without links. */
+/**
+ * Returns whether a mark exists and is trusted. `directory` must have no
+ * symlinks in its path.
+ */
 function marks(name: string, directory: Buffer, variables: Record<string, string | undefined>, list: string): boolean {
   try {
     const file = lstatSync(Buffer.concat([directory, Buffer.from(`/${name}`)]));
@@ -186,18 +204,20 @@ function beginning(path: string): Buffer {
 
 // ---- places
 
-// Where the daemon of a workspace listens. Daemon and clients must agree on
-// this (proto/src/places.rs).
+// Where the daemon of a workspace listens. Daemon and clients must agree on it
+// (proto/src/places.rs).
 
 
 
 /** The variables of an environment. */
 type Environment = Record<string, string | undefined>;
 
-/** The longest path of a socket that the kernel takes, in bytes. */
+/**
+ * The length in bytes of the longest path of a socket that the kernel accepts.
+ */
 const MAX_SOCKET_BYTES = 107;
 
-/** The directory of all sockets of this user. */
+/** Returns the directory of all sockets of this user. */
 function runtimeDirectory(environment: Environment): string {
   const runtime = absolute(environment["XDG_RUNTIME_DIR"]);
   if (runtime !== undefined) return join(runtime, "touchmark");
@@ -205,7 +225,7 @@ function runtimeDirectory(environment: Environment): string {
   return join(cache, "touchmark", "run");
 }
 
-/** The directory of all states and locks of this user. */
+/** Returns the directory of all states and locks of this user. */
 function stateDirectory(environment: Environment): string {
   const state = absolute(environment["XDG_STATE_HOME"]) ?? join(home(environment), ".local", "state");
   return join(state, "touchmark");
@@ -215,22 +235,30 @@ function home(environment: Environment): string {
   return environment["HOME"] || homedir();
 }
 
-/** A relative name in one of these variables is not valid, and passed over. */
+/**
+ * Returns an absolute path. A relative path in one of these variables is
+ * invalid and ignored.
+ */
 function absolute(named: string | undefined): string | undefined {
   return named !== undefined && isAbsolute(named) ? named : undefined;
 }
 
-/** The first 16 hex digits of the SHA-256 of a canonical path's bytes. */
+/**
+ * Returns the workspace's key: the first 16 hex digits of the SHA-256 of its
+ * canonical path's bytes.
+ */
 function keyOf(root: Uint8Array): string {
   return createHash("sha256").update(root).digest("hex").slice(0, 16);
 }
 
-/** The socket of a workspace, named by its canonical path. */
+/** Returns the socket of the workspace with this canonical path. */
 function socketOf(root: Uint8Array, environment: Environment): string {
   return join(runtimeDirectory(environment), `${keyOf(root)}.sock`);
 }
 
-/** The socket as `TOUCHMARK_SOCKET` names it, or the workspace's own. */
+/**
+ * Returns the socket that `TOUCHMARK_SOCKET` names, or else the workspace's.
+ */
 function chosenSocket(root: Uint8Array, environment: Environment): string {
   const socket = environment["TOUCHMARK_SOCKET"] || socketOf(root, environment);
   const length = Buffer.byteLength(socket);
@@ -242,29 +270,33 @@ function chosenSocket(root: Uint8Array, environment: Environment): string {
 }
 
 /**
- * Where to look for the workspace's daemon, in order. One that was started
- * with another runtime directory listens elsewhere than one of this
- * environment would; its lock says where (SEC-1).
+ * Returns the sockets that the workspace's daemon may listen on, in the order
+ * to try them. A daemon that was started with another runtime directory listens
+ * elsewhere than this environment says; its lock file names the socket (SEC-1).
  */
 function socketsOf(root: Uint8Array, own: string, environment: Environment): string[] {
   const held = heldSocket(root, environment);
   if (held === undefined || held === own) return [own];
-  // What is named outright comes first.
+  // A socket that `TOUCHMARK_SOCKET` names is tried first.
   return environment["TOUCHMARK_SOCKET"] ? [own, held] : [held, own];
 }
 
-/** The socket that the workspace's lock names, if it is there and this user's. */
+/**
+ * Returns the socket that the workspace's lock file names, if it exists and is
+ * this user's.
+ */
 function heldSocket(root: Uint8Array, environment: Environment): string | undefined {
   try {
     const lock = join(stateDirectory(environment), `${keyOf(root)}.lock`);
     if (!isOwn(lstatSync(lock).uid)) return undefined;
-    // The daemon's number, its socket and the workspace, each with a line feed.
+    // The file has the daemon's process id, its socket and the workspace, each
+    // followed by a line feed.
     const [, socket, workspace] = readFileSync(lock, "utf8").split("\n");
     if (socket === undefined || !isAbsolute(socket) || !workspace) return undefined;
     const there = lstatSync(socket);
     return there.isSocket() && isOwn(there.uid) ? socket : undefined;
   } catch {
-    // No daemon runs, or none that this user may ask.
+    // No daemon runs, or only one that this user may not use.
     return undefined;
   }
 }
@@ -275,8 +307,8 @@ function isOwn(owner: number): boolean {
 }
 
 /**
- * Refuses a socket that somebody else may have put there (SEC-8): Node does not
- * tell who listens. `false` where there is no socket.
+ * Returns whether a socket exists. Throws if another user may have created it
+ * (SEC-8): Node does not report which user listens.
  */
 function isOurs(socket: string, environment: Environment): boolean {
   const stat = look(socket);
@@ -289,7 +321,10 @@ function isOurs(socket: string, environment: Environment): boolean {
   return true;
 }
 
-/** The list of directories that the user trusts though they are somebody else's. */
+/**
+ * Returns the list of directories that the user trusts although they belong to
+ * other users.
+ */
 function trustedFile(environment: Environment): string {
   const config = absolute(environment["XDG_CONFIG_HOME"]) ?? join(home(environment), ".config");
   return join(config, "touchmark", "trusted");
@@ -306,19 +341,25 @@ function look(path: string) {
 
 // ---- connection
 
-// One connection: JSON-RPC 2.0, one message a line. Every call has a deadline:
-// a daemon that is gone, hung or slow becomes an error at that time, never a
-// hang (LIFE-4).
+// One connection: JSON-RPC 2.0, one message per line. Every call has a
+// deadline: a daemon that has exited, hangs or is slow causes an error at that
+// time (LIFE-4).
 
 
 
-/** How long a call waits unless told, in milliseconds. */
+/** The default time to wait for an answer, in milliseconds. */
 const DEFAULT_DEADLINE = 10_000;
 
-/** How long to wait between two tries while a daemon's queue is full. */
+/**
+ * The pause between two attempts while a daemon's queue is full, in
+ * milliseconds.
+ */
 const AGAIN = 10;
 
-/** The answer's own bound is 16 MiB (LIM-1); no end in sight means no daemon. */
+/**
+ * The most bytes without a line feed that are accepted. An answer has at most
+ * 16 MiB (LIM-1), so what is longer does not come from a daemon.
+ */
 const MAX_MESSAGE = 64 * 1024 * 1024;
 
 interface Waiting {
@@ -336,7 +377,7 @@ interface Message {
   error?: { code: number; message: string; data?: ErrorFields };
 }
 
-/** A connection to a daemon. Calls may be under way side by side. */
+/** A connection to a daemon. Calls may run concurrently. */
 class Connection {
   /** Called with the parameters of each notification `event`. */
   onEvent: ((event: unknown) => void) | undefined;
@@ -359,7 +400,10 @@ class Connection {
     this.#hold();
   }
 
-  /** Connects, within that many milliseconds. A full queue is waited for. */
+  /**
+   * Connects within `withinMs` milliseconds. Retries while the daemon's queue
+   * of connections is full.
+   */
   static async open(socket: string, withinMs: number): Promise<Connection> {
     const until = performance.now() + withinMs;
     for (;;) {
@@ -376,23 +420,28 @@ class Connection {
     }
   }
 
-  /** Why it ended, if it has. */
+  /** Why the connection ended; undefined while it is open. */
   get ended(): TouchmarkError | undefined {
     return this.#ended;
   }
 
-  /** Keeps the process alive while events are waited for. */
+  /**
+   * Whether to keep the process alive while no call is pending, to receive
+   * events.
+   */
   set listening(listening: boolean) {
     this.#listening = listening;
     this.#hold();
   }
 
-  /** Asks, and waits for the answer for at most that many milliseconds. */
+  /**
+   * Sends a request and waits for its answer, at most `withinMs` milliseconds.
+   */
   call(method: string, params: object, withinMs: number): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     const id = this.#nextId++;
-    // The daemon hears the deadline too: what nobody waits for any more has
-    // no effect (ATTR-9).
+    // The request includes the deadline, so that the daemon does not carry it
+    // out after the caller has stopped waiting (ATTR-9).
     const asked = { withinMs: Math.max(1, Math.ceil(withinMs)), ...params };
     const line = `${JSON.stringify({ jsonrpc: "2.0", id, method, params: asked })}\n`;
     return new Promise((resolve, reject) => {
@@ -407,13 +456,16 @@ class Connection {
     });
   }
 
-  /** Ends the connection. */
+  /** Closes the connection. */
   close(): void {
     this.#end("closed by this client");
     this.#socket.destroy();
   }
 
-  /** An idle connection keeps no process alive. */
+  /**
+   * Keeps the process alive only while a call is pending or events are
+   * expected.
+   */
   #hold(): void {
     if (this.#listening || this.#waiting.size > 0) this.#socket.ref();
     else this.#socket.unref();
@@ -448,7 +500,7 @@ class Connection {
       return;
     }
     const waiting = typeof message.id === "number" ? this.#waiting.get(message.id) : undefined;
-    // An answer that came after its deadline has no reader.
+    // No caller waits for an answer that came after its deadline.
     if (waiting === undefined) return;
     this.#waiting.delete(message.id as number);
     clearTimeout(waiting.timer);
@@ -496,7 +548,7 @@ function dial(path: string, until: number, withinMs: number): Promise<Socket> {
 function refused(socket: string, error: unknown, withinMs: number): TouchmarkError {
   if (error instanceof TouchmarkError) return error;
   switch (systemCode(error)) {
-    // Reset: it ended before it had let anybody in.
+    // ECONNRESET: the daemon exited before it accepted the connection.
     case "ENOENT": case "ECONNREFUSED": case "ENOTDIR": case "ECONNRESET":
       return new TouchmarkError("noDaemon", `no daemon answers at ${socket}`, { cause: error });
     case "EAGAIN":
@@ -514,31 +566,37 @@ function gone(reason: string): TouchmarkError {
   return new TouchmarkError("connectionClosed", `the daemon closed the connection${reason && `: ${reason}`}`);
 }
 
-/** Waits that many milliseconds. */
+/** Waits for a number of milliseconds. */
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 // ---- workspace
 
-// Which workspace, and where its daemon listens.
+// Finds the workspace of a directory, and the socket of its daemon.
 
 
 
-/** How long a look at a socket may take: a daemon that is stopped takes no connection. */
+/**
+ * How long checking a socket may take, in milliseconds: a stopped daemon
+ * accepts no connection.
+ */
 const LOOK = 1_000;
 
 const SLASH = 0x2f;
 
-/** A workspace and where its daemon listens. */
+/** A workspace, and the socket of its daemon. */
 class Workspace {
-  /** Its canonical path; lossy, where the name is not UTF-8. */
+  /** The workspace's canonical path; lossy if it is not UTF-8. */
   readonly root: string;
-  /** The same, byte for byte. */
+  /** The bytes of the workspace's canonical path. */
   readonly rootBytes: Buffer;
-  /** The socket that a daemon of this environment would listen on: see `sockets`. */
+  /**
+   * The socket that a daemon of this environment would listen on: see
+   * `sockets`.
+   */
   readonly socket: string;
-  /** The variables that say so. */
+  /** The environment variables that determine paths. */
   readonly environment: Environment;
 
   private constructor(root: Buffer, environment: Environment) {
@@ -548,26 +606,31 @@ class Workspace {
     this.socket = chosenSocket(root, environment);
   }
 
-  /** The workspace in that very directory. */
+  /** Returns the workspace whose root is this directory. */
   static at(directory: string | Uint8Array, environment: Environment = process.env): Workspace {
     return new Workspace(canonical(directory), environment);
   }
 
   /**
-   * The innermost workspace, going up from `directory`, that has a running
-   * daemon, a `.touchmark.toml` or a `.git`; else `directory` itself. So a
-   * daemon in the home directory does not swallow the projects below it. Marks
-   * that others could have put there count as none (SEC-6).
+   * Returns the workspace of a directory: the innermost directory, going up
+   * from `directory`, that has a running daemon, a `.touchmark.toml` or a
+   * `.git`; else `directory` itself. The innermost one is used so that a daemon
+   * in the home directory does not serve the projects below it. Files that
+   * other users could have put there are ignored (SEC-6).
    */
   static async find(directory: string | Uint8Array = ".", environment: Environment = process.env): Promise<Workspace> {
     const start = canonical(directory);
     return (await Workspace.around(start, environment)) ?? new Workspace(start, environment);
   }
 
-  /** The same without the last resort: nothing, where nothing marks one. */
+  /**
+   * Returns the workspace of a directory as `find` does, but undefined if no
+   * directory has a daemon or a mark.
+   */
   static async around(directory: string | Uint8Array, environment: Environment = process.env): Promise<Workspace | undefined> {
     for (let at: Buffer | undefined = canonical(directory); at !== undefined; at = above(at)) {
-      // TOUCHMARK_SOCKET is the same for every directory, so it marks none.
+      // `TOUCHMARK_SOCKET` is the same for every directory, so it is not used
+      // here.
       const unnamed = { ...environment, TOUCHMARK_SOCKET: undefined };
       if (isMarked(at, environment) || (await listensAtAny(socketsOf(at, socketOf(at, unnamed), unnamed), unnamed))) {
         return new Workspace(at, environment);
@@ -577,21 +640,22 @@ class Workspace {
   }
 
   /**
-   * Where its daemon may listen, in the order to look: one that was started
-   * with another runtime directory listens where its lock says (SEC-1).
+   * Returns the sockets that the daemon may listen on, in the order to try
+   * them. The lock file names the socket of a daemon that was started with
+   * another runtime directory (SEC-1).
    */
   sockets(): string[] {
     return socketsOf(this.rootBytes, this.socket, this.environment);
   }
 
-  /** Refuses a daemon that serves another workspace (SEC-8). */
+  /** Throws if the daemon serves another workspace (SEC-8). */
   checkServed(served: string): void {
     if (served === this.root) return;
     const both = `its daemon serves ${served}, not ${this.root}`;
     throw new TouchmarkError("place", `${this.socket}: ${both}: unset TOUCHMARK_SOCKET`);
   }
 
-  /** Whether its daemon runs, or something else listens there. */
+  /** Returns whether a process listens on one of the sockets. */
   isRunning(): Promise<boolean> {
     return listensAtAny(this.sockets(), this.environment);
   }
@@ -602,15 +666,15 @@ async function listensAtAny(sockets: string[], environment: Environment): Promis
   return false;
 }
 
-/** Whether something of this user's listens on a socket. */
+/** Returns whether a process of this user listens on a socket. */
 async function listens(socket: string, environment: Environment): Promise<boolean> {
   try {
-    // The file is looked at first: most directories have none.
+    // The file is checked first, since most directories have no socket.
     if (!isOurs(socket, environment)) return false;
     (await Connection.open(socket, LOOK)).close();
     return true;
   } catch (error) {
-    // A daemon that is stopped or busy is there all the same.
+    // A daemon that is stopped or busy exists nevertheless.
     return error instanceof TouchmarkError && error.code === "deadline";
   }
 }
@@ -640,26 +704,32 @@ function isMarked(directory: Buffer, environment: Environment): boolean {
 
 // ---- start
 
-// Starting a daemon where none runs.
+// Starts a daemon if none runs.
 
 
 
-/** How long a daemon may take to come up, in milliseconds. */
+/** How long a daemon may take to start, in milliseconds. */
 const START_DEADLINE = 10_000;
 
-/** What a daemon says when another holds the lock (SEC-1). */
+/**
+ * The exit code of a daemon that finds the lock taken by another daemon
+ * (SEC-1).
+ */
 const ANOTHER_RUNS = 1;
 
-/** How long another starter's daemon may take to listen after ours gave way to it. */
+/**
+ * How long the daemon of another starter may take to listen, after this
+ * process's daemon has found the lock taken, in milliseconds.
+ */
 const WINNER_DEADLINE = 10_000;
 
-/** How much of a failed daemon's words is told. */
+/** The most bytes of a failed daemon's output that are reported. */
 const MAX_SAID = 16 * 1024;
 
 /**
- * Connects to a workspace's daemon, if one runs and its socket is this user's. A
- * socket that is named outright is the same for every directory, so its daemon
- * is asked which workspace it serves (SEC-8).
+ * Connects to a workspace's daemon, if one runs and its socket is this user's.
+ * If `TOUCHMARK_SOCKET` names the socket, the daemon is asked which workspace
+ * it serves, since the variable is the same for every directory (SEC-8).
  */
 async function dialWorkspace(workspace: Workspace, withinMs: number): Promise<Connection> {
   for (const socket of workspace.sockets()) {
@@ -669,7 +739,7 @@ async function dialWorkspace(workspace: Workspace, withinMs: number): Promise<Co
       if (socket === workspace.environment["TOUCHMARK_SOCKET"]) await askWhose(connection, workspace, withinMs);
       return connection;
     } catch (error) {
-      // Left by a daemon that was killed.
+      // This socket may be left from a daemon that was killed.
       if (!(error instanceof TouchmarkError) || error.code !== "noDaemon") throw error;
     }
   }
@@ -687,16 +757,17 @@ async function askWhose(connection: Connection, workspace: Workspace, withinMs: 
 }
 
 /**
- * Starts a daemon and waits until it takes a connection. Of two starters at the
- * same moment one daemon stays, by its lock, and both connect to it.
+ * Starts a daemon and waits until it accepts a connection. If two processes
+ * start one at the same moment, the lock lets one daemon run, and both
+ * processes connect to it.
  */
 async function startDaemon(workspace: Workspace, withinMs = START_DEADLINE): Promise<Connection> {
   const starting = new Starting(workspace);
   let until = performance.now() + withinMs;
   let gaveWay = false;
   try {
-    // Ever longer pauses: a daemon is up within milliseconds, and one that is
-    // not should not be looked at all the time.
+    // The pauses double each time. A daemon usually answers within
+    // milliseconds; one that does not should not be polled too often.
     for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
       try {
         return await dialWorkspace(workspace, Math.max(1, until - performance.now()));
@@ -716,13 +787,19 @@ async function startDaemon(workspace: Workspace, withinMs = START_DEADLINE): Pro
   }
 }
 
-/** A daemon that is coming up. */
+/** A daemon that was started and does not answer yet. */
 class Starting {
-  /** Its exit code, or the signal, or why it could not be started at all. */
+  /**
+   * The daemon's exit code, the signal that ended it, or why it could not be
+   * started.
+   */
   ended: number | string | undefined;
   readonly #binary: string;
   readonly #child: ChildProcess;
-  /** What it writes before it has a log: a file without a name, since a pipe would break when this process ends. */
+  /**
+   * What the daemon prints before it opens its log, in an unnamed file. A pipe
+   * would break when this process exits.
+   */
   readonly #said: number;
   readonly #root: number | undefined;
 
@@ -732,12 +809,13 @@ class Starting {
     this.#said = nameless();
     let root = workspace.root;
     if (!Buffer.from(root).equals(workspace.rootBytes)) {
-      // A program's arguments are text here: a name that is not goes by its descriptor.
+      // Node passes arguments as text, so a name that is not UTF-8 is passed by
+      // its descriptor.
       this.#root = openSync(workspace.rootBytes, "r");
       root = `/proc/${process.pid}/fd/${this.#root}`;
     }
-    // Not detached: a group's leader could not become the session leader that
-    // the daemon makes itself (LIFE-1).
+    // The child is not detached: the leader of a group could not become the
+    // leader of a session, which the daemon does (LIFE-1).
     this.#child = spawn(this.#binary, ["daemon", "--on-demand", "--workspace", root], {
       cwd: "/",
       env: environment,
@@ -763,7 +841,7 @@ class Starting {
   }
 }
 
-/** An open file of this user's alone, without a name. */
+/** Returns an open, unnamed file that only this user can read. */
 function nameless(): number {
   const directory = mkdtempSync(join(tmpdir(), "touchmark-start-"));
   try {
@@ -775,40 +853,49 @@ function nameless(): number {
 
 // ---- opencode
 
-// The opencode plug-in. It tells the daemon what happens (`hook/opencode`) and
-// does what that says; the rules are the daemon's. It never holds the agent up:
-// after 150 ms, without a daemon, or at an error, nothing happens.
+// The opencode plug-in. It sends what happens to the daemon (`hook/opencode`)
+// and does what the answer says; the daemon has the rules. The plug-in never
+// blocks the agent: after 150 ms, without a daemon, or on an error, it does
+// nothing.
 
 
 
-/** How long a hook may take unless told, in milliseconds. */
+/** The default time that a hook may take, in milliseconds. */
 const HOOK_DEADLINE = 150;
 
-/** Nobody waits for this. */
+/**
+ * How long the acknowledgement may take, in milliseconds. No hook waits for it.
+ */
 const ACK_DEADLINE = 1_000;
 
-/** After a daemon could not be started, no other is for so long, in milliseconds. */
+/**
+ * How long to wait after a failed start before the next attempt, in
+ * milliseconds.
+ */
 const START_AGAIN = 30_000;
 
-/** A session's workspaces are remembered for at most so many sessions. */
+/** The maximum number of sessions whose workspaces are remembered. */
 const MAX_SESSIONS = 1_000;
 
-/** Tools that name one file, by the arguments that do. */
+/** The names of arguments that name a tool's file. */
 const FILE_ARGUMENTS = ["filePath", "file_path", "path"];
 
 interface Fields {
   [name: string]: unknown;
 }
 
-/** What the daemon wants done. */
+/** What the daemon's answer says to do. */
 interface Wanted {
   deny?: string;
   append?: string;
-  /** Says that `deny` or `append` has arrived. */
+  /** Confirms that `deny` or `append` was delivered. */
   delivered(): void;
 }
 
-/** One workspace's daemon: dialled when needed, started beside the agent's work. */
+/**
+ * The connection to one workspace's daemon. It is made when needed; the daemon
+ * is started in the background.
+ */
 class Daemon {
   readonly #workspace: Workspace;
   #connection: Connection | undefined;
@@ -825,7 +912,7 @@ class Daemon {
     const said = JSON.parse(answer.stdout || "{}") as { deny?: string; append?: string };
     const ack = answer.ack;
     const delivered = () => {
-      // Not heard: it is told again.
+      // If the acknowledgement is lost, the daemon returns the text again.
       if (ack != null) void connection.call("hook/ack", { ack }, ACK_DEADLINE).catch(() => undefined);
     };
     return { ...said, delivered };
@@ -842,7 +929,7 @@ class Daemon {
     }
   }
 
-  /** Starts it where it does not run, for the next hook. */
+  /** Starts the daemon, if it does not run, for the next hook. */
   async start(): Promise<void> {
     const lately = this.#failedAt !== undefined && performance.now() - this.#failedAt < START_AGAIN;
     if (this.#starting || lately) return;
@@ -852,7 +939,7 @@ class Daemon {
         if (error instanceof TouchmarkError && error.isDisconnected) return startDaemon(this.#workspace);
         throw error;
       });
-      // A hook may have come by itself meanwhile, and be asking.
+      // A hook may have connected meanwhile and be using that connection.
       if (this.#connection !== undefined && this.#connection.ended === undefined) running.close();
       else this.#connection = running;
     } catch {
@@ -872,7 +959,10 @@ class Daemons {
   readonly #directory: string;
   readonly #withinMs: number;
   readonly #bySocket = new Map<string, Daemon>();
-  /** Where each session's files are: what concerns the session is told there. */
+  /**
+   * The daemons of each session's files. They receive the events about the
+   * session.
+   */
   readonly #bySession = new Map<string, Set<Daemon>>();
 
   constructor(directory: string, withinMs: number) {
@@ -880,7 +970,11 @@ class Daemons {
     this.#withinMs = withinMs;
   }
 
-  /** Tells the daemon of a file's workspace, or all of the session's. Nothing, where none can be asked. */
+  /**
+   * Sends an event to the daemon of a file's workspace or, without a file, to
+   * all of the session's daemons. Returns the answers; daemons that cannot be
+   * reached give none.
+   */
   async tell(input: Fields, file: string | undefined): Promise<Wanted[]> {
     const until = performance.now() + this.#withinMs;
     const session = String(input["sessionID"]);
@@ -888,14 +982,17 @@ class Daemons {
     const known = this.#bySession.get(session) ?? new Set();
     if (here !== undefined) known.add(here);
     this.#remember(session, known);
-    // A file outside of every workspace passes in silence.
+    // A file outside of every workspace has no daemon, so nothing is sent.
     const asked = file === undefined ? [...known] : here === undefined ? [] : [here];
     const sent = { ...input, cwd: this.#directory };
     const answers = await Promise.allSettled(asked.map((daemon) => daemon.ask(sent, until)));
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  /** Starts the daemon of the agent's own directory, so that the first hook finds it. */
+  /**
+   * Starts the daemon of the agent's directory, so that it runs before the
+   * first hook.
+   */
   async start(): Promise<void> {
     await (await this.#around(this.#directory))?.start();
   }
@@ -920,7 +1017,7 @@ class Daemons {
   }
 }
 
-/** The workspace around a directory that may not be there yet. */
+/** Returns the workspace around a directory that may not exist yet. */
 async function existing(directory: string): Promise<Workspace | undefined> {
   for (let at = directory; ; at = dirname(at)) {
     try {
@@ -942,7 +1039,9 @@ function fileOf(args: unknown): string | undefined {
   return named.find((name): name is string => typeof name === "string" && name !== "");
 }
 
-/** What an event tells the daemon; nothing, where it is not about its business. */
+/**
+ * Returns what to send for an event; undefined if the daemon does not need it.
+ */
 function told(event: { type: string; properties?: Fields }): Fields | undefined {
   const properties = event.properties ?? {};
   const info = (properties["info"] ?? {}) as Fields;
@@ -953,7 +1052,7 @@ function told(event: { type: string; properties?: Fields }): Fields | undefined 
     case "session.compacted": case "session.idle": case "session.deleted":
       return { phase: event.type, sessionID };
     case "message.part.updated": {
-      // A tool that threw comes back by no hook of its own.
+      // No other hook reports that a tool has thrown an error.
       const part = (properties["part"] ?? {}) as Fields;
       const state = (part["state"] ?? {}) as Fields;
       if (part["type"] !== "tool" || state["status"] !== "error") return undefined;
@@ -971,12 +1070,13 @@ interface Part extends Fields {
 }
 
 /**
- * opencode calls this once, and then what it returns. Of the options that its
- * configuration may give, `withinMs` is how long a hook may take.
+ * The plug-in, which opencode calls once; it returns the hooks. The option
+ * `withinMs` is how long a hook may take, in milliseconds.
  */
 export const TouchmarkPlugin = async ({ directory }: { directory: string }, options: { withinMs?: number } = {}) => {
   const daemons = new Daemons(directory, options.withinMs ?? HOOK_DEADLINE);
-  // Beside the agent's own start; the first hooks do without, if need be.
+  // The daemon starts in parallel with the agent. The first hooks may run
+  // without it.
   void daemons.start().catch(() => undefined);
   const tell = async (input: Fields, file?: string): Promise<Wanted[]> => {
     try {
@@ -994,7 +1094,7 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
       const wanted = await tell({ phase: "before", ...input, args: output.args }, fileOf(output.args));
       const refused = wanted.find(({ deny }) => typeof deny === "string" && deny !== "");
       if (refused === undefined) return;
-      // What is thrown here is what the model is told in the tool's place.
+      // The model gets the message of this error as the tool's result.
       refused.delivered();
       throw new Error(refused.deny);
     },
@@ -1005,7 +1105,8 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
     ) => {
       const { metadata, output: text, content } = output;
       for (const { append, delivered } of await tell({ phase: "after", ...input, metadata, output: text }, fileOf(input.args))) {
-        // What an MCP server has answered comes as it is: the model gets its parts.
+        // The result of an MCP server is passed on unchanged, so the text is
+        // added as another part.
         if (append && Array.isArray(content)) content.push({ type: "text", text: append });
         else if (append) output.output = output.output ? `${output.output}\n\n${append}` : append;
         delivered();
@@ -1028,7 +1129,8 @@ export const TouchmarkPlugin = async ({ directory }: { directory: string }, opti
       });
       const last = texts.at(-1);
       for (const { append, delivered } of wanted) {
-        // Without a part to take after, it is told with the next tool.
+        // Without a part to copy, the text is not delivered; the daemon returns
+        // it with the next tool.
         if (append && last === undefined) continue;
         if (append) output.parts.push({ ...last, id: `${last?.id}t${output.parts.length}`, text: append, synthetic: true });
         delivered();

@@ -91,77 +91,77 @@ import type {
   WarningTake,
 } from "./protocol.js";
 
-/** How a request is asked. */
+/** Options of a request. */
 export interface Ask {
-  /** How long the answer may take, in milliseconds (LIFE-4). */
+  /** How long to wait for the answer, in milliseconds (LIFE-4). */
   withinMs?: number;
 }
 
-/** The name of a request. */
+/** The name of a method. */
 export type Method = keyof Methods;
 
-/** A method for each request. */
+/** The requests of a client, one method each. */
 export abstract class Requests {
-  /** Asks, and waits for the answer no longer than it may take. */
+  /** Sends a request and waits for its answer. */
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 
-  /** Compare everything that is believed with the disk. */
+  /** Compares everything on record with the disk. */
   audit(params: Audit = {}, ask?: Ask): Promise<Methods["audit"]["result"]> {
     return this.call("audit", params, ask);
   }
 
-  /** Does this call repeat one of the session's? */
+  /** Checks whether a tool call repeats an earlier call of the session. */
   callCheck(params: CallCheck, ask?: Ask): Promise<Methods["call/check"]["result"]> {
     return this.call("call/check", params, ask);
   }
 
-  /** Forgets a session's calls. */
+  /** Removes the stored calls of a session. */
   callClear(params: CallClear, ask?: Ask): Promise<Methods["call/clear"]["result"]> {
     return this.call("call/clear", params, ask);
   }
 
-  /** Remembers a call and its result. */
+  /** Stores a tool call and its result. */
   callRecord(params: CallRecord, ask?: Ask): Promise<Methods["call/record"]["result"]> {
     return this.call("call/record", params, ask);
   }
 
-  /** How much is kept, and how often it served. */
+  /** Requests counts of stored calls and of checks. */
   callStats(params: CallStats = {}, ask?: Ask): Promise<Methods["call/stats"]["result"]> {
     return this.call("call/stats", params, ask);
   }
 
-  /** Remembers this moment. */
+  /** Creates a checkpoint at the current moment. */
   checkpointCreate(params: CheckpointCreate, ask?: Ask): Promise<Methods["checkpoint/create"]["result"]> {
     return this.call("checkpoint/create", params, ask);
   }
 
-  /** Forgets a checkpoint. */
+  /** Deletes a checkpoint. */
   checkpointDelete(params: CheckpointDelete, ask?: Ask): Promise<Methods["checkpoint/delete"]["result"]> {
     return this.call("checkpoint/delete", params, ask);
   }
 
   /**
-   * Which files were edited after a moment (CHK-1)? Exactly one of
-   * `checkpoint`, `clock` and `time` names it.
+   * Lists the files that were edited after a moment (CHK-1). Exactly one of
+   * `checkpoint`, `clock` and `time` names the moment.
    */
   checkpointDetect(params: CheckpointDetect, ask?: Ask): Promise<Methods["checkpoint/detect"]["result"]> {
     return this.call("checkpoint/detect", params, ask);
   }
 
-  /** The checkpoints of a session, the oldest first. */
+  /** Lists the checkpoints of a session, oldest first. */
   checkpointList(params: CheckpointList, ask?: Ask): Promise<Methods["checkpoint/list"]["result"]> {
     return this.call("checkpoint/list", params, ask);
   }
 
   /**
-   * Opens a window: what is written in it, and claimed by nothing better, is
-   * the session's (ATTR-6).
+   * Opens a command window. A change in the window belongs to the session,
+   * unless better evidence names another author (ATTR-6).
    */
   commandBegin(params: CommandBegin, ask?: Ask): Promise<Methods["command/begin"]["result"]> {
     return this.call("command/begin", params, ask);
   }
 
-  /** Ends a window. */
+  /** Ends a command window. */
   commandEnd(params: CommandEnd = {}, ask?: Ask): Promise<Methods["command/end"]["result"]> {
     return this.call("command/end", params, ask);
   }
@@ -172,59 +172,65 @@ export abstract class Requests {
   }
 
   /**
-   * Remove every content that is kept for line counts and previews. Facts stay,
-   * and so does what guarded writes kept.
+   * Removes every content that is stored for line counts and previews. Facts
+   * stay, and so does what guarded writes have kept for recovery.
    */
   contentsForget(params: ContentsForget = {}, ask?: Ask): Promise<Methods["contents/forget"]["result"]> {
     return this.call("contents/forget", params, ask);
   }
 
-  /** Ends an edit: nothing of it counts. */
+  /** Aborts an edit: none of its writes is the session's. */
   editAbort(params: EditAbort = {}, ask?: Ask): Promise<Methods["edit/abort"]["result"]> {
     return this.call("edit/abort", params, ask);
   }
 
-  /** Marks one or more paths as about to be written. All or nothing. */
+  /**
+   * Begins an edit: marks one or more paths as about to be written. Either all
+   * paths are marked or none.
+   */
   editBegin(params: EditBegin, ask?: Ask): Promise<Methods["edit/begin"]["result"]> {
     return this.call("edit/begin", params, ask);
   }
 
-  /** Ends an edit: the writes are done. */
+  /** Commits an edit: the writes are done. */
   editCommit(params: EditCommit = {}, ask?: Ask): Promise<Methods["edit/commit"]["result"]> {
     return this.call("edit/commit", params, ask);
   }
 
-  /** The classic flag: the next closed change of the path is mine (ATTR-8). */
+  /**
+   * Sets a one-call mark: the next closed change of the path is the session's
+   * (ATTR-8).
+   */
   editMark(params: EditMark, ask?: Ask): Promise<Methods["edit/mark"]["result"]> {
     return this.call("edit/mark", params, ask);
   }
 
-  /** An editor no longer shows a file. */
+  /** Reports that an editor has closed a file. */
   editorDidClose(params: EditorDidClose, ask?: Ask): Promise<Methods["editor/didClose"]["result"]> {
     return this.call("editor/didClose", params, ask);
   }
 
-  /** An editor shows a file. */
+  /** Reports that an editor has opened a file. */
   editorDidOpen(params: EditorDidOpen, ask?: Ask): Promise<Methods["editor/didOpen"]["result"]> {
     return this.call("editor/didOpen", params, ask);
   }
 
-  /** An editor saved a file (ATTR-2). */
+  /** Reports that an editor saved a file (ATTR-2). */
   editorDidSave(params: EditorDidSave, ask?: Ask): Promise<Methods["editor/didSave"]["result"]> {
     return this.call("editor/didSave", params, ask);
   }
 
-  /** Whether an editor holds unsaved changes. */
+  /** Reports whether an editor has unsaved changes of a file. */
   editorDirty(params: EditorDirty, ask?: Ask): Promise<Methods["editor/dirty"]["result"]> {
     return this.call("editor/dirty", params, ask);
   }
 
-  /** Who wrote each line of a file. */
+  /** Requests the author of each line of a file. */
   fileBlame(params: FileBlame, ask?: Ask): Promise<Methods["file/blame"]["result"]> {
     return this.call("file/blame", params, ask);
   }
 
-  /** What a file held. */
+  /** Requests the content of a file at a version. */
   fileContent(params: FileContent, ask?: Ask): Promise<Methods["file/content"]["result"]> {
     return this.call("file/content", params, ask);
   }
@@ -234,50 +240,56 @@ export abstract class Requests {
     return this.call("file/detect", params, ask);
   }
 
-  /** What changed between two versions of a file, or of several. */
+  /** Requests the differences between two versions, of one file or of several. */
   fileDiff(params: FileDiff, ask?: Ask): Promise<Methods["file/diff"]["result"]> {
     return this.call("file/diff", params, ask);
   }
 
-  /** Replaces a text in a file, if the file is still what the session has seen. */
+  /**
+   * Replaces a text in a file, unless the file's content differs from what the
+   * session saw last.
+   */
   fileEdit(params: FileEdit, ask?: Ask): Promise<Methods["file/edit"]["result"]> {
     return this.call("file/edit", params, ask);
   }
 
-  /** All versions of one path. */
+  /** Lists all versions of one path. */
   fileHistory(params: FileHistory, ask?: Ask): Promise<Methods["file/history"]["result"]> {
     return this.call("file/history", params, ask);
   }
 
   /**
-   * Forget what was read: the next read is `first` and full. The right to
-   * edit stays (SEEN-1).
+   * Forgets what a session has read: its next read is `first` and returns the
+   * full text. The session may still edit the file (SEEN-1).
    */
   fileInvalidate(params: FileInvalidate, ask?: Ask): Promise<Methods["file/invalidate"]["result"]> {
     return this.call("file/invalidate", params, ask);
   }
 
-  /** Was a file accessed too many steps ago? This says nothing of its content. */
+  /**
+   * Checks whether a session last accessed a file too many steps ago. This does
+   * not depend on the file's content.
+   */
   fileIsStale(params: FileIsStale, ask?: Ask): Promise<Methods["file/isStale"]["result"]> {
     return this.call("file/isStale", params, ask);
   }
 
-  /** The session's records of files. */
+  /** Lists a session's records of files. */
   fileList(params: FileList, ask?: Ask): Promise<Methods["file/list"]["result"]> {
     return this.call("file/list", params, ask);
   }
 
-  /** Versions of all files, or of some, the newest first. */
+  /** Lists versions of all files, or of some, newest first. */
   fileLog(params: FileLog = {}, ask?: Ask): Promise<Methods["file/log"]["result"]> {
     return this.call("file/log", params, ask);
   }
 
-  /** A message names a file: it is tracked from now on. */
+  /** Records that a message named a file. The file is tracked from then on. */
   fileMention(params: FileMention, ask?: Ask): Promise<Methods["file/mention"]["result"]> {
     return this.call("file/mention", params, ask);
   }
 
-  /** Checks whether this read repeats an earlier one, and records it. */
+  /** Records a read, and checks whether it repeats an earlier one. */
   fileRead(params: FileRead, ask?: Ask): Promise<Methods["file/read"]["result"]> {
     return this.call("file/read", params, ask);
   }
@@ -287,171 +299,183 @@ export abstract class Requests {
     return this.call("file/readText", params, ask);
   }
 
-  /** Files that a session accessed lately, counted in its steps. */
+  /** Lists the files that a session accessed recently, counted in its steps. */
   fileRecent(params: FileRecent, ask?: Ask): Promise<Methods["file/recent"]["result"]> {
     return this.call("file/recent", params, ask);
   }
 
   /**
-   * Gives a file back what it held. What is there now is kept, and this is a
-   * version of the user's.
+   * Restores a file to a version. Its current content is kept first. The
+   * restored content is a version of the user's (HIST-4).
    */
   fileRestore(params: FileRestore, ask?: Ask): Promise<Methods["file/restore"]["result"]> {
     return this.call("file/restore", params, ask);
   }
 
-  /** Takes down what a file is like at this moment. */
+  /** Returns the current state of a file, to compare with later. */
   fileSnapshot(params: FileSnapshot, ask?: Ask): Promise<Methods["file/snapshot"]["result"]> {
     return this.call("file/snapshot", params, ask);
   }
 
-  /** What are the session's copies worth? */
+  /** Requests the state of a session's copies of files. */
   fileStatus(params: FileStatus, ask?: Ask): Promise<Methods["file/status"]["result"]> {
     return this.call("file/status", params, ask);
   }
 
-  /** Stop tracking a path for a session. */
+  /** Stops tracking a path for a session. */
   fileUntrack(params: FileUntrack, ask?: Ask): Promise<Methods["file/untrack"]["result"]> {
     return this.call("file/untrack", params, ask);
   }
 
-  /** Writes a whole file, if it is still what the session has seen (GUARD-1). */
+  /**
+   * Writes a whole file, unless its content differs from what the session saw
+   * last (GUARD-1).
+   */
   fileWrite(params: FileWrite, ask?: Ask): Promise<Methods["file/write"]["result"]> {
     return this.call("file/write", params, ask);
   }
 
-  /** What a hook printed has been delivered. */
+  /** Confirms that the output of a hook was delivered. */
   hookAck(params: HookAck, ask?: Ask): Promise<Methods["hook/ack"]["result"]> {
     return this.call("hook/ack", params, ask);
   }
 
-  /** An event of Claude Code. */
+  /** An event of a hook of Claude Code. */
   hookClaude(params: HookClaude, ask?: Ask): Promise<Methods["hook/claude"]["result"]> {
     return this.call("hook/claude", params, ask);
   }
 
-  /** An event of Codex. */
+  /** An event of a hook of Codex. */
   hookCodex(params: HookCodex, ask?: Ask): Promise<Methods["hook/codex"]["result"]> {
     return this.call("hook/codex", params, ask);
   }
 
-  /** An event of Cursor. */
+  /** An event of a hook of Cursor. */
   hookCursor(params: HookCursor, ask?: Ask): Promise<Methods["hook/cursor"]["result"]> {
     return this.call("hook/cursor", params, ask);
   }
 
-  /** An event of any agent's hook. */
+  /** An event of a hook of any agent. */
   hookEvent(params: HookEvent, ask?: Ask): Promise<Methods["hook/event"]["result"]> {
     return this.call("hook/event", params, ask);
   }
 
-  /** An event of Gemini CLI. */
+  /** An event of a hook of Gemini CLI. */
   hookGemini(params: HookGemini, ask?: Ask): Promise<Methods["hook/gemini"]["result"]> {
     return this.call("hook/gemini", params, ask);
   }
 
   /**
-   * Which session a tool call of an MCP client belongs to: the one that the
-   * hooks of the same agent name, if they were heard (HOOK-9).
+   * Requests the session that a tool call of an MCP client belongs to: the
+   * session that the hooks of the same agent name, if there were any (HOOK-9).
    */
   hookJoin(params: HookJoin, ask?: Ask): Promise<Methods["hook/join"]["result"]> {
     return this.call("hook/join", params, ask);
   }
 
   /**
-   * An event of opencode, as its plug-in tells it: `phase`, and what
-   * belongs to it (docs/protocol.md).
+   * An event of opencode's plug-in: `phase`, and the fields of that phase
+   * (docs/protocol.md).
    */
   hookOpencode(params: HookOpencode, ask?: Ask): Promise<Methods["hook/opencode"]["result"]> {
     return this.call("hook/opencode", params, ask);
   }
 
-  /** Says who calls. Optional to call. */
+  /** Identifies the client to the daemon. Calling it is optional. */
   initialize(params: Initialize, ask?: Ask): Promise<Methods["initialize"]["result"]> {
     return this.call("initialize", params, ask);
   }
 
-  /** The models of a session. */
+  /** Lists the models of a session. */
   modelList(params: ModelList, ask?: Ask): Promise<Methods["model/list"]["result"]> {
     return this.call("model/list", params, ask);
   }
 
-  /** Remembers which model answers from now on. */
+  /** Records the model that answers from now on. */
   modelRecord(params: ModelRecord, ask?: Ask): Promise<Methods["model/record"]["result"]> {
     return this.call("model/record", params, ask);
   }
 
-  /** Everything up to the cursor has arrived. */
+  /** Confirms that all changes up to a cursor have arrived. */
   modifiedAck(params: ModifiedAck, ask?: Ask): Promise<Methods["modified/ack"]["result"]> {
     return this.call("modified/ack", params, ask);
   }
 
-  /** Lists changes without taking them. */
+  /** Lists changes and does not mark them as delivered. */
   modifiedList(params: ModifiedList = {}, ask?: Ask): Promise<Methods["modified/list"]["result"]> {
     return this.call("modified/list", params, ask);
   }
 
-  /** Lists what others changed since, and remembers that it did (MOD-2). */
+  /**
+   * Lists the changes by others since the last time, and marks them as delivered
+   * (MOD-2).
+   */
   modifiedTake(params: ModifiedTake, ask?: Ask): Promise<Methods["modified/take"]["result"]> {
     return this.call("modified/take", params, ask);
   }
 
-  /** Is anybody there? */
+  /** Checks that the daemon answers. */
   ping(params: Ping = {}, ask?: Ask): Promise<Methods["ping"]["result"]> {
     return this.call("ping", params, ask);
   }
 
-  /** Looks for a text whatever its quotation marks; an exact match wins. */
+  /**
+   * Searches a text, ignoring the kind of quotation marks. An exact match is
+   * preferred.
+   */
   quotesMatch(params: QuotesMatch, ask?: Ask): Promise<Methods["quotes/match"]["result"]> {
     return this.call("quotes/match", params, ask);
   }
 
-  /** Asks for straight quotation marks. */
+  /** Requests a text with straight quotation marks. */
   quotesNormalize(params: QuotesNormalize, ask?: Ask): Promise<Methods["quotes/normalize"]["result"]> {
     return this.call("quotes/normalize", params, ask);
   }
 
-  /** Removes kept bytes. */
+  /** Deletes an item kept for recovery. */
   recoveryDelete(params: RecoveryDelete, ask?: Ask): Promise<Methods["recovery/delete"]["result"]> {
     return this.call("recovery/delete", params, ask);
   }
 
-  /** What was kept? */
+  /** Lists the bytes that are kept for recovery. */
   recoveryList(params: RecoveryList = {}, ask?: Ask): Promise<Methods["recovery/list"]["result"]> {
     return this.call("recovery/list", params, ask);
   }
 
-  /** Gives kept bytes their name back. What is there now is kept in turn. */
+  /**
+   * Writes kept bytes back to their path. The current content of the file is
+   * kept first.
+   */
   recoveryRestore(params: RecoveryRestore, ask?: Ask): Promise<Methods["recovery/restore"]["result"]> {
     return this.call("recovery/restore", params, ask);
   }
 
-  /** What is in it? */
+  /** Requests the content of an item kept for recovery. */
   recoveryShow(params: RecoveryShow, ask?: Ask): Promise<Methods["recovery/show"]["result"]> {
     return this.call("recovery/show", params, ask);
   }
 
-  /** Takes an undo back. */
+  /** Redoes what an undo has undone. */
   redo(params: Redo = {}, ask?: Ask): Promise<Methods["redo"]["result"]> {
     return this.call("redo", params, ask);
   }
 
-  /** Which tool results may be cut, and which go first? */
+  /** Ranks tool results by how much they are worth keeping in a context. */
   retentionRank(params: RetentionRank, ask?: Ask): Promise<Methods["retention/rank"]["result"]> {
     return this.call("retention/rank", params, ask);
   }
 
-  /** These were looked at and stay: they are in the queue no more. */
+  /** Accepts changes: they stay in their files and leave the review queue. */
   reviewKeep(params: ReviewKeep, ask?: Ask): Promise<Methods["review/keep"]["result"]> {
     return this.call("review/keep", params, ask);
   }
 
-  /** What did agents change that nobody has kept or undone yet? */
+  /** Lists agents' changes that have been neither kept nor undone. */
   reviewList(params: ReviewList = {}, ask?: Ask): Promise<Methods["review/list"]["result"]> {
     return this.call("review/list", params, ask);
   }
 
-  /** These were looked at and go. What they were is in `undo/list` from then on. */
+  /** Undoes changes. They are in `undo/list` from then on. */
   reviewUndo(params: ReviewUndo, ask?: Ask): Promise<Methods["review/undo"]["result"]> {
     return this.call("review/undo", params, ask);
   }
@@ -461,174 +485,177 @@ export abstract class Requests {
     return this.call("search/grep", params, ask);
   }
 
-  /** Ends a session: its open edits and commands are aborted. */
+  /** Closes a session. Its open edits and commands are aborted. */
   sessionClose(params: SessionClose, ask?: Ask): Promise<Methods["session/close"]["result"]> {
     return this.call("session/close", params, ask);
   }
 
   /**
-   * The session's context was compacted: what it read is no longer in it,
-   * but for the files kept.
+   * Reports that the session's context was compacted: what it read is no longer
+   * resident, except for the files in `keep`.
    */
   sessionCompacted(params: SessionCompacted, ask?: Ask): Promise<Methods["session/compacted"]["result"]> {
     return this.call("session/compacted", params, ask);
   }
 
-  /** Every session known. */
+  /** Lists all sessions. */
   sessionList(params: SessionList = {}, ask?: Ask): Promise<Methods["session/list"]["result"]> {
     return this.call("session/list", params, ask);
   }
 
-  /** Opens a session, or comes back to it. */
+  /** Opens a session, or reopens it. */
   sessionOpen(params: SessionOpen, ask?: Ask): Promise<Methods["session/open"]["result"]> {
     return this.call("session/open", params, ask);
   }
 
-  /** Parts of the session's context were cut. */
+  /** Reports that parts of the session's context were cut. */
   sessionTruncated(params: SessionTruncated, ask?: Ask): Promise<Methods["session/truncated"]["result"]> {
     return this.call("session/truncated", params, ask);
   }
 
-  /** End the daemon cleanly. */
+  /** Ends the daemon cleanly. */
   shutdown(params: Shutdown = {}, ask?: Ask): Promise<Methods["shutdown"]["result"]> {
     return this.call("shutdown", params, ask);
   }
 
-  /** What has been saved so far? */
+  /** Requests how much work touchmark has saved. */
   stats(params: Stats = {}, ask?: Ask): Promise<Methods["stats"]["result"]> {
     return this.call("stats", params, ask);
   }
 
-  /** How is the daemon? */
+  /** Requests the daemon's condition. */
   status(params: Status = {}, ask?: Ask): Promise<Methods["status"]["result"]> {
     return this.call("status", params, ask);
   }
 
-  /** Be told what happens. */
+  /** Subscribes to events. */
   subscribe(params: Subscribe = {}, ask?: Ask): Promise<Methods["subscribe"]["result"]> {
     return this.call("subscribe", params, ask);
   }
 
-  /** Wait until everything written before this call has been read. */
+  /** Waits until everything that was written before this request has been read. */
   sync(params: Sync = {}, ask?: Ask): Promise<Methods["sync"]["result"]> {
     return this.call("sync", params, ask);
   }
 
-  /** Forgets the tasks whose process is gone. */
+  /** Removes the tasks whose process no longer exists. */
   taskCleanup(params: TaskCleanup = {}, ask?: Ask): Promise<Methods["task/cleanup"]["result"]> {
     return this.call("task/cleanup", params, ask);
   }
 
-  /** The tasks kept. */
+  /** Lists the stored tasks. */
   taskList(params: TaskList = {}, ask?: Ask): Promise<Methods["task/list"]["result"]> {
     return this.call("task/list", params, ask);
   }
 
-  /** Forgets a task. */
+  /** Removes a task. */
   taskRemove(params: TaskRemove, ask?: Ask): Promise<Methods["task/remove"]["result"]> {
     return this.call("task/remove", params, ask);
   }
 
-  /** Keeps a task, in place of one with the same id. */
+  /** Stores a task. It replaces a task with the same id. */
   taskSave(params: TaskSave, ask?: Ask): Promise<Methods["task/save"]["result"]> {
     return this.call("task/save", params, ask);
   }
 
   /**
-   * Takes changes away and leaves everybody else's lines as they are (UNDO-1).
-   * Which changes: those of `session`, and of these only what `prompt`,
-   * `command`, `edit` or `last` names; or the one version that `path` and `at`
-   * name.
+   * Undoes changes and leaves the lines of all other authors as they are
+   * (UNDO-1). The changes are those of `session`, or the part of them that
+   * `prompt`, `command`, `edit` or `last` selects; or the one version that
+   * `path` and `at` name.
    */
   undo(params: Undo = {}, ask?: Ask): Promise<Methods["undo"]["result"]> {
     return this.call("undo", params, ask);
   }
 
-  /** Which undos are kept? */
+  /** Lists the undos that can be redone. */
   undoList(params: UndoList = {}, ask?: Ask): Promise<Methods["undo/list"]["result"]> {
     return this.call("undo/list", params, ask);
   }
 
-  /** Be told no more. */
+  /** Ends a subscription. */
   unsubscribe(params: Unsubscribe, ask?: Ask): Promise<Methods["unsubscribe"]["result"]> {
     return this.call("unsubscribe", params, ask);
   }
 
-  /** Removes the warnings of sessions that are not live (CHK-2). */
+  /** Removes the warnings of all sessions that are not live (CHK-2). */
   warningCleanup(params: WarningCleanup, ask?: Ask): Promise<Methods["warning/cleanup"]["result"]> {
     return this.call("warning/cleanup", params, ask);
   }
 
-  /** Keeps a warning for a session, in place of an earlier one (CHK-2). */
+  /** Stores a warning for a session. It replaces an earlier one (CHK-2). */
   warningStore(params: WarningStore, ask?: Ask): Promise<Methods["warning/store"]["result"]> {
     return this.call("warning/store", params, ask);
   }
 
-  /** Takes a session's warning: it is given once (CHK-2). */
+  /** Returns a session's warning and removes it (CHK-2). */
   warningTake(params: WarningTake, ask?: Ask): Promise<Methods["warning/take"]["result"]> {
     return this.call("warning/take", params, ask);
   }
 }
 
-/** A method for each request that is about a session: its own. */
+/**
+ * The requests of a session, one method each. They are sent with the session's
+ * id.
+ */
 export abstract class SessionRequests {
-  /** The session's name. */
+  /** The session's id. */
   abstract readonly id: string;
-  /** Asks, and waits for the answer no longer than it may take. */
+  /** Sends a request and waits for its answer. */
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 
-  /** Does this call repeat one of the session's? */
+  /** Checks whether a tool call repeats an earlier call of the session. */
   callCheck(params: Omit<CallCheck, "session">, ask?: Ask): Promise<Methods["call/check"]["result"]> {
     return this.call("call/check", { session: this.id, ...params }, ask);
   }
 
-  /** Forgets a session's calls. */
+  /** Removes the stored calls of a session. */
   callClear(params: Omit<CallClear, "session"> = {}, ask?: Ask): Promise<Methods["call/clear"]["result"]> {
     return this.call("call/clear", { session: this.id, ...params }, ask);
   }
 
-  /** Remembers a call and its result. */
+  /** Stores a tool call and its result. */
   callRecord(params: Omit<CallRecord, "session">, ask?: Ask): Promise<Methods["call/record"]["result"]> {
     return this.call("call/record", { session: this.id, ...params }, ask);
   }
 
-  /** How much is kept, and how often it served. */
+  /** Requests counts of stored calls and of checks. */
   callStats(params: Omit<CallStats, "session"> = {}, ask?: Ask): Promise<Methods["call/stats"]["result"]> {
     return this.call("call/stats", { session: this.id, ...params }, ask);
   }
 
-  /** Remembers this moment. */
+  /** Creates a checkpoint at the current moment. */
   checkpointCreate(params: Omit<CheckpointCreate, "session"> = {}, ask?: Ask): Promise<Methods["checkpoint/create"]["result"]> {
     return this.call("checkpoint/create", { session: this.id, ...params }, ask);
   }
 
-  /** Forgets a checkpoint. */
+  /** Deletes a checkpoint. */
   checkpointDelete(params: Omit<CheckpointDelete, "session">, ask?: Ask): Promise<Methods["checkpoint/delete"]["result"]> {
     return this.call("checkpoint/delete", { session: this.id, ...params }, ask);
   }
 
   /**
-   * Which files were edited after a moment (CHK-1)? Exactly one of
-   * `checkpoint`, `clock` and `time` names it.
+   * Lists the files that were edited after a moment (CHK-1). Exactly one of
+   * `checkpoint`, `clock` and `time` names the moment.
    */
   checkpointDetect(params: Omit<CheckpointDetect, "session"> = {}, ask?: Ask): Promise<Methods["checkpoint/detect"]["result"]> {
     return this.call("checkpoint/detect", { session: this.id, ...params }, ask);
   }
 
-  /** The checkpoints of a session, the oldest first. */
+  /** Lists the checkpoints of a session, oldest first. */
   checkpointList(params: Omit<CheckpointList, "session"> = {}, ask?: Ask): Promise<Methods["checkpoint/list"]["result"]> {
     return this.call("checkpoint/list", { session: this.id, ...params }, ask);
   }
 
   /**
-   * Opens a window: what is written in it, and claimed by nothing better, is
-   * the session's (ATTR-6).
+   * Opens a command window. A change in the window belongs to the session,
+   * unless better evidence names another author (ATTR-6).
    */
   commandBegin(params: Omit<CommandBegin, "session"> = {}, ask?: Ask): Promise<Methods["command/begin"]["result"]> {
     return this.call("command/begin", { session: this.id, ...params }, ask);
   }
 
-  /** Ends a window. */
+  /** Ends a command window. */
   commandEnd(params: Omit<CommandEnd, "session"> = {}, ask?: Ask): Promise<Methods["command/end"]["result"]> {
     return this.call("command/end", params.command == null ? { session: this.id, ...params } : params, ask);
   }
@@ -638,55 +665,67 @@ export abstract class SessionRequests {
     return this.call("command/list", { session: this.id, ...params }, ask);
   }
 
-  /** Ends an edit: nothing of it counts. */
+  /** Aborts an edit: none of its writes is the session's. */
   editAbort(params: Omit<EditAbort, "session"> = {}, ask?: Ask): Promise<Methods["edit/abort"]["result"]> {
     return this.call("edit/abort", params.edit == null ? { session: this.id, ...params } : params, ask);
   }
 
-  /** Marks one or more paths as about to be written. All or nothing. */
+  /**
+   * Begins an edit: marks one or more paths as about to be written. Either all
+   * paths are marked or none.
+   */
   editBegin(params: Omit<EditBegin, "session">, ask?: Ask): Promise<Methods["edit/begin"]["result"]> {
     return this.call("edit/begin", { session: this.id, ...params }, ask);
   }
 
-  /** Ends an edit: the writes are done. */
+  /** Commits an edit: the writes are done. */
   editCommit(params: Omit<EditCommit, "session"> = {}, ask?: Ask): Promise<Methods["edit/commit"]["result"]> {
     return this.call("edit/commit", params.edit == null ? { session: this.id, ...params } : params, ask);
   }
 
-  /** The classic flag: the next closed change of the path is mine (ATTR-8). */
+  /**
+   * Sets a one-call mark: the next closed change of the path is the session's
+   * (ATTR-8).
+   */
   editMark(params: Omit<EditMark, "session">, ask?: Ask): Promise<Methods["edit/mark"]["result"]> {
     return this.call("edit/mark", { session: this.id, ...params }, ask);
   }
 
-  /** Replaces a text in a file, if the file is still what the session has seen. */
+  /**
+   * Replaces a text in a file, unless the file's content differs from what the
+   * session saw last.
+   */
   fileEdit(params: Omit<FileEdit, "session">, ask?: Ask): Promise<Methods["file/edit"]["result"]> {
     return this.call("file/edit", { session: this.id, ...params }, ask);
   }
 
   /**
-   * Forget what was read: the next read is `first` and full. The right to
-   * edit stays (SEEN-1).
+   * Forgets what a session has read: its next read is `first` and returns the
+   * full text. The session may still edit the file (SEEN-1).
    */
   fileInvalidate(params: Omit<FileInvalidate, "session"> = {}, ask?: Ask): Promise<Methods["file/invalidate"]["result"]> {
     return this.call("file/invalidate", { session: this.id, ...params }, ask);
   }
 
-  /** Was a file accessed too many steps ago? This says nothing of its content. */
+  /**
+   * Checks whether a session last accessed a file too many steps ago. This does
+   * not depend on the file's content.
+   */
   fileIsStale(params: Omit<FileIsStale, "session">, ask?: Ask): Promise<Methods["file/isStale"]["result"]> {
     return this.call("file/isStale", { session: this.id, ...params }, ask);
   }
 
-  /** The session's records of files. */
+  /** Lists a session's records of files. */
   fileList(params: Omit<FileList, "session"> = {}, ask?: Ask): Promise<Methods["file/list"]["result"]> {
     return this.call("file/list", { session: this.id, ...params }, ask);
   }
 
-  /** A message names a file: it is tracked from now on. */
+  /** Records that a message named a file. The file is tracked from then on. */
   fileMention(params: Omit<FileMention, "session">, ask?: Ask): Promise<Methods["file/mention"]["result"]> {
     return this.call("file/mention", { session: this.id, ...params }, ask);
   }
 
-  /** Checks whether this read repeats an earlier one, and records it. */
+  /** Records a read, and checks whether it repeats an earlier one. */
   fileRead(params: Omit<FileRead, "session">, ask?: Ask): Promise<Methods["file/read"]["result"]> {
     return this.call("file/read", { session: this.id, ...params }, ask);
   }
@@ -696,65 +735,71 @@ export abstract class SessionRequests {
     return this.call("file/readText", { session: this.id, ...params }, ask);
   }
 
-  /** Files that a session accessed lately, counted in its steps. */
+  /** Lists the files that a session accessed recently, counted in its steps. */
   fileRecent(params: Omit<FileRecent, "session">, ask?: Ask): Promise<Methods["file/recent"]["result"]> {
     return this.call("file/recent", { session: this.id, ...params }, ask);
   }
 
-  /** What are the session's copies worth? */
+  /** Requests the state of a session's copies of files. */
   fileStatus(params: Omit<FileStatus, "session"> = {}, ask?: Ask): Promise<Methods["file/status"]["result"]> {
     return this.call("file/status", { session: this.id, ...params }, ask);
   }
 
-  /** Stop tracking a path for a session. */
+  /** Stops tracking a path for a session. */
   fileUntrack(params: Omit<FileUntrack, "session">, ask?: Ask): Promise<Methods["file/untrack"]["result"]> {
     return this.call("file/untrack", { session: this.id, ...params }, ask);
   }
 
-  /** Writes a whole file, if it is still what the session has seen (GUARD-1). */
+  /**
+   * Writes a whole file, unless its content differs from what the session saw
+   * last (GUARD-1).
+   */
   fileWrite(params: Omit<FileWrite, "session">, ask?: Ask): Promise<Methods["file/write"]["result"]> {
     return this.call("file/write", { session: this.id, ...params }, ask);
   }
 
   /**
-   * Which session a tool call of an MCP client belongs to: the one that the
-   * hooks of the same agent name, if they were heard (HOOK-9).
+   * Requests the session that a tool call of an MCP client belongs to: the
+   * session that the hooks of the same agent name, if there were any (HOOK-9).
    */
   hookJoin(params: Omit<HookJoin, "session"> = {}, ask?: Ask): Promise<Methods["hook/join"]["result"]> {
     return this.call("hook/join", { session: this.id, ...params }, ask);
   }
 
-  /** The models of a session. */
+  /** Lists the models of a session. */
   modelList(params: Omit<ModelList, "session"> = {}, ask?: Ask): Promise<Methods["model/list"]["result"]> {
     return this.call("model/list", { session: this.id, ...params }, ask);
   }
 
-  /** Remembers which model answers from now on. */
+  /** Records the model that answers from now on. */
   modelRecord(params: Omit<ModelRecord, "session">, ask?: Ask): Promise<Methods["model/record"]["result"]> {
     return this.call("model/record", { session: this.id, ...params }, ask);
   }
 
-  /** Everything up to the cursor has arrived. */
+  /** Confirms that all changes up to a cursor have arrived. */
   modifiedAck(params: Omit<ModifiedAck, "session">, ask?: Ask): Promise<Methods["modified/ack"]["result"]> {
     return this.call("modified/ack", { session: this.id, ...params }, ask);
   }
 
-  /** Lists changes without taking them. */
+  /** Lists changes and does not mark them as delivered. */
   modifiedList(params: Omit<ModifiedList, "session"> = {}, ask?: Ask): Promise<Methods["modified/list"]["result"]> {
     return this.call("modified/list", { session: this.id, ...params }, ask);
   }
 
-  /** Lists what others changed since, and remembers that it did (MOD-2). */
+  /**
+   * Lists the changes by others since the last time, and marks them as delivered
+   * (MOD-2).
+   */
   modifiedTake(params: Omit<ModifiedTake, "session"> = {}, ask?: Ask): Promise<Methods["modified/take"]["result"]> {
     return this.call("modified/take", { session: this.id, ...params }, ask);
   }
 
-  /** Which tool results may be cut, and which go first? */
+  /** Ranks tool results by how much they are worth keeping in a context. */
   retentionRank(params: Omit<RetentionRank, "session">, ask?: Ask): Promise<Methods["retention/rank"]["result"]> {
     return this.call("retention/rank", { session: this.id, ...params }, ask);
   }
 
-  /** What did agents change that nobody has kept or undone yet? */
+  /** Lists agents' changes that have been neither kept nor undone. */
   reviewList(params: Omit<ReviewList, "session"> = {}, ask?: Ask): Promise<Methods["review/list"]["result"]> {
     return this.call("review/list", { session: this.id, ...params }, ask);
   }
@@ -764,65 +809,65 @@ export abstract class SessionRequests {
     return this.call("search/grep", { session: this.id, ...params }, ask);
   }
 
-  /** Ends a session: its open edits and commands are aborted. */
+  /** Closes a session. Its open edits and commands are aborted. */
   sessionClose(params: Omit<SessionClose, "session"> = {}, ask?: Ask): Promise<Methods["session/close"]["result"]> {
     return this.call("session/close", { session: this.id, ...params }, ask);
   }
 
   /**
-   * The session's context was compacted: what it read is no longer in it,
-   * but for the files kept.
+   * Reports that the session's context was compacted: what it read is no longer
+   * resident, except for the files in `keep`.
    */
   sessionCompacted(params: Omit<SessionCompacted, "session"> = {}, ask?: Ask): Promise<Methods["session/compacted"]["result"]> {
     return this.call("session/compacted", { session: this.id, ...params }, ask);
   }
 
-  /** Opens a session, or comes back to it. */
+  /** Opens a session, or reopens it. */
   sessionOpen(params: Omit<SessionOpen, "session"> = {}, ask?: Ask): Promise<Methods["session/open"]["result"]> {
     return this.call("session/open", { session: this.id, ...params }, ask);
   }
 
-  /** Parts of the session's context were cut. */
+  /** Reports that parts of the session's context were cut. */
   sessionTruncated(params: Omit<SessionTruncated, "session">, ask?: Ask): Promise<Methods["session/truncated"]["result"]> {
     return this.call("session/truncated", { session: this.id, ...params }, ask);
   }
 
-  /** What has been saved so far? */
+  /** Requests how much work touchmark has saved. */
   stats(params: Omit<Stats, "session"> = {}, ask?: Ask): Promise<Methods["stats"]["result"]> {
     return this.call("stats", { session: this.id, ...params }, ask);
   }
 
-  /** The tasks kept. */
+  /** Lists the stored tasks. */
   taskList(params: Omit<TaskList, "session"> = {}, ask?: Ask): Promise<Methods["task/list"]["result"]> {
     return this.call("task/list", { session: this.id, ...params }, ask);
   }
 
-  /** Forgets a task. */
+  /** Removes a task. */
   taskRemove(params: Omit<TaskRemove, "session">, ask?: Ask): Promise<Methods["task/remove"]["result"]> {
     return this.call("task/remove", { session: this.id, ...params }, ask);
   }
 
-  /** Keeps a task, in place of one with the same id. */
+  /** Stores a task. It replaces a task with the same id. */
   taskSave(params: Omit<TaskSave, "session">, ask?: Ask): Promise<Methods["task/save"]["result"]> {
     return this.call("task/save", { session: this.id, ...params }, ask);
   }
 
   /**
-   * Takes changes away and leaves everybody else's lines as they are (UNDO-1).
-   * Which changes: those of `session`, and of these only what `prompt`,
-   * `command`, `edit` or `last` names; or the one version that `path` and `at`
-   * name.
+   * Undoes changes and leaves the lines of all other authors as they are
+   * (UNDO-1). The changes are those of `session`, or the part of them that
+   * `prompt`, `command`, `edit` or `last` selects; or the one version that
+   * `path` and `at` name.
    */
   undo(params: Omit<Undo, "session"> = {}, ask?: Ask): Promise<Methods["undo"]["result"]> {
     return this.call("undo", params.edit == null ? { session: this.id, ...params } : params, ask);
   }
 
-  /** Keeps a warning for a session, in place of an earlier one (CHK-2). */
+  /** Stores a warning for a session. It replaces an earlier one (CHK-2). */
   warningStore(params: Omit<WarningStore, "session">, ask?: Ask): Promise<Methods["warning/store"]["result"]> {
     return this.call("warning/store", { session: this.id, ...params }, ask);
   }
 
-  /** Takes a session's warning: it is given once (CHK-2). */
+  /** Returns a session's warning and removes it (CHK-2). */
   warningTake(params: Omit<WarningTake, "session"> = {}, ask?: Ask): Promise<Methods["warning/take"]["result"]> {
     return this.call("warning/take", { session: this.id, ...params }, ask);
   }
