@@ -84,7 +84,8 @@ pub struct Counters {
     pub fences: u64,
     /// The number of overflows of the system's queue of events.
     pub overflows: u64,
-    /// The number of times that everything tracked was compared with the disk.
+    /// The number of comparisons with the disk that were begun because coverage
+    /// of some or all tracked paths was lost.
     pub rescans: u64,
     /// The number of requests answered.
     pub requests: u64,

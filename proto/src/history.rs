@@ -67,11 +67,11 @@ pub struct FileDiff {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum LineKind {
-    /// Both versions.
+    /// The line is in both versions.
     Context,
-    /// Only the newer version.
+    /// The line is only in the newer version.
     Added,
-    /// Only the older version.
+    /// The line is only in the older version.
     Removed,
 }
 

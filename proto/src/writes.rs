@@ -71,7 +71,7 @@ pub enum Guard {
     /// The old and the new file were exchanged atomically, and the old file's
     /// content was checked afterwards.
     Exchange,
-    /// The new file got its name only because no file had it.
+    /// The new file took a name that no file had.
     Noreplace,
     /// The file was checked and then written in place.
     Checked,

@@ -90,7 +90,7 @@ proptest! {
     }
 
     /// The input is a valid message with one byte changed, which finds more
-    /// than random bytes.
+    /// defects than random bytes.
     #[test]
     fn damaged_messages_are_survived(
         message in client_message(),

@@ -11,7 +11,7 @@ from touchmark import Client, Start, TouchmarkError, Workspace
 from touchmark.start import wait_until_ended
 
 BINARY = os.environ.get("TOUCHMARK_BIN", "")
-# A deadline in seconds that only a hanging daemon reaches, also on a busy
+# A deadline in seconds. Only a daemon that hangs reaches it, even on a busy
 # machine.
 PATIENCE = 60.0
 

@@ -639,7 +639,10 @@ export interface Counters {
   overflows: number;
   /** The number of requests answered. */
   requests: number;
-  /** The number of times that everything tracked was compared with the disk. */
+  /**
+   * The number of comparisons with the disk that were begun because coverage
+   * of some or all tracked paths was lost.
+   */
   rescans: number;
   /** The number of versions recorded. */
   versions: number;
