@@ -112,10 +112,10 @@ impl Stage {
 fn tell(options: &Options, measured: &[(usize, [f64; 3])]) -> Part {
     let mut part = Part::new(
         "Many clients",
-        "Threads of one program, each with a connection, ask one question after the other, as \
-         fast as answers come: `file/status` behind a fence, watchman's synced `since`, and the \
-         ping-pong without anything behind it. Medians of rounds, but of the ping-pong the best \
-         one: a floor is what the machine can do. Questions that arrive together share a fence.",
+        "Threads of one program, each with a connection, send one query after the other, as fast \
+         as answers come: `file/status` with a fence, watchman's synced `since`, and a plain \
+         ping-pong. The numbers are medians of rounds; of the ping-pong it is the best round, \
+         since a floor is what the machine can do. Queries that arrive together share a fence.",
     );
     for &(count, [floor, own, watchman]) in measured {
         let row = |name: &str, rate: f64| {

@@ -47,9 +47,8 @@ struct Measured {
 pub(crate) fn part(options: &Options) -> Result<Part> {
     let mut part = Part::new(
         "Decisions of hooks",
-        "What an agent waits for before a tool that writes to a file of 1,000 lines: the request \
-         of its hook, without the process that carries it. The floor is the ping-pong, in the \
-         same moment.",
+        "The time that an agent waits before a tool that writes to a file of 1,000 lines: the \
+         hook's request, without the hook's process. The floor is a ping-pong at the same time.",
     );
     for loops in [0, LOOPS] {
         progress(&format!("decisions of hooks beside {loops} busy loops"));

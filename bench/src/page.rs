@@ -78,13 +78,13 @@ impl Report {
         let mut text = format!(
             "# Performance\n\nWritten by `cargo run --release -p touchmark-bench --{flag} \
              --write`; run it to measure your machine. {}\n\n\
-             What counts are the multiples, not the times: every number was measured in one run, \
-             a round of each in turn, beside the floor it is compared with (what the machine \
-             itself takes for the least that would do) and the peers that are installed. The \
-             goals are those the project set itself.\n\n",
+             Compare the multiples, not the times. All numbers were measured in one run, in \
+             turns: touchmark, its floor, and the other tools that are installed. The floor is \
+             the time that the machine needs for the least work that would do. The goals are the \
+             project's own.\n\n",
             if self.quick {
-                "This was a quick run, with smaller sizes and fewer rounds: look at it with \
-                 caution."
+                "This was a quick run, with smaller sizes and fewer rounds, so its numbers are \
+                 less reliable."
             } else {
                 "It takes ten minutes on a machine that does nothing else."
             }
@@ -154,18 +154,18 @@ impl Report {
 /// met for it to be true.
 const TO_TAKE: [(&str, &[&str]); 5] = [
     (
-        "**An answer as of now is cheap enough to ask for before every edit.** It costs a few \
-         round trips over a socket; there is no reason to keep it, or to ask without a fence.",
+        "**A current answer is cheap enough to request before every edit.** It costs a few round \
+         trips over a socket. There is no reason to cache it, or to query without a fence.",
         &["file/status with fence"],
     ),
     (
-        "**It does not cost more in a large workspace.**",
+        "**A current answer does not cost more in a large workspace.**",
         &["one status as tracked files grow"],
     ),
     (
-        "**What nobody asks for costs nothing.** Others' reads make no events, files that nobody \
-         tracks are not looked at where no tracked file is beside them, and a daemon that nobody \
-         asks sleeps.",
+        "**An idle daemon costs nothing.** Reads by other programs make no events. Untracked \
+         files are not looked at, unless a tracked file is in the same directory. Without \
+         requests, the daemon sleeps.",
         &[
             "idle, 10,000 tracked",
             "churn of 60,000 untracked files",
@@ -173,13 +173,15 @@ const TO_TAKE: [(&str, &[&str]); 5] = [
         ],
     ),
     (
-        "**The price is paid at the write.** Every change of a tracked file is read and hashed, \
-         once. Watchers that tell names need not, and cannot say whether a content is another.",
+        "**The cost is at the write.** Every change of a tracked file is read and hashed, once. \
+         Watchers that report only names need not do that, and cannot say whether the content has \
+         changed.",
         &[],
     ),
     (
-        "**After a gap**, that is a start or a queue that overflowed, everything tracked is \
-         compared with the disk before an answer. That grows with the number of tracked files.",
+        "**After a gap**, that is a start or an overflow of the queue, everything tracked is \
+         compared with the disk before an answer. That cost grows with the number of tracked \
+         files.",
         &[],
     ),
 ];

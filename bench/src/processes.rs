@@ -103,9 +103,9 @@ fn tell(options: &Options, measured: &Measured) -> Part {
     let nothing = measured.nothing.p50();
     let mut part = Part::new(
         "One process",
-        "From the start of a process to its end. `true` is the floor. The hook is told of a read \
-         by Claude Code, asks the daemon and answers. Cold: no daemon runs, so that the command \
-         starts one, which opens its store and listens.",
+        "The time from the start of a process to its end. `true` is the floor. The hook gets a \
+         read event of Claude Code, sends it to the daemon and prints the answer. Cold: no daemon \
+         runs, so the command starts one, which opens its store and listens.",
     );
     let rows: [(&str, &Samples); 8] = [
         ("`true`", &measured.nothing),

@@ -187,13 +187,12 @@ fn checkpoints(options: &Options, stage: &Stage) -> Result<Lasting> {
 fn tell(options: &Options, results: &Results, made: usize, lasting: &Lasting) -> Part {
     let mut part = Part::new(
         "One request at a time",
-        "A connection that is kept, 100 tracked files of 1 KiB. Every line had its turn in each \
-         round. A fence makes an answer as of now: all that was written before the question is in \
-         it. Watchman is asked for what changed since its last answer, by its own cookie file; \
-         chokidar tells by itself. On Linux inotify is spoken directly, not through the `notify` \
-         crate: the system's queue can be emptied at the question, where the crate's thread has to \
-         be waited for by a cookie's event. The rows with `watch = \"notify\"` show the \
-         difference.",
+        "One open connection, 100 tracked files of 1 KiB. Each line was measured once in each \
+         round. With a fence, an answer covers all writes before the query. Watchman is queried \
+         for changes since its last answer, with its own cookie file; chokidar reports without a \
+         query. On Linux touchmark uses inotify directly, not through the `notify` crate: it can \
+         empty the system's queue at the query, while with the crate it has to wait for the event \
+         of a cookie. The rows with `watch = \"notify\"` show the difference.",
     );
     for (measure, samples) in MEASURES.iter().zip(&results.0) {
         if samples.count() == 0 {

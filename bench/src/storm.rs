@@ -92,10 +92,10 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
 
     let mut part = Part::new(
         "A storm of writes",
-        "One thread writes all tracked files anew, 1 KiB each, as fast as it can: in a tree that \
-         nobody watches, in touchmark's, in watchman's, in turns. Then it asks, and waits until \
-         all of it is known. touchmark has read and hashed every file by then and knows who \
-         wrote it; watchman knows its name, size and time. The floor is one thread that reads and \
+        "One thread rewrites all tracked files, 1 KiB each, as fast as it can: in an unwatched \
+         tree, in touchmark's, in watchman's, in turns. Then it sends a query and waits until the \
+         answer has all changes. By then touchmark has read and hashed every file and decided its \
+         author; watchman has its name, size and time. The floor is one thread that reads and \
          hashes the same files. Each answer was compared with the files.",
     );
     rows(&mut part, &storms);

@@ -83,9 +83,9 @@ fn grow(mut log: &File, ended: &AtomicBool) -> std::io::Result<()> {
 
 fn tell(quiet: &Samples, beside: &Samples) -> Part {
     let mut part = Part::new(
-        "Beside a large file that grows",
-        "One file's status, with a fence, every 2 ms. A log of 1 GiB is tracked as well, and 4 \
-         KiB are added to it ten times a second.",
+        "Next to a large file that grows",
+        "One file's status, with a fence, every 2 ms. A log of 1 GiB is tracked too, and 4 KiB \
+         are appended to it ten times a second.",
     );
     let growing = Row::of("one status, beside the log as it grows", beside);
     part.rows.extend([

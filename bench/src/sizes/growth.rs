@@ -58,7 +58,7 @@ pub(super) fn part(options: &Options, sizes: &mut [Size]) -> Result<Part> {
 fn tell(options: &Options, counts: &[usize], measured: &[[Samples; 3]]) -> Part {
     let mut part = Part::new(
         "As the workspace grows",
-        "One file's status in workspaces of several sizes, in turns; every answer the right one. \
+        "One file's status in workspaces of several sizes, in turns. Every answer was right. \
          Watchman watches the same trees.",
     );
     let of = |way: usize, samples: &[Samples; 3]| samples.get(way).cloned().unwrap_or_default();

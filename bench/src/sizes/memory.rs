@@ -79,10 +79,11 @@ impl Measured {
     pub(super) fn part(self, options: &Options) -> Part {
         let mut part = Part::new(
             "Memory",
-            "Private memory is what a program has written to and shares with nobody \
-             (`Private_Dirty` of `smaps_rollup`); the goals are of it, just after all was read. Resident memory (`Rss`) \
-             has the program's own file and its libraries in it, too. Looked at when all had been quiet \
-             for some seconds. 1 MB is a million bytes.",
+            "Private memory is memory that a program has written to and does not share \
+             (`Private_Dirty` of `smaps_rollup`). The goals refer to it, just after all files \
+             were read. Resident memory (`Rss`) includes the program's own file and its \
+             libraries. Both were measured after some seconds without activity. 1 MB is a million \
+             bytes.",
         );
         let mut looks: Vec<&Look> = self.0.iter().collect();
         looks.sort_by_key(|look| look.count);

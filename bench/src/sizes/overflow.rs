@@ -46,10 +46,10 @@ pub(super) fn part(options: &Options, sizes: &mut [Size]) -> Result<Part> {
     let mut part = Part::new(
         "An overflow of the queue",
         format!(
-            "The daemon is stopped by a signal, {} files are written, more events than the \
-             kernel keeps, and it goes on: the time from then until it has said of every file \
-             whether it has changed, and who cannot be known. Each answer was compared with the \
-             files. The same with watchman.",
+            "The daemon is stopped by a signal. {} files are written, which makes more events \
+             than the kernel keeps. Then the daemon continues. Measured is the time from then \
+             until it has answered for every file whether it has changed; the authors cannot be \
+             known. Each answer was compared with the files. The same was done with watchman.",
             units::count(WRITTEN)
         ),
     );

@@ -33,9 +33,9 @@ struct Spent {
 
 pub(super) fn part(options: &Options, sizes: &mut [Size]) -> Result<Part> {
     let mut part = Part::new(
-        "While nobody asks",
+        "An idle daemon",
         "Context switches of all threads, calls that read or wrote, bytes from and to disks, and \
-         processor time, all as the kernel counts them, with a connection open. touchmark and \
+         processor time, as the kernel counts them, with one open connection. touchmark and \
          watchman had the same tree at the same time.",
     );
     let small = sizes.iter_mut().find(|size| size.count() == SMALL);

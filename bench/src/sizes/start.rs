@@ -124,10 +124,10 @@ impl Ended {
 fn tell(options: &Options, ended: &[Ended]) -> Part {
     let mut part = Part::new(
         "From the start to the first answer",
-        "The time from the start of the process until it has said which of all tracked files \
-         are stale, with its state on disk and one file changed while it did not run. For \
-         watchman: until it has listed its files, with its own state on disk. The floor is a \
-         stat of each file.",
+        "The time from the start of the process until it has answered which of all tracked files \
+         are stale. Its state is on disk, and one file has changed while it did not run. For \
+         watchman: until it has listed its files, with its own state on disk. The floor is a stat \
+         of each file.",
     );
     for ended in ended {
         let count = ended.world.tree.count();
