@@ -131,7 +131,10 @@ impl Player for Ours<'_> {
             return self.agents[0].sync();
         };
         let Some(text) = text.filter(|_| who != COMMANDS) else {
-            let begun = agent.ok("command/begin", json!({"label": "sh"}));
+            let begun = agent.ok(
+                "command/begin",
+                json!({"label": "sh", "scope": "workspace"}),
+            );
             match text {
                 Some(text) => save(text),
                 None => fs::remove_file(&here).unwrap(),
@@ -481,7 +484,7 @@ impl Row {
 
 #[test]
 fn undo_beside_other_tools() {
-    const SOME: u64 = 100;
+    const SOME: u64 = 40;
     if !parts::heavy("the table of tools that take an agent's work away") {
         return;
     }
