@@ -8,6 +8,7 @@
 //!
 //! - `TOUCHMARK_CRASH_AT=N`: at the n-th failpoint, counted from 1 over all
 //!   threads, the process ends as by `kill -9`.
+//! - `TOUCHMARK_CRASH_OF=PREFIX`: only those count whose names begin so.
 //! - `TOUCHMARK_FAILPOINTS=FILE`: every failpoint that is passed is appended to
 //!   the file, a name a line; its length is how many there are.
 
@@ -36,6 +37,9 @@ mod crash_points {
         Some(AtomicU64::new(text.parse().ok()?))
     });
 
+    static PREFIX: LazyLock<String> =
+        LazyLock::new(|| std::env::var("TOUCHMARK_CRASH_OF").unwrap_or_default());
+
     static NAMES: LazyLock<Option<File>> = LazyLock::new(|| {
         let file = std::env::var_os("TOUCHMARK_FAILPOINTS").filter(|name| !name.is_empty())?;
         OpenOptions::new().create(true).append(true).open(file).ok()
@@ -47,6 +51,7 @@ mod crash_points {
             let _only_for_the_report = names.write_all(format!("{name}\n").as_bytes());
         }
         if let Some(left) = &*LEFT
+            && name.starts_with(&**PREFIX)
             && left.fetch_sub(1, Ordering::Relaxed) == 1
         {
             crate::system::process::die();

@@ -87,6 +87,24 @@ pub fn debian(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     .then_some(place)
 }
 
+/// A program of a crate, by `cargo install`. As [`python`].
+pub fn program(
+    room: &str,
+    krate: &str,
+    version: &str,
+    program: &str,
+    what: &str,
+) -> Option<PathBuf> {
+    let place = place(room);
+    let package = format!("{krate}@{version}");
+    fetched(&place, &[&package], what, || {
+        let mut install = Command::new("cargo");
+        install.args(["install", "--quiet", "--locked", &package, "--root"]);
+        succeeds(install.arg(&place).env_remove("CARGO_TARGET_DIR"))
+    })
+    .then(|| place.join("bin").join(program))
+}
+
 /// The packages, and what an installation of them would install beside them.
 fn with_what_they_need(packages: &[&str]) -> BTreeSet<String> {
     let simulated = Command::new("apt-get")

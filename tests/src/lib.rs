@@ -12,6 +12,9 @@
 //! - [`snippets`]: what stands between fences in the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`hooks`]: agents whose hooks are the real `touchmark hook`.
+//! - [`dealt`]: sessions of several authors in the same files, and who wrote
+//!   which line.
+//! - [`dice`]: chance from a seed, and contents that occur once.
 //! - [`disk_fuzz`]: random steps on a real file system, and an oracle.
 //! - [`fetched`]: packages from registries, for tests that drive them.
 //! - [`limits`]: a limit of watches that only one daemon has.
@@ -37,6 +40,8 @@
 
 pub mod agents;
 pub mod children;
+pub mod dealt;
+pub mod dice;
 pub mod disk_fuzz;
 pub mod fetched;
 pub mod framed;

@@ -21,6 +21,12 @@ use crate::life::usable_directory;
 /// Undos kept; of more, the oldest go.
 const KEPT: usize = 100;
 
+/// An undo's entry.
+const ENTRY: &str = "entry.json";
+
+/// The same of one that is done, whatever it says.
+const DONE: &str = "done.json";
+
 /// The directory of undos.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -67,6 +73,9 @@ pub(super) struct FileEntry {
     pub(super) after: Option<Hash>,
     /// Of a file that is made anew.
     pub(super) mode: Option<u32>,
+    /// The name that it gets instead; it goes only where that was written.
+    #[serde(default)]
+    pub(super) to: Option<RelPath>,
 }
 
 /// What a file held, or is to hold; `None` for no file.
@@ -150,6 +159,7 @@ impl Journal {
             before: plan.before.as_deref().map(Hash::of),
             after: plan.after.as_deref().map(Hash::of),
             mode: plan.mode,
+            to: plan.to.clone(),
         };
         match entry.files.get_mut(at) {
             Some(old) => *old = file,
@@ -171,7 +181,8 @@ impl Journal {
         entry.state = State::Done;
         let ended = match entry.files.is_empty() {
             true => fs::remove_dir_all(self.of(entry.number)),
-            false => self.write(entry),
+            // An entry that cannot be written can be given another name.
+            false => self.write(entry).or_else(|_| self.rename(entry.number)),
         };
         if let Err(error) = ended {
             // The next start finds everything done.
@@ -287,15 +298,28 @@ impl Journal {
     }
 
     fn read(&self, number: u64) -> Option<Entry> {
-        let text = fs::read(self.of(number).join("entry.json")).ok()?;
-        serde_json::from_slice(&text).ok()
+        let directory = self.of(number);
+        let read = |name: &str| -> Option<Entry> {
+            serde_json::from_slice(&fs::read(directory.join(name)).ok()?).ok()
+        };
+        let done = |entry: Entry| Entry {
+            state: State::Done,
+            ..entry
+        };
+        read(ENTRY).or_else(|| read(DONE).map(done))
+    }
+
+    /// Says of an undo that it is done, where the disk is full.
+    fn rename(&self, number: u64) -> io::Result<()> {
+        let directory = self.of(number);
+        fs::rename(directory.join(ENTRY), directory.join(DONE))
     }
 
     fn write(&self, entry: &Entry) -> io::Result<()> {
         let directory = self.of(entry.number);
         let part = directory.join("entry.part");
         self.file(&part, &serde_json::to_vec(entry)?)?;
-        fs::rename(&part, directory.join("entry.json"))?;
+        fs::rename(&part, directory.join(ENTRY))?;
         if self.durable {
             File::open(&directory)?.sync_data()?;
             File::open(&self.directory)?.sync_data()?;

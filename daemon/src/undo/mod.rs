@@ -121,7 +121,7 @@ impl Undoer {
             let plan = Plan::back(self, &file.path, before, after, file.mode).await;
             plans.push(plan.unwrap_or_else(|error| Plan::failed(&file.path, error)));
         }
-        plan::join_renames(&mut plans, &self.root);
+        plan::rename_again(&mut plans, &entry.files, &self.root);
         if ask.dry_run {
             return Ok(Undone {
                 undo: None,

@@ -10,6 +10,7 @@ use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
 use touchmark_proto::{Author, Error, Hash, LineRange, RelPath, VersionKind, native};
 
 use super::Undoer;
+use super::journal::FileEntry;
 use super::whose::Chosen;
 use crate::history::Chain;
 
@@ -196,7 +197,9 @@ impl Plan {
 
     /// What becomes of the file.
     fn judge(&mut self, without: &Without, is_lost: bool) {
-        if is_lost || self.hunks == 0 && self.conflicts.is_empty() && !without.not_kept.is_empty() {
+        // Nothing that is asked for could be done.
+        let is_stuck = self.before == self.after && self.conflicts.is_empty();
+        if is_lost || is_stuck && !without.not_kept.is_empty() {
             self.outcome = UndoOutcome::NotKept;
             self.cause = Some("what the file held is not kept".into());
             self.after = self.before.clone();
@@ -332,12 +335,34 @@ pub(super) fn join_renames(plans: &mut [Plan], root: &Path) {
         };
         plans[old].after = text;
         plans[old].outcome = UndoOutcome::Restored;
-        let now = std::fs::metadata(root.join(native::name(plans[at].path.as_bytes())));
-        plans[old].mode = now.ok().map(|metadata| metadata.permissions().mode());
+        plans[old].mode = mode(root, &plans[at].path);
         plans[at].after = None;
         plans[at].outcome = UndoOutcome::Renamed;
         plans[at].to = Some(from);
     }
+}
+
+/// A file that an undo gave its old name back gets the newer one again, and
+/// keeps the old one where it cannot.
+pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry], root: &Path) {
+    for file in files {
+        let Some(old) = &file.to else { continue };
+        let at = |path: &RelPath| plans.iter().position(|plan| plan.path == *path);
+        let (Some(new), Some(old)) = (at(&file.path), at(old)) else {
+            continue;
+        };
+        if plans[old].outcome == UndoOutcome::Deleted {
+            plans[new].mode = mode(root, &plans[old].path);
+            plans[old].outcome = UndoOutcome::Renamed;
+            plans[old].to = Some(file.path.clone());
+        }
+    }
+}
+
+/// The permissions of a file.
+fn mode(root: &Path, path: &RelPath) -> Option<u32> {
+    let now = std::fs::metadata(root.join(native::name(path.as_bytes())));
+    Some(now.ok()?.permissions().mode())
 }
 
 mod markers {

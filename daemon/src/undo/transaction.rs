@@ -104,6 +104,15 @@ impl<'u> Transaction<'u> {
             }
             // Somebody has saved it: what is there now has to stay.
             let path = self.plans[at].path.clone();
+            // What a file is to hold by its other name is known with that alone.
+            if self
+                .plans
+                .iter()
+                .any(|other| other.to.as_ref() == Some(&path))
+            {
+                let cause = "somebody has saved it in the meantime";
+                return self.plans[at].fail(UndoOutcome::Changed, cause.into());
+            }
             let anew = match self.undoer.journal.redo_of(entry, at) {
                 Some([before, after]) => {
                     let mode = self.plans[at].mode;
@@ -131,13 +140,12 @@ impl<'u> Transaction<'u> {
         self.plans[at].fail(UndoOutcome::Changed, cause.into());
     }
 
-    /// Why a file may not go: it is to have its old name back, and has not.
+    /// Why a file may not go: it is to have another name, and has not.
     fn is_needed(&self, at: usize) -> Option<String> {
         let to = self.plans[at].to.as_ref()?;
         let old = self.plans.iter().find(|plan| plan.path == *to)?;
         let cause = || old.cause.clone().unwrap_or_default();
-        (!is_written(old.outcome))
-            .then(|| format!("its old name could not be given back: {}", cause()))
+        (!is_written(old.outcome)).then(|| format!("it could not get its other name: {}", cause()))
     }
 
     async fn write(&self, plan: &Plan) -> WriteOutcome {
@@ -213,8 +221,14 @@ fn write(
 pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(RelPath, Hash)> {
     let mut written = Vec::new();
     for mut entry in journal.left() {
-        let mut left_out = Vec::new();
+        let mut left_out: Vec<usize> = Vec::new();
         for (at, file) in entry.files.iter().enumerate() {
+            // What has not got its other name keeps the one that it has.
+            let is_out = |to: &RelPath| left_out.iter().any(|out| entry.files[*out].path == *to);
+            if file.to.as_ref().is_some_and(is_out) {
+                left_out.push(at);
+                continue;
+            }
             let after = match journal.contents(&entry, at) {
                 Ok([_, after]) => after,
                 Err(error) => {
@@ -223,9 +237,12 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(Rel
                     continue;
                 }
             };
-            // One that holds it already was written before.
             let outcome = match guard.holds(&file.path) {
-                now if now == file.after => continue,
+                // It was written before, and maybe nobody was told.
+                now if now == file.after => {
+                    written.extend(file.after.map(|hash| (file.path.clone(), hash)));
+                    continue;
+                }
                 now if now == file.before => {
                     write(guard, &file.path, file.before, after, file.mode, umask)
                 }

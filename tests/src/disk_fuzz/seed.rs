@@ -2,7 +2,7 @@
 
 use super::step::{Declared, HOWS, How, LINKS, NAMES, Name, Step};
 use super::text::Make;
-use crate::race::dice::Dice;
+use crate::dice::Dice;
 
 /// Makes the steps of a seed.
 pub fn steps(seed: u64, count: usize) -> Vec<Step> {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::Field;
 use super::arena::{Link, Seat};
-use super::dice::Dice;
 use super::log::{Log, now};
+use crate::dice::Dice;
 use crate::wire::Answer;
 use crate::{Way, sha256, user};
 

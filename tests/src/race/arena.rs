@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::dice::Dice;
 use super::log::{Log, now};
 use super::{FILES, account, agent, authors, copies, order, people};
+use crate::dice::Dice;
 use crate::wire::{Answer, Client};
 use crate::{World, sha256, user};
 

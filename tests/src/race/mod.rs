@@ -4,7 +4,6 @@
 //!
 //! - [`arena`]: one round: the world, the players' processes, the killer.
 //! - [`log`]: what a player did, with times before and after.
-//! - [`dice`]: chance from a seed, and contents that occur once.
 //! - [`agent`]: guarded writes, own writes with marks, reads.
 //! - [`people`]: a user with all ways to save, one who saves at the worst
 //!   moment, an editor, git.
@@ -19,7 +18,6 @@ pub mod agent;
 pub mod arena;
 pub mod authors;
 pub mod copies;
-pub mod dice;
 pub mod log;
 pub mod order;
 pub mod people;

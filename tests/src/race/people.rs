@@ -14,9 +14,9 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
 use super::arena::Seat;
-use super::dice::Dice;
 use super::log::{Log, now};
 use super::{FILES, Field};
+use crate::dice::Dice;
 use crate::user;
 
 /// Somebody at work in the workspace.

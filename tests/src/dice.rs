@@ -36,7 +36,19 @@ impl Dice {
 
     /// One of them.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[usize::try_from(self.below(of.len() as u64)).expect("an index")]
+        &of[self.index(of.len())]
+    }
+
+    /// An index of so many.
+    pub fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(len as u64)).expect("an index")
+    }
+
+    /// In any order.
+    pub fn shuffle<T>(&mut self, all: &mut [T]) {
+        for last in (1..all.len()).rev() {
+            all.swap(last, self.index(last + 1));
+        }
     }
 
     /// A content whose first line is `id`, which nobody else uses. Mostly
