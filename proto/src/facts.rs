@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Clock, Hash, LineRange, Millis, RelPath, SessionId};
+use crate::{Clock, FileMode, Hash, LineRange, Millis, RelPath, SessionId};
 
 /// Who wrote. Two authors are equal where sort and session are: the label is
 /// for the eyes.
@@ -147,6 +147,11 @@ pub struct Version {
     pub edit: Option<String>,
     /// The command in whose window it was written (ATTR-6).
     pub command: Option<String>,
+    /// Kind and permissions, where a read or a look at the workspace told them
+    /// (SCOPE-7). The content of a symlink is the name that it leads to.
+    pub mode: Option<FileMode>,
+    /// What it had before, where it is known to have been another.
+    pub mode_before: Option<FileMode>,
 }
 
 /// Lines added and removed between two texts.
