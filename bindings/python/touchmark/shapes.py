@@ -28,6 +28,9 @@ Duplicate = Literal["none", "identical", "similar"]
 EditPhase = Literal["begun", "committed", "aborted", "lapsed"]
 # What an attribution rests on.
 Evidence = Literal["declared", "marked", "command", "editor", "process", "unmarked", "gap"]
+# Kind and permissions as the system and git number them: 100644 a file, 100755 one that
+# may be run, 120777 a symlink
+FileMode = str
 # How a write was guarded (GUARD-2).
 Guard = Literal["exchange", "noreplace", "checked"]
 # SHA-256 of the file's bytes, lower-case hex
@@ -1239,6 +1242,8 @@ class _VersionOptional(_VersionWords, total=False):
     fromUri: str
     hash: "Optional[Hash]"
     late: Optional[bool]
+    mode: "Optional[FileMode]"
+    modeBefore: "Optional[FileMode]"
     overwritten: Optional[bool]
     provisional: Optional[bool]
     unobserved: Optional[bool]
@@ -1470,6 +1475,7 @@ __all__ = [
     "FileDifference",
     "FileDiffs",
     "FileEdited",
+    "FileMode",
     "FileReadResult",
     "FileRecord",
     "FileRecords",

@@ -1177,6 +1177,9 @@ export interface FileMention {
   withinMs?: number | null;
 }
 
+/** Kind and permissions as the system and git number them: 100644 a file, 100755 one that may be run, 120777 a symlink */
+export type FileMode = string;
+
 /** Checks whether this read repeats an earlier one, and records it. */
 export interface FileRead {
   /** The hash of the whole file whose bytes entered the context (SEEN-1). */
@@ -2757,6 +2760,13 @@ export interface Version {
   kind: VersionKind;
   /** It was declared after it was written (ATTR-14). */
   late?: boolean | null;
+  /**
+   * Kind and permissions, where a read or a look at the workspace told them
+   * (SCOPE-7). The content of a symlink is the name that it leads to.
+   */
+  mode?: FileMode | null;
+  /** What it had before, where it is known to have been another. */
+  modeBefore?: FileMode | null;
   /** Another party replaced it before any session had seen it. */
   overwritten?: boolean | null;
   /** The path. */
