@@ -16,7 +16,7 @@ use touchmark_proto::{
 use super::aside;
 use crate::inside::Inside;
 use crate::store::Reader;
-use crate::system::stat::MetadataExt as _;
+use crate::system::stat::{MetadataExt as _, modified_ms};
 
 /// Versions asked for at once.
 const PAGE: u32 = 1_000;
@@ -148,12 +148,16 @@ fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, O
     let rows = recall::history(0, &records, limit, &Marks::default()).versions;
     let is_directory = || place.symlink_metadata().is_ok_and(|found| found.is_dir());
     // A link stands where its directory was: what that leads to is not it.
-    let is_behind = rows.first()?.hash.is_none()
-        && place
-            .ancestors()
-            .skip(1)
-            .take_while(|above| *above != root)
-            .any(Path::is_symlink);
+    let newest = rows.first()?;
+    let came = |found: std::fs::Metadata| {
+        let later = newest.hash.is_none() || modified_ms(&found) > newest.time;
+        found.is_symlink() && later
+    };
+    let is_behind = place
+        .ancestors()
+        .skip(1)
+        .take_while(|above| *above != root)
+        .any(|above| above.symlink_metadata().is_ok_and(came));
     if !rows.iter().any(is_link) && !is_directory() && !is_behind {
         return None;
     }
