@@ -110,7 +110,7 @@ fn repository(world: &World) {
     world.file("forced.o", "tracked all the same\n");
     sh(
         world,
-        "chmod 755 run.sh; chmod 600 private; ln -s README.md link.md; ln -s src linked; ln -s /nowhere/at/all broken",
+        "chmod 755 run.sh; chmod 600 private; ln -s README.md link.md; ln -s README.md kept.md; ln -s src linked; ln -s /nowhere/at/all broken",
     );
     world.file(".gitignore", "target/\n*.o\n");
     world.file("target/old.txt", "a build's\n");
@@ -120,7 +120,7 @@ fn repository(world: &World) {
     );
     sh(
         world,
-        "git checkout -qb topic && git rm -q broken && ln -sf docs link.md && chmod +x src/f3.txt && for n in 1 2 3 4 5; do echo topic >> src/f$n.txt; done && echo t > src/topic.txt && git rm -q docs/a/b/deep.md && git add -A && git commit -qm topic && git checkout -q main",
+        "git checkout -qb topic && git rm -q broken && ln -sfn docs kept.md && chmod +x src/f3.txt && for n in 1 2 3 4 5; do echo topic >> src/f$n.txt; done && echo t > src/topic.txt && git rm -q docs/a/b/deep.md && git add -A && git commit -qm topic && git checkout -q main",
     );
     // So old that git's index vouches for them.
     sh(
