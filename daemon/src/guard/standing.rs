@@ -178,12 +178,11 @@ fn remove(above: &impl AsFd, name: &[u8]) -> Result<(), Errno> {
     rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR)
 }
 
+/// A directory's name, and a handle of the one that holds it.
+type Below = (Vec<u8>, Arc<OwnedFd>);
+
 /// The directories in one, each with a handle of the one that holds it.
-fn directories(
-    above: impl AsFd,
-    name: &[u8],
-    deepest: usize,
-) -> Result<Vec<(Vec<u8>, Arc<OwnedFd>)>, Errno> {
+fn directories(above: impl AsFd, name: &[u8], deepest: usize) -> Result<Vec<Below>, Errno> {
     if deepest == 0 {
         return Err(Errno::NOTEMPTY);
     }

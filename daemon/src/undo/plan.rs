@@ -8,6 +8,7 @@ use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
 use touchmark_proto::{Author, Error, FileMode, Hash, LineRange, RelPath, VersionKind, native};
 
 use super::Undoer;
+use super::journal::Bytes;
 use super::whose::Chosen;
 use crate::history::Chain;
 use crate::system::stat as tell;
@@ -259,7 +260,7 @@ impl Plan {
     fn check_kind(&mut self, chain: &Chain, meant: impl Fn(usize) -> bool, undoer: &Undoer) {
         if chain.has_links() {
             let steps = chain.versions.iter().zip(&chain.steps);
-            let held: Vec<(Option<Arc<[u8]>>, Option<FileMode>)> = steps
+            let held: Vec<(Bytes, Option<FileMode>)> = steps
                 .filter_map(|(version, step)| match step {
                     Step::Held(bytes) => Some((Some(Arc::clone(bytes)), version.mode)),
                     _ => None,
@@ -284,7 +285,7 @@ impl Plan {
         }
     }
 
-    fn check_pair(&mut self, held: &[(&Option<Arc<[u8]>>, Option<FileMode>)]) {
+    fn check_pair(&mut self, held: &[(&Bytes, Option<FileMode>)]) {
         let link = |mode: Option<FileMode>| mode.is_some_and(FileMode::is_link);
         let has = |mode| held.iter().any(|(_, own)| link(*own) == mode);
         if !has(true) || self.after.is_none() {
